@@ -72,6 +72,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(measurement, "numalet-measurement")
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """The event loop of tests that are coroutines."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def _short_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="n", dir=_SHORT, ignore_cleanup_errors=True) as folder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,126 +55,113 @@ async def _filled(given: AgentSettings, sizes: dict[str, str]) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("pages", [1, -1, 3000])
-def test_a_few_pages_more_or_less_keep_no_native_agent_down(pages: int, tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        before = await _filled(given, {"one": "2Gi", "two": "3Gi"})
-        async with agents.running(_with_less(given, node0=4096 * pages)) as agent:
-            await agent.keeper.settled()
-            for name, held in before.items():
-                assert held == _held(agent, f"uid-{name}")
-                assert agent.record(name).run.of("main").attempt == 1
-                assert agent.record(name).run.unpromised == ""
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+async def test_a_few_pages_more_or_less_keep_no_native_agent_down(
+    pages: int, tmp_path: Path
+) -> None:
+    given = agents.settings(tmp_path)
+    before = await _filled(given, {"one": "2Gi", "two": "3Gi"})
+    async with agents.running(_with_less(given, node0=4096 * pages)) as agent:
+        await agent.keeper.settled()
+        for name, held in before.items():
+            assert held == _held(agent, f"uid-{name}")
+            assert agent.record(name).run.of("main").attempt == 1
+            assert agent.record(name).run.unpromised == ""
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
-    asyncio.run(scene())
 
-
-def test_empty_books_of_another_machine_keep_no_native_agent_down(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        async with agents.running(given) as agent:
-            await agent.keeper.settled()
-        async with agents.running(_with_less(given, node0=4096)) as agent:
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+async def test_empty_books_of_another_machine_keep_no_native_agent_down(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    async with agents.running(given) as agent:
+        await agent.keeper.settled()
+    async with agents.running(_with_less(given, node0=4096)) as agent:
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_an_exact_agent_stays_down_as_a_kubelet_and_so_does_one_that_is_to_stop(
+async def test_an_exact_agent_stays_down_as_a_kubelet_and_so_does_one_that_is_to_stop(
     exact: bool, tmp_path: Path
 ) -> None:
     choice = OnInvalidState.BY_MODE if exact else OnInvalidState.STOP
 
-    async def scene() -> None:
-        given = agents.settings(tmp_path, exact=exact, on_invalid_state=choice)
-        async with agents.running(given) as agent:
-            await agent.keeper.settled()
-        changed = _with_less(given, node0=4096)
-        with refused_with("agent/state-invalid"):
-            async with agents.running(changed):
-                pass
-        rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
-        async with agents.running(replace(changed, premises=rebasing)) as agent:
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+    given = agents.settings(tmp_path, exact=exact, on_invalid_state=choice)
+    async with agents.running(given) as agent:
+        await agent.keeper.settled()
+    changed = _with_less(given, node0=4096)
+    with refused_with("agent/state-invalid"):
+        async with agents.running(changed):
+            pass
+    rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
+    async with agents.running(replace(changed, premises=rebasing)) as agent:
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
-def test_another_configuration_is_no_other_machine(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        await _filled(given, {"one": "2Gi"})
-        config = replace(given.premises.config, memory_manager_policy="None", reserved_memory=())
-        changed = replace(given, premises=replace(given.premises, config=config))
-        with refused_with("agent/state-invalid"):
-            async with agents.running(changed):
-                pass
-
-    asyncio.run(scene())
+async def test_another_configuration_is_no_other_machine(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    await _filled(given, {"one": "2Gi"})
+    config = replace(given.premises.config, memory_manager_policy="None", reserved_memory=())
+    changed = replace(given, premises=replace(given.premises, config=config))
+    with refused_with("agent/state-invalid"):
+        async with agents.running(changed):
+            pass
 
 
-def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        # Both NUMA nodes are full, so whoever loses a place finds no other one.
-        before = await _filled(given, {"one": "15Gi", "two": "13Gi"})
-        less = _with_less(given, node0=8 * _GI, node1=4096)
-        runtime = FakeRuntime(tmp_path / RUNS)
-        lost, stays = ("one", "two") if _node(before["one"]) == 0 else ("two", "one")
-        async with agents.running(less, runtime) as agent:
-            await agent.keeper.settled()
-            assert {name: agent.record(name).run.of("main").attempt for name in before} == {
-                "one": 1,
-                "two": 1,
-            }
-            assert agent.record(stays).run.unpromised == ""
-            record = agent.record(lost)
-            assert record.run.unpromised
-            assert _reasons(agent, record.uid)[-2:] == ["PromiseLost", "Unpromised"]
-            # What fits is kept: its CPUs.
-            held = _held(agent, record.uid)
-            assert held is not None
-            assert before[lost].cpus == held.cpus
-            assert held.memory == ()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-            view = agent.keeper.view()
-            page = metrics.text(view).decode()
-            assert f"{metric_definitions.UNPROMISED} 1.0" in page
-            assert f'{metric_definitions.RECORDS_LOST}{{file="memory_manager_state"}} 1.0' in page
-            assert "agent/pods-unpromised" in view.notes
-            shown = kube_pod.pod_object(record)
-            (condition,) = (
-                each
-                for each in shown["status"]["conditions"]
-                if each["type"] == "numalet.dev/Promised"
-            )
-            assert condition["status"] == "False"
-            placed = pod_placement.pod_placement(record, view.node.snapshot, {})
-            assert record.run.unpromised == placed["unpromised"]
-        # A later start with the same machine tells nothing anew, and one with room mends it.
-        async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
-            await agent.keeper.settled()
-            assert record.run.unpromised == agent.record(lost).run.unpromised
-            await agent.keeper.delete("default", stays, grace_seconds=0)
-            await agent.until(lambda: agent.names() == [lost])
-        async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
-            await agent.keeper.settled()
-            assert agent.record(lost).run.unpromised == ""
-            assert agent.record(lost).run.of("main").attempt == 1
-            held = _held(agent, record.uid)
-            assert held is not None
-            assert held.memory
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-            await agent.keeper.delete("default", lost, grace_seconds=0)
-            await agent.until(lambda: not agent.names())
-            await agent.keeper.settled()
-            assert placement.of_all(agent.keeper.view().node.snapshot) == {}
-
-    asyncio.run(scene())
+async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
+    tmp_path: Path,
+) -> None:
+    given = agents.settings(tmp_path)
+    # Both NUMA nodes are full, so whoever loses a place finds no other one.
+    before = await _filled(given, {"one": "15Gi", "two": "13Gi"})
+    less = _with_less(given, node0=8 * _GI, node1=4096)
+    runtime = FakeRuntime(tmp_path / RUNS)
+    lost, stays = ("one", "two") if _node(before["one"]) == 0 else ("two", "one")
+    async with agents.running(less, runtime) as agent:
+        await agent.keeper.settled()
+        assert {name: agent.record(name).run.of("main").attempt for name in before} == {
+            "one": 1,
+            "two": 1,
+        }
+        assert agent.record(stays).run.unpromised == ""
+        record = agent.record(lost)
+        assert record.run.unpromised
+        assert _reasons(agent, record.uid)[-2:] == ["PromiseLost", "Unpromised"]
+        # What fits is kept: its CPUs.
+        held = _held(agent, record.uid)
+        assert held is not None
+        assert before[lost].cpus == held.cpus
+        assert held.memory == ()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        view = agent.keeper.view()
+        page = metrics.text(view).decode()
+        assert f"{metric_definitions.UNPROMISED} 1.0" in page
+        assert f'{metric_definitions.RECORDS_LOST}{{file="memory_manager_state"}} 1.0' in page
+        assert "agent/pods-unpromised" in view.notes
+        shown = kube_pod.pod_object(record)
+        (condition,) = (
+            each for each in shown["status"]["conditions"] if each["type"] == "numalet.dev/Promised"
+        )
+        assert condition["status"] == "False"
+        placed = pod_placement.pod_placement(record, view.node.snapshot, {})
+        assert record.run.unpromised == placed["unpromised"]
+    # A later start with the same machine tells nothing anew, and one with room mends it.
+    async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
+        await agent.keeper.settled()
+        assert record.run.unpromised == agent.record(lost).run.unpromised
+        await agent.keeper.delete("default", stays, grace_seconds=0)
+        await agent.until(lambda: agent.names() == [lost])
+    async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
+        await agent.keeper.settled()
+        assert agent.record(lost).run.unpromised == ""
+        assert agent.record(lost).run.of("main").attempt == 1
+        held = _held(agent, record.uid)
+        assert held is not None
+        assert held.memory
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.keeper.delete("default", lost, grace_seconds=0)
+        await agent.until(lambda: not agent.names())
+        await agent.keeper.settled()
+        assert placement.of_all(agent.keeper.view().node.snapshot) == {}
 
 
 def _node(held: placement.Placement) -> int:
@@ -183,22 +169,19 @@ def _node(held: placement.Placement) -> int:
     return node_id
 
 
-def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        await _filled(given, {"one": "13Gi", "two": "13Gi"})
-        # Not even both nodes together hold one of them.
-        less = _with_less(given, node0=10 * _GI, node1=10 * _GI)
-        async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
-            for name in ("one", "two"):
-                assert agent.record(name).run.unpromised
-                await agent.keeper.delete("default", name, grace_seconds=0)
-            await agent.until(lambda: not agent.names())
-            await agent.keeper.settled()
-            assert placement.of_all(agent.keeper.view().node.snapshot) == {}
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+async def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    await _filled(given, {"one": "13Gi", "two": "13Gi"})
+    # Not even both nodes together hold one of them.
+    less = _with_less(given, node0=10 * _GI, node1=10 * _GI)
+    async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
+        for name in ("one", "two"):
+            assert agent.record(name).run.unpromised
+            await agent.keeper.delete("default", name, grace_seconds=0)
+        await agent.until(lambda: not agent.names())
+        await agent.keeper.settled()
+        assert placement.of_all(agent.keeper.view().node.snapshot) == {}
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
 def test_the_list_of_pods_marks_who_has_no_promise() -> None:

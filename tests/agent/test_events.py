@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from numalet.agent.kubernetes import pod_object as kube_pod
@@ -21,48 +20,39 @@ def status(agent: agents.Agent, name: str) -> str:
     return table_columns.columns(kube_pod.pod_object(agent.record(name))).status
 
 
-def test_a_container_is_created_started_and_asked_to_end_once(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            assert status(agent, "one") == "Running"
-            await agent.keeper.delete("default", "one", grace_seconds=30)
-            await agent.until(lambda: not agent.names())
-            assert told(agent) == [
-                ("Created", "Created container: main"),
-                ("Started", "Started container main"),
-                ("Killing", "Stopping container main"),
-            ]
-            assert [event.count for event in agent.keeper.view().events] == [1, 1, 1]
-
-    asyncio.run(scene())
+async def test_a_container_is_created_started_and_asked_to_end_once(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        assert status(agent, "one") == "Running"
+        await agent.keeper.delete("default", "one", grace_seconds=30)
+        await agent.until(lambda: not agent.names())
+        assert told(agent) == [
+            ("Created", "Created container: main"),
+            ("Started", "Started container main"),
+            ("Killing", "Stopping container main"),
+        ]
+        assert [event.count for event in agent.keeper.view().events] == [1, 1, 1]
 
 
-def test_a_container_that_ends_again_and_again_backs_off(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            value = agents.manifest("one")
-            value["spec"]["containers"][0]["command"] = ["exit", "3"]
-            await agent.keeper.create(agents.workload(value))
-            await agent.until(lambda: status(agent, "one") == "CrashLoopBackOff")
-            text = "Back-off restarting failed container main in pod one_default(uid-one)"
-            assert ("BackOff", text) in told(agent)
-            assert counts(agent.keeper.view().events)["Started"] == 2
-
-    asyncio.run(scene())
+async def test_a_container_that_ends_again_and_again_backs_off(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        value = agents.manifest("one")
+        value["spec"]["containers"][0]["command"] = ["exit", "3"]
+        await agent.keeper.create(agents.workload(value))
+        await agent.until(lambda: status(agent, "one") == "CrashLoopBackOff")
+        text = "Back-off restarting failed container main in pod one_default(uid-one)"
+        assert ("BackOff", text) in told(agent)
+        assert counts(agent.keeper.view().events)["Started"] == 2
 
 
-def test_a_refused_pod_says_why_in_its_status(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
-            [(reason, message)] = told(agent)
-            assert status(agent, "big") == reason
-            shown = kube_pod.pod_object(agent.record("big"))["status"]
-            assert shown["message"] == f"Pod was rejected: {message}"
-
-    asyncio.run(scene())
+async def test_a_refused_pod_says_why_in_its_status(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
+        [(reason, message)] = told(agent)
+        assert status(agent, "big") == reason
+        shown = kube_pod.pod_object(agent.record("big"))["status"]
+        assert shown["message"] == f"Pod was rejected: {message}"
 
 
 def counts(events: tuple[NodeEvent, ...]) -> dict[str, int]:

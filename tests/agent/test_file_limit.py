@@ -147,27 +147,22 @@ def test_a_pause_is_counted_once_and_logged_once_a_minute() -> None:
     loop.close()
 
 
-def test_a_folder_that_could_not_be_read_is_read_again_soon(tmp_path: Path) -> None:
+async def test_a_folder_that_could_not_be_read_is_read_again_soon(tmp_path: Path) -> None:
     """Nothing in the folder changes when files can be opened again: only the clock helps."""
     (tmp_path / "late.json").write_text(json.dumps(MANIFEST))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
 
-    async def scene() -> None:
-        # What is needed to wait is in memory from here on, as it is in an agent.
-        await folder_news.wait([tmp_path], 0.01)
-        folder = ManifestFolder(
-            tmp_path, "node-a", utc_now, runs_here=False, full_read_seconds=3600.0
-        )
-        looks = folder.readings()
-        try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
-            found = [await anext(looks), await anext(looks)]
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        assert [bool(each.broken) for each in found] == [True, False]
-        assert [len(each.unreadable) for each in found] == [1, 1]
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            (workload,) = (await anext(looks)).workloads
-        assert workload.pod.name == "late-node-a"
-
-    asyncio.run(scene())
+    # What is needed to wait is in memory from here on, as it is in an agent.
+    await folder_news.wait([tmp_path], 0.01)
+    folder = ManifestFolder(tmp_path, "node-a", utc_now, runs_here=False, full_read_seconds=3600.0)
+    looks = folder.readings()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+        found = [await anext(looks), await anext(looks)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [bool(each.broken) for each in found] == [True, False]
+    assert [len(each.unreadable) for each in found] == [1, 1]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        (workload,) = (await anext(looks)).workloads
+    assert workload.pod.name == "late-node-a"

@@ -102,107 +102,92 @@ async def _gone(agent: agents.Agent, name: str) -> None:
     await agent.until(lambda: name not in agent.names())
 
 
-def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with _scene(agents.settings(tmp_path)) as (agent, slow):
-            await agent.keeper.create(agents.pod("before"))
-            first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
-            await slow.asked.wait()
-            second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
-            assert _is_admitted(await agent.keeper.create(agents.pod("other")))
-            await agent.until(lambda: agent.phase("other") == "running")
-            await _gone(agent, "before")
-            assert not first.done()
-            # Its devices are held back: nobody else gets one before the plugin has answered.
-            assert not second.done()
-            assert agent.names() == ["other"]
-            slow.may_answer.set()
-            slow.may_start.set()
-            assert _is_admitted(await first)
-            assert _is_admitted(await second)
-            await agent.keeper.settled()
-            assert {"gpu0", "0"} == _devices_of(agent, "first") | _devices_of(agent, "second")
-
-    asyncio.run(scene())
+async def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Path) -> None:
+    async with _scene(agents.settings(tmp_path)) as (agent, slow):
+        await agent.keeper.create(agents.pod("before"))
+        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        await slow.asked.wait()
+        second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
+        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
+        await agent.until(lambda: agent.phase("other") == "running")
+        await _gone(agent, "before")
+        assert not first.done()
+        # Its devices are held back: nobody else gets one before the plugin has answered.
+        assert not second.done()
+        assert agent.names() == ["other"]
+        slow.may_answer.set()
+        slow.may_start.set()
+        assert _is_admitted(await first)
+        assert _is_admitted(await second)
+        await agent.keeper.settled()
+        assert {"gpu0", "0"} == _devices_of(agent, "first") | _devices_of(agent, "second")
 
 
-def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
+async def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_on(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        decided: list[str] = []
-        async with _scene(agents.settings(tmp_path, exact=True)) as (agent, slow):
-            await agent.keeper.create(agents.pod("before"))
-            await agent.until(lambda: agent.phase("before") == "running")
+    decided: list[str] = []
+    async with _scene(agents.settings(tmp_path, exact=True)) as (agent, slow):
+        await agent.keeper.create(agents.pod("before"))
+        await agent.until(lambda: agent.phase("before") == "running")
 
-            async def create(workload: Workload) -> None:
-                assert _is_admitted(await agent.keeper.create(workload))
-                decided.append(workload.pod.name)
+        async def create(workload: Workload) -> None:
+            assert _is_admitted(await agent.keeper.create(workload))
+            decided.append(workload.pod.name)
 
-            tasks = [asyncio.create_task(create(_with_gpu("first")))]
-            await slow.asked.wait()
-            tasks.append(asyncio.create_task(create(agents.pod("other"))))
-            await _gone(agent, "before")
-            assert (decided, agent.names()) == ([], [])
-            slow.may_answer.set()
-            slow.may_start.set()
-            await asyncio.gather(*tasks)
-            assert ["first", "other"] == decided == agent.names()
-
-    asyncio.run(scene())
+        tasks = [asyncio.create_task(create(_with_gpu("first")))]
+        await slow.asked.wait()
+        tasks.append(asyncio.create_task(create(agents.pod("other"))))
+        await _gone(agent, "before")
+        assert (decided, agent.names()) == ([], [])
+        slow.may_answer.set()
+        slow.may_start.set()
+        await asyncio.gather(*tasks)
+        assert ["first", "other"] == decided == agent.names()
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
-            slow.veto = True
-            first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
-            await slow.asked.wait()
-            slow.may_answer.set()
-            slow.may_start.set()
-            assert not _is_admitted(await first)
-
-    asyncio.run(scene())
+async def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, tmp_path: Path) -> None:
+    async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
+        slow.veto = True
+        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        await slow.asked.wait()
+        slow.may_answer.set()
+        slow.may_start.set()
+        assert not _is_admitted(await first)
 
 
-def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with _scene(agents.settings(tmp_path)) as (agent, slow):
-            first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
-            await slow.asked.wait()
-            second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
-            assert _is_admitted(await agent.keeper.create(agents.pod("other")))
-            await agent.keeper.stop()
-        for each in (first, second):
-            answer = await each
-            assert isinstance(answer, RequestRefused)
-            assert RequestRefusal.STOPPING is answer.why
-
-    asyncio.run(scene())
+async def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(tmp_path: Path) -> None:
+    async with _scene(agents.settings(tmp_path)) as (agent, slow):
+        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        await slow.asked.wait()
+        second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
+        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
+        await agent.keeper.stop()
+    for each in (first, second):
+        answer = await each
+        assert isinstance(answer, RequestRefused)
+        assert RequestRefusal.STOPPING is answer.why
 
 
-def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_file(
+async def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_file(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
     given = replace(agents.settings(tmp_path / "root"), manifests=folder)
 
-    async def scene() -> None:
-        async with _scene(given) as (agent, slow):
-            value = _with_gpu("first").manifest
-            _put(folder / "a.json", {**value, "metadata": {"name": "first"}})
-            await slow.asked.wait()
-            _put(folder / "b.json", agents.manifest("other"))
-            await agent.until(lambda: agent.names() == ["other-node-a"])
-            slow.may_answer.set()
-            slow.may_start.set()
-            await agent.until(lambda: len(agent.names()) == 2)
-            await agent.keeper.settled()
-            assert agent.names() == ["other-node-a", "first-node-a"]
-
-    asyncio.run(scene())
+    async with _scene(given) as (agent, slow):
+        value = _with_gpu("first").manifest
+        _put(folder / "a.json", {**value, "metadata": {"name": "first"}})
+        await slow.asked.wait()
+        _put(folder / "b.json", agents.manifest("other"))
+        await agent.until(lambda: agent.names() == ["other-node-a"])
+        slow.may_answer.set()
+        slow.may_start.set()
+        await agent.until(lambda: len(agent.names()) == 2)
+        await agent.keeper.settled()
+        assert agent.names() == ["other-node-a", "first-node-a"]
 
 
 def _put(path: Path, value: Any) -> None:
@@ -212,21 +197,18 @@ def _put(path: Path, value: Any) -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_plugin_that_hangs_before_a_start_holds_up_no_other_container(
+async def test_a_plugin_that_hangs_before_a_start_holds_up_no_other_container(
     exact: bool, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
-            slow.may_answer.set()
-            assert _is_admitted(await agent.keeper.create(_with_gpu("first")))
-            await agent.until(lambda: agent.phase("first") == "starting")
-            assert _is_admitted(await agent.keeper.create(agents.pod("other")))
-            await agent.until(lambda: agent.phase("other") == "running")
-            await _gone(agent, "other")
-            assert agent.phase("first") == "starting"
-            slow.may_start.set()
-            await agent.until(lambda: agent.phase("first") == "running")
-            await agent.keeper.settled()
-            assert agent.runtime.starts.count((ContainerKey("uid-first", "main"), 1)) == 1
-
-    asyncio.run(scene())
+    async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
+        slow.may_answer.set()
+        assert _is_admitted(await agent.keeper.create(_with_gpu("first")))
+        await agent.until(lambda: agent.phase("first") == "starting")
+        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
+        await agent.until(lambda: agent.phase("other") == "running")
+        await _gone(agent, "other")
+        assert agent.phase("first") == "starting"
+        slow.may_start.set()
+        await agent.until(lambda: agent.phase("first") == "running")
+        await agent.keeper.settled()
+        assert agent.runtime.starts.count((ContainerKey("uid-first", "main"), 1)) == 1

@@ -25,190 +25,163 @@ from running import agents, faults
 from running.faults import Moment
 
 
-def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            record = await agent.keeper.create(agents.pod("one"))
-            assert isinstance(record, PodRecord)
-            assert record.run.verdict is not None
-            assert record.run.verdict.admitted
-            await agent.until(lambda: agent.phase("one") == "running")
-            held = placement.of_container(agent.keeper.view().node.snapshot, "uid-one", "main")
-            given = agent.runtime.settings_of(ContainerKey("uid-one", "main"))
-            assert given is not None
-            assert held.cpus == given.cpus
-            assert held.memory_nodes == given.memory_nodes
-            assert len(held.cpus) == 2
-
-    asyncio.run(scene())
+async def test_a_pod_is_admitted_started_and_pinned(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        record = await agent.keeper.create(agents.pod("one"))
+        assert isinstance(record, PodRecord)
+        assert record.run.verdict is not None
+        assert record.run.verdict.admitted
+        await agent.until(lambda: agent.phase("one") == "running")
+        held = placement.of_container(agent.keeper.view().node.snapshot, "uid-one", "main")
+        given = agent.runtime.settings_of(ContainerKey("uid-one", "main"))
+        assert given is not None
+        assert held.cpus == given.cpus
+        assert held.memory_nodes == given.memory_nodes
+        assert len(held.cpus) == 2
 
 
-def test_a_pod_that_is_refused_starts_nothing_and_is_kept(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            record = await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
-            assert isinstance(record, PodRecord)
-            assert record.run.verdict is not None
-            assert not record.run.verdict.admitted
-            await agent.keeper.settled()
-            assert agent.runtime.starts == []
-            assert agent.names() == ["big"]
-            assert not placement.of_all(agent.keeper.view().node.snapshot)
-            (event,) = agent.keeper.view().events
-            assert record.run.verdict.reason == event.reason
-
-    asyncio.run(scene())
+async def test_a_pod_that_is_refused_starts_nothing_and_is_kept(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        record = await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
+        assert isinstance(record, PodRecord)
+        assert record.run.verdict is not None
+        assert not record.run.verdict.admitted
+        await agent.keeper.settled()
+        assert agent.runtime.starts == []
+        assert agent.names() == ["big"]
+        assert not placement.of_all(agent.keeper.view().node.snapshot)
+        (event,) = agent.keeper.view().events
+        assert record.run.verdict.reason == event.reason
 
 
-def test_a_deleted_pod_ends_gives_back_and_goes(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            answer = await agent.keeper.delete("default", "one", grace_seconds=None)
-            assert isinstance(answer, PodRecord)
-            assert answer.run.deletion is not None
-            await agent.until(lambda: not agent.names())
-            assert not placement.of_all(agent.keeper.view().node.snapshot)
-            assert agent.runtime.running() == {}
-            assert record_file.read(tmp_path) == {}
-
-    asyncio.run(scene())
+async def test_a_deleted_pod_ends_gives_back_and_goes(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        answer = await agent.keeper.delete("default", "one", grace_seconds=None)
+        assert isinstance(answer, PodRecord)
+        assert answer.run.deletion is not None
+        await agent.until(lambda: not agent.names())
+        assert not placement.of_all(agent.keeper.view().node.snapshot)
+        assert agent.runtime.running() == {}
+        assert record_file.read(tmp_path) == {}
 
 
-def test_a_name_is_taken_until_its_pod_is_gone(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            again = await agent.keeper.create(agents.workload(agents.manifest("one"), "other"))
-            assert isinstance(again, RequestRefused)
-            assert RequestRefusal.ALREADY_EXISTS is again.why
-            unknown = await agent.keeper.delete("default", "two", grace_seconds=None)
-            assert isinstance(unknown, RequestRefused)
-            assert RequestRefusal.NOT_FOUND is unknown.why
-            other = await agent.keeper.delete("default", "one", grace_seconds=0, uid="not-this")
-            assert isinstance(other, RequestRefused)
-            assert RequestRefusal.CONFLICT is other.why
-
-    asyncio.run(scene())
+async def test_a_name_is_taken_until_its_pod_is_gone(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        again = await agent.keeper.create(agents.workload(agents.manifest("one"), "other"))
+        assert isinstance(again, RequestRefused)
+        assert RequestRefusal.ALREADY_EXISTS is again.why
+        unknown = await agent.keeper.delete("default", "two", grace_seconds=None)
+        assert isinstance(unknown, RequestRefused)
+        assert RequestRefusal.NOT_FOUND is unknown.why
+        other = await agent.keeper.delete("default", "one", grace_seconds=0, uid="not-this")
+        assert isinstance(other, RequestRefused)
+        assert RequestRefusal.CONFLICT is other.why
 
 
-def test_a_restart_adopts_what_runs(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        async with agents.running(given) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.keeper.create(agents.pod("two"))
-            await agent.until(lambda: agent.phase("two") == "running")
-            before = placement.of_all(agent.keeper.view().node.snapshot)
-        async with agents.running(given) as agent:
-            assert before == placement.of_all(agent.keeper.view().node.snapshot)
-            assert "running" == agent.phase("one") == agent.phase("two")
-            assert agent.runtime.starts == []
-
-    asyncio.run(scene())
+async def test_a_restart_adopts_what_runs(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    async with agents.running(given) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.keeper.create(agents.pod("two"))
+        await agent.until(lambda: agent.phase("two") == "running")
+        before = placement.of_all(agent.keeper.view().node.snapshot)
+    async with agents.running(given) as agent:
+        assert before == placement.of_all(agent.keeper.view().node.snapshot)
+        assert "running" == agent.phase("one") == agent.phase("two")
+        assert agent.runtime.starts == []
 
 
-def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        async with agents.running(given) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            before = agent.record("one")
-            manifest = agents.manifest("one")
-            manifest["metadata"]["labels"] = {"app": "web"}
-            after = changes.changed(before.workload, agents.workload(manifest))
-            version = before.resource_version
-            watched = agent.keeper.pod_changes(version)
-            assert not isinstance(watched, RequestRefused)
-            revised = await agent.keeper.revise(before.workload, after, version=version)
-            assert revised == agent.record("one")
-            change = await anext(watched)
-            assert (change.kind, change.record) == (ChangeKind.MODIFIED, revised)
-            # It is of another content, and of another version.
-            for expected in (None, version):
-                again = await agent.keeper.revise(before.workload, after, version=expected)
-                assert again == RequestRefused(
-                    RequestRefusal.CONFLICT, {"namespace": "default", "name": "one"}
-                )
-            other = agents.pod("two")
-            missing = await agent.keeper.revise(other, other)
-            assert isinstance(missing, RequestRefused)
-            assert missing.why is RequestRefusal.NOT_FOUND
-            assert len(agent.runtime.starts) == 1
-        async with agents.running(given) as agent:
-            assert agent.record("one").workload.pod.labels == {"app": "web"}
-            assert agent.record("one").workload.manifest["metadata"]["labels"] == {"app": "web"}
-            assert agent.phase("one") == "running"
-
-    asyncio.run(scene())
+async def test_a_revised_pod_stays_so_and_goes_on_running(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    async with agents.running(given) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        before = agent.record("one")
+        manifest = agents.manifest("one")
+        manifest["metadata"]["labels"] = {"app": "web"}
+        after = changes.changed(before.workload, agents.workload(manifest))
+        version = before.resource_version
+        watched = agent.keeper.pod_changes(version)
+        assert not isinstance(watched, RequestRefused)
+        revised = await agent.keeper.revise(before.workload, after, version=version)
+        assert revised == agent.record("one")
+        change = await anext(watched)
+        assert (change.kind, change.record) == (ChangeKind.MODIFIED, revised)
+        # It is of another content, and of another version.
+        for expected in (None, version):
+            again = await agent.keeper.revise(before.workload, after, version=expected)
+            assert again == RequestRefused(
+                RequestRefusal.CONFLICT, {"namespace": "default", "name": "one"}
+            )
+        other = agents.pod("two")
+        missing = await agent.keeper.revise(other, other)
+        assert isinstance(missing, RequestRefused)
+        assert missing.why is RequestRefusal.NOT_FOUND
+        assert len(agent.runtime.starts) == 1
+    async with agents.running(given) as agent:
+        assert agent.record("one").workload.pod.labels == {"app": "web"}
+        assert agent.record("one").workload.manifest["metadata"]["labels"] == {"app": "web"}
+        assert agent.phase("one") == "running"
 
 
-def test_what_is_foreseen_is_what_is_decided_and_leaves_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            keeper, pod, view = agent.keeper, agents.pod("one"), agent.keeper.view()
-            foreseen = keeper.foresee_create(pod)
-            assert isinstance(foreseen, Foreseen)
-            assert keeper.view() is view
-            created = await keeper.create(pod)
-            assert isinstance(created, PodRecord)
-            assert foreseen.record.run.verdict == created.run.verdict
-            after = keeper.view().node.snapshot
-            assert placement.of_all(foreseen.node.snapshot) == placement.of_all(after)
-            assert keeper.foresee_create(pod) == await keeper.create(pod)
-            gone = keeper.foresee_delete("default", "one", grace_seconds=0)
-            assert isinstance(gone, Foreseen)
-            assert gone.record.run.deletion is not None
-            assert agent.record("one").run.deletion is None
+async def test_what_is_foreseen_is_what_is_decided_and_leaves_nothing(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        keeper, pod, view = agent.keeper, agents.pod("one"), agent.keeper.view()
+        foreseen = keeper.foresee_create(pod)
+        assert isinstance(foreseen, Foreseen)
+        assert keeper.view() is view
+        created = await keeper.create(pod)
+        assert isinstance(created, PodRecord)
+        assert foreseen.record.run.verdict == created.run.verdict
+        after = keeper.view().node.snapshot
+        assert placement.of_all(foreseen.node.snapshot) == placement.of_all(after)
+        assert keeper.foresee_create(pod) == await keeper.create(pod)
+        gone = keeper.foresee_delete("default", "one", grace_seconds=0)
+        assert isinstance(gone, Foreseen)
+        assert gone.record.run.deletion is not None
+        assert agent.record("one").run.deletion is None
 
-        assert keeper.foresee_create(pod) == RequestRefused(RequestRefusal.STOPPING)
-
-    asyncio.run(scene())
+    assert keeper.foresee_create(pod) == RequestRefused(RequestRefusal.STOPPING)
 
 
-def test_a_watcher_sees_every_step(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            changes = agent.keeper.pod_changes(agent.keeper.view().resource_version)
-            assert not isinstance(changes, RequestRefused)
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.delete("default", "one", grace_seconds=0)
-            kinds = []
-            versions = []
-            async for change in changes:
-                kinds.append(change.kind)
-                versions.append(change.resource_version)
-                if change.kind is ChangeKind.DELETED:
-                    break
-            assert ChangeKind.ADDED is kinds[0]
-            assert {ChangeKind.MODIFIED} == set(kinds[1:-1])
-            assert sorted(versions) == versions
-            old = agent.keeper.pod_changes(0)
-            assert isinstance(old, RequestRefused)
-            assert RequestRefusal.TOO_OLD is old.why
-
-    asyncio.run(scene())
+async def test_a_watcher_sees_every_step(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        changes = agent.keeper.pod_changes(agent.keeper.view().resource_version)
+        assert not isinstance(changes, RequestRefused)
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.delete("default", "one", grace_seconds=0)
+        kinds = []
+        versions = []
+        async for change in changes:
+            kinds.append(change.kind)
+            versions.append(change.resource_version)
+            if change.kind is ChangeKind.DELETED:
+                break
+        assert ChangeKind.ADDED is kinds[0]
+        assert {ChangeKind.MODIFIED} == set(kinds[1:-1])
+        assert sorted(versions) == versions
+        old = agent.keeper.pod_changes(0)
+        assert isinstance(old, RequestRefused)
+        assert RequestRefusal.TOO_OLD is old.why
 
 
-def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
+async def test_what_others_wrote_above_the_containers_is_drift_and_new_sums_are_none(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            for name in ("one", "two"):
-                await agent.keeper.create(agents.pod(name))
-                await agent.keeper.settled()
-                agent.keeper.resync()
-                await agent.keeper.settled()
-            agent.runtime.tree["burstable"] = CgroupSettings(cpu_weight=7)
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        for name in ("one", "two"):
+            await agent.keeper.create(agents.pod(name))
+            await agent.keeper.settled()
             agent.keeper.resync()
-            await agent.until(lambda: bool(_mended(agent)))
-            assert _mended(agent) == {(("setting", "cgroup"),): 1.0}
-
-    asyncio.run(scene())
+            await agent.keeper.settled()
+        agent.runtime.tree["burstable"] = CgroupSettings(cpu_weight=7)
+        agent.keeper.resync()
+        await agent.until(lambda: bool(_mended(agent)))
+        assert _mended(agent) == {(("setting", "cgroup"),): 1.0}
 
 
 def test_starts_and_writes_of_cpusets_are_in_the_log(tmp_path: Path) -> None:

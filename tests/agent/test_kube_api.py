@@ -69,113 +69,95 @@ async def reached(root: Path, wanted: KubeApi = ANY_PORT) -> AsyncIterator[Reach
         yield Reached(serving, root)
 
 
-def test_only_the_token_lets_in(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with reached(tmp_path / "root") as api:
-            token = (api.root / "kube-api" / "token").read_text().strip()
-            code, pods, _ = await api.asked("/api/v1/pods", f"Bearer {token}")
-            assert (code, pods["kind"]) == (200, "PodList")
-            for wrong in (None, "Bearer", "Bearer x", f"Basic {token}", f"Bearer {token}x", token):
-                for path in ("/api/v1/pods", "/healthz", "/nowhere"):
-                    code, status, headers = await api.asked(path, wrong)
-                    assert (code, status["kind"], status["reason"]) == (
-                        *(401, "Status"),
-                        "Unauthorized",
-                    )
-                    assert headers["www-authenticate"] == "Bearer"
-
-    asyncio.run(scene())
+async def test_only_the_token_lets_in(tmp_path: Path) -> None:
+    async with reached(tmp_path / "root") as api:
+        token = (api.root / "kube-api" / "token").read_text().strip()
+        code, pods, _ = await api.asked("/api/v1/pods", f"Bearer {token}")
+        assert (code, pods["kind"]) == (200, "PodList")
+        for wrong in (None, "Bearer", "Bearer x", f"Basic {token}", f"Bearer {token}x", token):
+            for path in ("/api/v1/pods", "/healthz", "/nowhere"):
+                code, status, headers = await api.asked(path, wrong)
+                assert (code, status["kind"], status["reason"]) == (
+                    *(401, "Status"),
+                    "Unauthorized",
+                )
+                assert headers["www-authenticate"] == "Bearer"
 
 
-def test_the_kubeconfig_says_where_and_how(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with reached(tmp_path / "root") as api:
-            found = yaml.safe_load(api.serving.kubeconfig.read_text())
-            assert found["clusters"][0]["cluster"]["server"] == api.serving.url
-            token = found["users"][0]["user"]["token"]
-            assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
-
-    asyncio.run(scene())
+async def test_the_kubeconfig_says_where_and_how(tmp_path: Path) -> None:
+    async with reached(tmp_path / "root") as api:
+        found = yaml.safe_load(api.serving.kubeconfig.read_text())
+        assert found["clusters"][0]["cluster"]["server"] == api.serving.url
+        token = found["users"][0]["user"]["token"]
+        assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
 
 
-def test_a_certificate_of_the_administrator_s_is_served(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with reached(tmp_path / "first") as api:
-            folder = api.root / "kube-api"
-            mine = KubeApi(Address("0.0.0.0", 0), folder / "tls.crt", folder / "tls.key")
-        async with reached(tmp_path / "second", mine) as api:
-            assert api.serving.url.startswith("https://127.0.0.1:")
-            served = await asyncio.to_thread(
-                ssl.get_server_certificate, ("127.0.0.1", api.port), timeout=100
-            )
-            assert served.strip() == (folder / "tls.crt").read_text().strip()
-            assert not (api.root / "kube-api" / "tls.key").exists()
-
-    asyncio.run(scene())
+async def test_a_certificate_of_the_administrator_s_is_served(tmp_path: Path) -> None:
+    async with reached(tmp_path / "first") as api:
+        folder = api.root / "kube-api"
+        mine = KubeApi(Address("0.0.0.0", 0), folder / "tls.crt", folder / "tls.key")
+    async with reached(tmp_path / "second", mine) as api:
+        assert api.serving.url.startswith("https://127.0.0.1:")
+        served = await asyncio.to_thread(
+            ssl.get_server_certificate, ("127.0.0.1", api.port), timeout=100
+        )
+        assert served.strip() == (folder / "tls.crt").read_text().strip()
+        assert not (api.root / "kube-api" / "tls.key").exists()
 
 
-def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
+async def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
     """The kernel would keep back the second half of each for as long as a client sits still."""
 
-    async def scene() -> None:
-        async with reached(tmp_path / "root") as api:
-            token = (api.root / "kube-api" / "token").read_text().strip()
-            headers = {"authorization": f"Bearer {token}"}
+    async with reached(tmp_path / "root") as api:
+        token = (api.root / "kube-api" / "token").read_text().strip()
+        headers = {"authorization": f"Bearer {token}"}
 
-            def ask(times: int) -> list[float]:
-                connection = api.connection()
-                took = []
-                for _ in range(times):
-                    began = time.monotonic()
-                    connection.request("GET", "/version", headers=headers)
-                    assert connection.getresponse().read()
-                    took.append(time.monotonic() - began)
-                connection.close()
-                return took
+        def ask(times: int) -> list[float]:
+            connection = api.connection()
+            took = []
+            for _ in range(times):
+                began = time.monotonic()
+                connection.request("GET", "/version", headers=headers)
+                assert connection.getresponse().read()
+                took.append(time.monotonic() - began)
+            connection.close()
+            return took
 
-            # The first ones are never held back; each later one would be, however idle the machine.
-            assert min((await asyncio.to_thread(ask, 100))[20:]) < 0.04
-
-    asyncio.run(scene())
+        # The first ones are never held back; each later one would be, however idle the machine.
+        assert min((await asyncio.to_thread(ask, 100))[20:]) < 0.04
 
 
-def test_connections_that_say_nothing_make_room(
+async def test_connections_that_say_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tls_listening, "MOST_UNKNOWN", 3)
 
-    async def scene() -> None:
-        async with reached(tmp_path / "root") as api:
-            silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(4)]
-            for _, each in silent:
-                # The first byte of a handshake that never goes on.
-                each.write(b"\x16")
-            async with asyncio.timeout(20):
-                # The oldest is closed without a word, by an end or by a reset.
-                with contextlib.suppress(ConnectionResetError):
-                    assert await silent[0][0].read() == b""
-            for reader, _ in silent[1:]:
-                assert not reader.at_eof()
-            for _, each in silent:
-                each.close()
-
-    asyncio.run(scene())
+    async with reached(tmp_path / "root") as api:
+        silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(4)]
+        for _, each in silent:
+            # The first byte of a handshake that never goes on.
+            each.write(b"\x16")
+        async with asyncio.timeout(20):
+            # The oldest is closed without a word, by an end or by a reset.
+            with contextlib.suppress(ConnectionResetError):
+                assert await silent[0][0].read() == b""
+        for reader, _ in silent[1:]:
+            assert not reader.at_eof()
+        for _, each in silent:
+            each.close()
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16"], ids=["nothing", "half a handshake"])
-def test_nobody_is_kept_out_by_connections_that_wait(tmp_path: Path, said: bytes) -> None:
-    async def scene() -> None:
-        async with reached(tmp_path / "root") as api:
-            token = (api.root / "kube-api" / "token").read_text().strip()
-            with contextlib.ExitStack() as stack:
-                for _ in range(300):
-                    plug = socket.create_connection(("127.0.0.1", api.port), timeout=20)
-                    stack.callback(plug.close)
-                    plug.sendall(said)
-                for _ in range(3):
-                    assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
-
-    asyncio.run(scene())
+async def test_nobody_is_kept_out_by_connections_that_wait(tmp_path: Path, said: bytes) -> None:
+    async with reached(tmp_path / "root") as api:
+        token = (api.root / "kube-api" / "token").read_text().strip()
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                plug = socket.create_connection(("127.0.0.1", api.port), timeout=20)
+                stack.callback(plug.close)
+                plug.sendall(said)
+            for _ in range(3):
+                assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
 
 
 @pytest.mark.slow

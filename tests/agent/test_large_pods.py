@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -122,16 +121,13 @@ def test_a_file_of_a_pod_that_is_too_large_is_named(tmp_path: Path) -> None:
     assert finding.code == "pods/too-many-containers"
 
 
-def test_every_container_of_a_large_pod_is_told_to_end_once(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.workload(_manifest(60)))
-            await agent.keeper.settled()
-            await agent.keeper.delete("default", "big", grace_seconds=30)
-            await agent.until(lambda: not agent.names())
-            killing = [
-                each.container for each in agent.keeper.view().events if each.reason == "Killing"
-            ]
-            assert 60 == len(killing) == len(set(killing))
-
-    asyncio.run(scene())
+async def test_every_container_of_a_large_pod_is_told_to_end_once(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.workload(_manifest(60)))
+        await agent.keeper.settled()
+        await agent.keeper.delete("default", "big", grace_seconds=30)
+        await agent.until(lambda: not agent.names())
+        killing = [
+            each.container for each in agent.keeper.view().events if each.reason == "Killing"
+        ]
+        assert 60 == len(killing) == len(set(killing))

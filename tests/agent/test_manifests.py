@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
@@ -83,7 +82,7 @@ def test_a_file_that_is_too_large_is_refused_without_being_read_whole(tmp_path: 
     assert (finding.code, finding.fields["limit_bytes"]) == ("document/too-large", 10 << 20)
 
 
-def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: Path) -> None:
+async def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
     value = agents.manifest("one")
@@ -92,40 +91,32 @@ def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_path: 
     (folder / "a.yaml").write_text(f"{text[:-1]}, kind: Pod}}\n---\n{text}\n---\n")
     _put(folder, "b.yaml", agents.manifest("two"))
 
-    async def scene() -> None:
-        given = agents.settings(tmp_path / "root", manifests=folder)
-        async with agents.running(given) as agent:
-            await agent.until(lambda: agent.names() == ["one-node-a", "two-node-a"])
-            (event,) = (
-                each for each in agent.keeper.view().events if each.reason == "ManifestRemarks"
-            )
-            assert (event.pod_name, event.kind) == ("one-node-a", EventKind.WARNING)
-            for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
-                assert said in event.message
-
-    asyncio.run(scene())
+    given = agents.settings(tmp_path / "root", manifests=folder)
+    async with agents.running(given) as agent:
+        await agent.until(lambda: agent.names() == ["one-node-a", "two-node-a"])
+        (event,) = (each for each in agent.keeper.view().events if each.reason == "ManifestRemarks")
+        assert (event.pod_name, event.kind) == ("one-node-a", EventKind.WARNING)
+        for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
+            assert said in event.message
 
 
-def test_a_missing_folder_is_reported_at_the_start_and_waited_for(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_reported_at_the_start_and_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     given = agents.settings(tmp_path / "root", manifests=folder)
     assert [each.code for each in given.notes] == ["agent/manifests-missing"]
 
-    async def scene() -> None:
-        async with agents.running(given) as agent:
-            assert agent.names() == []
-            folder.mkdir()
-            _put(folder, "a.yaml", agents.manifest("one"))
-            await agent.until(lambda: agent.names() == ["one-node-a"])
-
-    asyncio.run(scene())
+    async with agents.running(given) as agent:
+        assert agent.names() == []
+        folder.mkdir()
+        _put(folder, "a.yaml", agents.manifest("one"))
+        await agent.until(lambda: agent.names() == ["one-node-a"])
 
 
 def test_a_missing_folder_is_empty(tmp_path: Path) -> None:
     assert _folder(tmp_path / "nowhere").read().workloads == ()
 
 
-def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
+async def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "manifests"
@@ -137,23 +128,20 @@ def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
     def broken(self: Path) -> Iterator[Path]:
         raise OSError(errno.EIO, "Input/output error")
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path / "root")) as agent:
-            agent.keeper.enqueue(read)
-            await agent.keeper.settled()
-            assert agent.phase("one-node-a") == "running"
-            with monkeypatch.context() as patch:
-                patch.setattr(Path, "iterdir", broken)
-                unread, again = source.read(), source.read()
-            assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
-            agent.keeper.enqueue(unread)
-            await agent.keeper.settled()
-            assert agent.phase("one-node-a") == "running"
-            (folder / "a.yaml").unlink()
-            agent.keeper.enqueue(source.read())
-            await agent.until(lambda: not agent.names())
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path / "root")) as agent:
+        agent.keeper.enqueue(read)
+        await agent.keeper.settled()
+        assert agent.phase("one-node-a") == "running"
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "iterdir", broken)
+            unread, again = source.read(), source.read()
+        assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
+        agent.keeper.enqueue(unread)
+        await agent.keeper.settled()
+        assert agent.phase("one-node-a") == "running"
+        (folder / "a.yaml").unlink()
+        agent.keeper.enqueue(source.read())
+        await agent.until(lambda: not agent.names())
 
 
 def test_a_file_that_can_not_be_examined_is_reported(
@@ -179,62 +167,56 @@ def test_of_two_files_with_one_name_the_last_one_wins(tmp_path: Path) -> None:
     assert str(tmp_path / "b.yaml") == only.origin
 
 
-def test_the_agent_follows_the_folder(tmp_path: Path) -> None:
+async def test_the_agent_follows_the_folder(tmp_path: Path) -> None:
     manifests = tmp_path / "manifests"
     manifests.mkdir()
     _put(manifests, "a.yaml", agents.manifest("one"))
 
-    async def scene() -> None:
-        given = agents.settings(tmp_path / "root", manifests=manifests)
-        async with agents.running(given) as agent:
-            await agent.until(lambda: agent.phase("one-node-a") == "running")
-            first = agent.record("one-node-a").uid
-            _put(manifests, "a.yaml", agents.manifest("one", cpu="3"))
-            await agent.until(
-                lambda: (
-                    [first] != [each.uid for each in agent.keeper.view().records.values()]
-                    and agent.names() == ["one-node-a"]
-                    and agent.phase("one-node-a") == "running"
-                )
+    given = agents.settings(tmp_path / "root", manifests=manifests)
+    async with agents.running(given) as agent:
+        await agent.until(lambda: agent.phase("one-node-a") == "running")
+        first = agent.record("one-node-a").uid
+        _put(manifests, "a.yaml", agents.manifest("one", cpu="3"))
+        await agent.until(
+            lambda: (
+                [first] != [each.uid for each in agent.keeper.view().records.values()]
+                and agent.names() == ["one-node-a"]
+                and agent.phase("one-node-a") == "running"
             )
-            held = placement.of_all(agent.keeper.view().node.snapshot)
-            assert [len(each.cpus) for each in held.values()] == [3]
-            (manifests / "a.yaml").write_text("{half")
-            await agent.until(lambda: bool(agent.keeper.view().events))
-            await agent.until(
-                lambda: any(e.reason == "InvalidManifest" for e in agent.keeper.view().events)
-            )
-            assert agent.phase("one-node-a") == "running"
-            (manifests / "a.yaml").unlink()
-            await agent.until(lambda: not agent.names())
-            assert not placement.of_all(agent.keeper.view().node.snapshot)
+        )
+        held = placement.of_all(agent.keeper.view().node.snapshot)
+        assert [len(each.cpus) for each in held.values()] == [3]
+        (manifests / "a.yaml").write_text("{half")
+        await agent.until(lambda: bool(agent.keeper.view().events))
+        await agent.until(
+            lambda: any(e.reason == "InvalidManifest" for e in agent.keeper.view().events)
+        )
+        assert agent.phase("one-node-a") == "running"
+        (manifests / "a.yaml").unlink()
+        await agent.until(lambda: not agent.names())
+        assert not placement.of_all(agent.keeper.view().node.snapshot)
 
-    asyncio.run(scene())
 
-
-def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> None:
+async def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> None:
     manifests = tmp_path / "manifests"
     manifests.mkdir()
     value = agents.manifest("one")
     value["metadata"]["uid"] = "fixed"
     _put(manifests, "a.yaml", value)
 
-    async def scene() -> None:
-        given = agents.settings(tmp_path / "root", manifests=manifests)
-        async with agents.running(given) as agent:
-            await agent.until(lambda: agent.phase("one-node-a") == "running")
-            changed = agents.manifest("one", cpu="3")
-            changed["metadata"]["uid"] = "fixed"
-            _put(manifests, "a.yaml", changed)
+    given = agents.settings(tmp_path / "root", manifests=manifests)
+    async with agents.running(given) as agent:
+        await agent.until(lambda: agent.phase("one-node-a") == "running")
+        changed = agents.manifest("one", cpu="3")
+        changed["metadata"]["uid"] = "fixed"
+        _put(manifests, "a.yaml", changed)
 
-            def has_three() -> bool:
-                held = placement.of_all(agent.keeper.view().node.snapshot)
-                return [len(each.cpus) for each in held.values()] == [3]
+        def has_three() -> bool:
+            held = placement.of_all(agent.keeper.view().node.snapshot)
+            return [len(each.cpus) for each in held.values()] == [3]
 
-            await agent.until(has_three)
-            await agent.until(lambda: agent.phase("one-node-a") == "running")
-
-    asyncio.run(scene())
+        await agent.until(has_three)
+        await agent.until(lambda: agent.phase("one-node-a") == "running")
 
 
 ODD_MEMBERS: list[tuple[str, Any]] = [
@@ -267,34 +249,31 @@ def _with(value: dict[str, Any], path: str, member: Any) -> dict[str, Any]:
     return value
 
 
-def test_what_is_of_another_type_is_one_event_and_no_end_of_the_agent(tmp_path: Path) -> None:
+async def test_what_is_of_another_type_is_one_event_and_no_end_of_the_agent(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
     for number, (path, member) in enumerate(ODD_MEMBERS):
         _put(folder, f"{number}.yaml", _with(agents.manifest(f"bad-{number}"), path, member))
     _put(folder, "good.yaml", agents.manifest("good"))
 
-    async def scene() -> None:
-        given = agents.settings(tmp_path / "root", manifests=folder)
-        async with agents.running(given) as agent:
+    given = agents.settings(tmp_path / "root", manifests=folder)
+    async with agents.running(given) as agent:
 
-            def told() -> list[str]:
-                events = agent.keeper.view().events
-                found = [each for each in events if each.reason == "InvalidManifest"]
-                return [each.message for each in found for _ in range(each.count)]
+        def told() -> list[str]:
+            events = agent.keeper.view().events
+            found = [each for each in events if each.reason == "InvalidManifest"]
+            return [each.message for each in found for _ in range(each.count)]
 
-            await agent.until(lambda: agent.names() == ["good-node-a"])
-            await agent.until(lambda: len(told()) == len(ODD_MEMBERS))
-            for number in range(len(ODD_MEMBERS)):
-                assert len([each for each in told() if f"/{number}.yaml" in each]) == 1
-            # A change of one of them is one more event, and a good one brings its pod.
-            _put(folder, "0.yaml", _with(agents.manifest("bad-0"), "spec.tolerations", 5))
-            await agent.until(lambda: len(told()) == len(ODD_MEMBERS) + 1)
-            _put(folder, "0.yaml", agents.manifest("bad-0"))
-            await agent.until(lambda: agent.names() == ["good-node-a", "bad-0-node-a"])
-            assert len(told()) == len(ODD_MEMBERS) + 1
-
-    asyncio.run(scene())
+        await agent.until(lambda: agent.names() == ["good-node-a"])
+        await agent.until(lambda: len(told()) == len(ODD_MEMBERS))
+        for number in range(len(ODD_MEMBERS)):
+            assert len([each for each in told() if f"/{number}.yaml" in each]) == 1
+        # A change of one of them is one more event, and a good one brings its pod.
+        _put(folder, "0.yaml", _with(agents.manifest("bad-0"), "spec.tolerations", 5))
+        await agent.until(lambda: len(told()) == len(ODD_MEMBERS) + 1)
+        _put(folder, "0.yaml", agents.manifest("bad-0"))
+        await agent.until(lambda: agent.names() == ["good-node-a", "bad-0-node-a"])
+        assert len(told()) == len(ODD_MEMBERS) + 1
 
 
 @pytest.mark.parametrize(

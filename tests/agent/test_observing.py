@@ -140,103 +140,93 @@ def _bytes(folder: Path) -> dict[Path, bytes]:
     return {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
 
 
-def test_it_follows_every_change_of_the_state_files(kubelet: KubeletNode, tmp_path: Path) -> None:
-    async def scene() -> None:
-        # Nothing but the change itself makes it look again.
-        async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
-            kubelet.admit("two", "3")
-            await observer.after_writing(
-                kubelet.root / "memory_manager_state", lambda: TWO in observer.look.held
-            )
-            assert kubelet.node.state_files() == observer.keeper.view().node.state_files()
-            assert "kubelet/state-changed" in {each.code for each in observer.said}
-            page = metrics.text(observer.keeper.view()).decode()
-            changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
-            assert changes in page
-            rows = {each["metadata"]["name"]: each for each in document.placements(observer.look)}
-            assert tuple(
-                rows["one"][each] if each != "name" else "one"
-                for each in ("name", "ready", "aligned")
-            ) == ("one", "1/1", True)
-            # It is promised, and runs nowhere yet.
-            assert (rows["uid-two"]["ready"], rows["uid-two"]["aligned"]) == ("0/1", None)
-
-    asyncio.run(scene())
+async def test_it_follows_every_change_of_the_state_files(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
+    # Nothing but the change itself makes it look again.
+    async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
+        kubelet.admit("two", "3")
+        await observer.after_writing(
+            kubelet.root / "memory_manager_state", lambda: TWO in observer.look.held
+        )
+        assert kubelet.node.state_files() == observer.keeper.view().node.state_files()
+        assert "kubelet/state-changed" in {each.code for each in observer.said}
+        page = metrics.text(observer.keeper.view()).decode()
+        changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
+        assert changes in page
+        rows = {each["metadata"]["name"]: each for each in document.placements(observer.look)}
+        assert tuple(
+            rows["one"][each] if each != "name" else "one" for each in ("name", "ready", "aligned")
+        ) == ("one", "1/1", True)
+        # It is promised, and runs nowhere yet.
+        assert (rows["uid-two"]["ready"], rows["uid-two"]["aligned"]) == ("0/1", None)
 
 
-def test_a_file_that_stays_broken_is_reported(kubelet: KubeletNode, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
-            file = kubelet.root / "memory_manager_state"
-            sound = file.read_text()
-            file.write_text(sound.replace('"checksum":', '"checksum":1'))
-            await observer.after_writing(file, lambda: observer.look.is_unsettled)
-            # The kubelet may be about to write it once more.
-            assert set() == observer.codes()
-            observer.later(SETTLED_WITHIN.total_seconds())
-            await observer.until(lambda: "memory-state/corrupted" in observer.codes())
-            # A kubelet would not start with it either; what was known before stays shown.
-            assert "kubelet/would-not-start" in observer.codes()
-            assert {"memory-state/corrupted", "kubelet/would-not-start"} <= {
-                each.code for each in observer.said
-            }
-            view = observer.keeper.view()
-            assert {"StateInDoubt"} == {each.reason for each in view.events}
-            assert {""} == {each.pod_uid for each in view.events}
-            page = metrics.text(view).decode()
-            assert 'numalet_kubelet_problems{code="memory-state/corrupted"} 1.0' in page
-            broken = (
-                'numalet_kubelet_state_soundness{file="memory_manager_state",soundness="broken"}'
-            )
-            assert f"{broken} 1.0" in page
-            shown = document.kubelet_document(observer.look)
-            assert shown is not None
-            assert shown["startsWithItsFiles"] is False
-            file.write_text(sound)
-            await observer.after_writing(file, lambda: not observer.codes())
-            assert f"{broken} 0.0" in metrics.text(observer.keeper.view()).decode()
-
-    asyncio.run(scene())
+async def test_a_file_that_stays_broken_is_reported(kubelet: KubeletNode, tmp_path: Path) -> None:
+    async with observing(kubelet, tmp_path, every_seconds=3600.0) as observer:
+        file = kubelet.root / "memory_manager_state"
+        sound = file.read_text()
+        file.write_text(sound.replace('"checksum":', '"checksum":1'))
+        await observer.after_writing(file, lambda: observer.look.is_unsettled)
+        # The kubelet may be about to write it once more.
+        assert set() == observer.codes()
+        observer.later(SETTLED_WITHIN.total_seconds())
+        await observer.until(lambda: "memory-state/corrupted" in observer.codes())
+        # A kubelet would not start with it either; what was known before stays shown.
+        assert "kubelet/would-not-start" in observer.codes()
+        assert {"memory-state/corrupted", "kubelet/would-not-start"} <= {
+            each.code for each in observer.said
+        }
+        view = observer.keeper.view()
+        assert {"StateInDoubt"} == {each.reason for each in view.events}
+        assert {""} == {each.pod_uid for each in view.events}
+        page = metrics.text(view).decode()
+        assert 'numalet_kubelet_problems{code="memory-state/corrupted"} 1.0' in page
+        broken = 'numalet_kubelet_state_soundness{file="memory_manager_state",soundness="broken"}'
+        assert f"{broken} 1.0" in page
+        shown = document.kubelet_document(observer.look)
+        assert shown is not None
+        assert shown["startsWithItsFiles"] is False
+        file.write_text(sound)
+        await observer.after_writing(file, lambda: not observer.codes())
+        assert f"{broken} 0.0" in metrics.text(observer.keeper.view()).decode()
 
 
-def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
+async def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     everything = kubelet_node.EVERYTHING
     pages = {0: 10, 1: 5}
     kubelet.container(ONE, "default", "one", everything, pages)
 
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path) as observer:
-            audit = observer.keeper.view().audits[ONE]
-            assert not audit.aligned
-            assert audit.misplaced_bytes == 5 * 4096
-            # The kubelet may be about to put it right.
-            assert set() == observer.codes()
-            observer.later(30)
-            told = {
-                "kubelet/cpus-differ",
-                "kubelet/memory-nodes-differ",
-                "kubelet/memory-misplaced",
-            }
-            await observer.until(lambda: told == observer.codes())
-            assert told <= {each.code for each in observer.said}
-            (event,) = {
-                (each.reason, each.pod_name, each.container, each.pod_uid)
-                for each in observer.keeper.view().events
-            }
-            assert event == ("NotAsPromised", "one", "main", "uid-one")
-            page = metrics.text(observer.keeper.view()).decode()
-            misplaced = (
-                'numalet_container_misplaced_bytes{container="main",namespace="default",pod="one"}'
-            )
-            assert f"{misplaced} {5 * 4096.0}" in page
-            assert 'numalet_kubelet_containers{aligned="false"} 1.0' in page
-            kubelet.container(ONE, "default", "one", kubelet.promised(ONE))
-            await observer.until(lambda: not observer.codes())
-            assert observer.keeper.view().audits[ONE].aligned
-
-    asyncio.run(scene())
+    async with observing(kubelet, tmp_path) as observer:
+        audit = observer.keeper.view().audits[ONE]
+        assert not audit.aligned
+        assert audit.misplaced_bytes == 5 * 4096
+        # The kubelet may be about to put it right.
+        assert set() == observer.codes()
+        observer.later(30)
+        told = {
+            "kubelet/cpus-differ",
+            "kubelet/memory-nodes-differ",
+            "kubelet/memory-misplaced",
+        }
+        await observer.until(lambda: told == observer.codes())
+        assert told <= {each.code for each in observer.said}
+        (event,) = {
+            (each.reason, each.pod_name, each.container, each.pod_uid)
+            for each in observer.keeper.view().events
+        }
+        assert event == ("NotAsPromised", "one", "main", "uid-one")
+        page = metrics.text(observer.keeper.view()).decode()
+        misplaced = (
+            'numalet_container_misplaced_bytes{container="main",namespace="default",pod="one"}'
+        )
+        assert f"{misplaced} {5 * 4096.0}" in page
+        assert 'numalet_kubelet_containers{aligned="false"} 1.0' in page
+        kubelet.container(ONE, "default", "one", kubelet.promised(ONE))
+        await observer.until(lambda: not observer.codes())
+        assert observer.keeper.view().audits[ONE].aligned
 
 
 def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
@@ -258,21 +248,18 @@ def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
     assert "agent/kubelet-config-unknown" in notes
 
 
-def test_the_configuration_that_is_named_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
+async def test_the_configuration_that_is_named_wins(kubelet: KubeletNode, tmp_path: Path) -> None:
     named = tmp_path / "named.yaml"
     named.write_text(kubelet_node.CONFIG.replace("924Mi", "1948Mi").replace("1Gi}", "2Gi}"))
 
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path, config_file=named) as observer:
-            observer.later(SETTLED_WITHIN.total_seconds())
-            await observer.until(lambda: {"kubelet/would-not-start"} == observer.codes())
-            # What the files promise is shown nevertheless.
-            node = observer.keeper.view().node
-            assert placement.of_all(kubelet.node.snapshot) == placement.of_all(node.snapshot)
-            # What the files promise is held against the kernel nevertheless.
-            assert observer.keeper.view().audits[ONE].aligned
-
-    asyncio.run(scene())
+    async with observing(kubelet, tmp_path, config_file=named) as observer:
+        observer.later(SETTLED_WITHIN.total_seconds())
+        await observer.until(lambda: {"kubelet/would-not-start"} == observer.codes())
+        # What the files promise is shown nevertheless.
+        node = observer.keeper.view().node
+        assert placement.of_all(kubelet.node.snapshot) == placement.of_all(node.snapshot)
+        # What the files promise is held against the kernel nevertheless.
+        assert observer.keeper.view().audits[ONE].aligned
 
 
 def test_a_broken_configuration_of_the_kubelet_is_a_note(
@@ -288,34 +275,30 @@ def test_a_broken_configuration_of_the_kubelet_is_a_note(
     assert seeing.config_file is None
 
 
-def test_a_file_that_can_not_be_read_is_reported(kubelet: KubeletNode, tmp_path: Path) -> None:
+async def test_a_file_that_can_not_be_read_is_reported(
+    kubelet: KubeletNode, tmp_path: Path
+) -> None:
     path = kubelet.root / "memory_manager_state"
     path.unlink()
     path.mkdir()
 
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path) as observer:
-            observer.later(SETTLED_WITHIN.total_seconds())
-            await observer.until(lambda: {"files/no-regular-file"} == observer.codes())
-
-    asyncio.run(scene())
+    async with observing(kubelet, tmp_path) as observer:
+        observer.later(SETTLED_WITHIN.total_seconds())
+        await observer.until(lambda: {"files/no-regular-file"} == observer.codes())
 
 
-def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
+async def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
     later = tmp_path / "later"
 
-    async def scene() -> None:
-        hooks = Hooks(resync_seconds=0.05)
-        given = agents.settings(tmp_path / "root", kubelet_root=later / "root")
-        async with wiring.opened(replace(given, observe=True), hooks) as keeper:
-            observer = Observer(keeper)
-            await observer.until(lambda: keeper.view().ready)
-            # Another owner need not be a kubelet.
-            assert (set(), ()) == (observer.codes(), observer.look.files)
-            kubelet_node.made(later)
-            await observer.until(lambda: len(observer.look.files) == 2)
-
-    asyncio.run(scene())
+    hooks = Hooks(resync_seconds=0.05)
+    given = agents.settings(tmp_path / "root", kubelet_root=later / "root")
+    async with wiring.opened(replace(given, observe=True), hooks) as keeper:
+        observer = Observer(keeper)
+        await observer.until(lambda: keeper.view().ready)
+        # Another owner need not be a kubelet.
+        assert (set(), ()) == (observer.codes(), observer.look.files)
+        kubelet_node.made(later)
+        await observer.until(lambda: len(observer.look.files) == 2)
 
 
 STAND_IN = """
@@ -396,26 +379,23 @@ def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
     asyncio.run(_with_stack(scene))
 
 
-def test_what_a_running_kubelet_accepted_is_no_problem_though_it_is_not_understood(
+async def test_what_a_running_kubelet_accepted_is_no_problem_though_it_is_not_understood(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     file = tmp_path / "later.yaml"
     file.write_text(kubelet_node.CONFIG + "featureGates: {OfALaterRelease: true}\n")
 
-    async def scene() -> None:
-        with process(f"--root-dir={kubelet.root}", f"--config={file}"):
-            async with observing(kubelet, tmp_path, proc=kubelets.PROC) as observer:
-                observer.later(60)
-                await observer.until(lambda: observer.look.at == observer.clock[0])
-                assert set() == observer.codes()
-                assert observer.look.evidence.config == ""
-                # What is written now is what the next kubelet would not start with.
-                file.write_text("cpuManagerPolicy: [")
-                await observer.until(lambda: observer.look.is_unsettled)
-                observer.later(SETTLED_WITHIN.total_seconds())
-                await observer.until(lambda: observer.codes() != set())
-
-    asyncio.run(scene())
+    with process(f"--root-dir={kubelet.root}", f"--config={file}"):
+        async with observing(kubelet, tmp_path, proc=kubelets.PROC) as observer:
+            observer.later(60)
+            await observer.until(lambda: observer.look.at == observer.clock[0])
+            assert set() == observer.codes()
+            assert observer.look.evidence.config == ""
+            # What is written now is what the next kubelet would not start with.
+            file.write_text("cpuManagerPolicy: [")
+            await observer.until(lambda: observer.look.is_unsettled)
+            observer.later(SETTLED_WITHIN.total_seconds())
+            await observer.until(lambda: observer.codes() != set())
 
 
 def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) -> None:
@@ -455,21 +435,18 @@ def _condition(observer: Observer) -> dict[str, Any]:
     return dict(found)
 
 
-def test_what_a_kubelet_shows_itself_is_not_shown_a_second_time(
+async def test_what_a_kubelet_shows_itself_is_not_shown_a_second_time(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path) as observer:
-            page = metrics.text(observer.keeper.view()).decode()
-            assert [each for each in page.splitlines() if each.startswith("kubelet_")] == []
-            assert _metric(observer, "numalet_kubelet_exclusive_cpus") == "2.0"
-            assert _metric(observer, "numalet_kubelet_shared_pool_millicores") == "13000.0"
-
-    asyncio.run(scene())
+    async with observing(kubelet, tmp_path) as observer:
+        page = metrics.text(observer.keeper.view()).decode()
+        assert [each for each in page.splitlines() if each.startswith("kubelet_")] == []
+        assert _metric(observer, "numalet_kubelet_exclusive_cpus") == "2.0"
+        assert _metric(observer, "numalet_kubelet_shared_pool_millicores") == "13000.0"
 
 
 @pytest.mark.slow
-def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
+async def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     file = kubelet.root / "cpu_manager_state"
@@ -487,15 +464,12 @@ def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
             write(half)
             write(sound)
 
-    async def scene() -> None:
-        async with observing(kubelet, tmp_path, every_seconds=3600.0, real_time=True) as observer:
-            await asyncio.to_thread(write_twice)
-            await observer.until(lambda: observer.look.problems == ())
-            assert [each for each in observer.said if each.severity is not Severity.NOTE] == []
-            assert set() == observer.codes()
-            write(half)
-            async with asyncio.timeout(30):
-                while "kubelet/would-not-start" not in observer.codes():
-                    await observer.keeper.changed()
-
-    asyncio.run(scene())
+    async with observing(kubelet, tmp_path, every_seconds=3600.0, real_time=True) as observer:
+        await asyncio.to_thread(write_twice)
+        await observer.until(lambda: observer.look.problems == ())
+        assert [each for each in observer.said if each.severity is not Severity.NOTE] == []
+        assert set() == observer.codes()
+        write(half)
+        async with asyncio.timeout(30):
+            while "kubelet/would-not-start" not in observer.codes():
+                await observer.keeper.changed()

@@ -37,65 +37,56 @@ async def _look(agent: Agent) -> None:
     await agent.keeper.settled()
 
 
-def test_drift_that_the_kernel_keeps_is_reported_once_and_noted_until_it_is_gone(
+async def test_drift_that_the_kernel_keeps_is_reported_once_and_noted_until_it_is_gone(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            agent.runtime.drift(KEY, CgroupSettings(memory_nodes=(0, 1)))
-            agent.runtime.refusals = {"poduid-one/main": REFUSED}
-            await _look(agent)
-            await _look(agent)
-            ((container, message, count),) = _told(agent, "DriftNotMended")
-            assert (container, count) == ("main", 1)
-            assert "cpuset.mems" in message
-            assert "Device busy" in message
-            assert NOTE in agent.keeper.view().notes
-            assert _told(agent, "DriftMended") == []
-            agent.runtime.refusals = {}
-            await _look(agent)
-            assert NOTE not in agent.keeper.view().notes
-            assert len(_told(agent, "DriftMended")) == 1
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        agent.runtime.drift(KEY, CgroupSettings(memory_nodes=(0, 1)))
+        agent.runtime.refusals = {"poduid-one/main": REFUSED}
+        await _look(agent)
+        await _look(agent)
+        ((container, message, count),) = _told(agent, "DriftNotMended")
+        assert (container, count) == ("main", 1)
+        assert "cpuset.mems" in message
+        assert "Device busy" in message
+        assert NOTE in agent.keeper.view().notes
+        assert _told(agent, "DriftMended") == []
+        agent.runtime.refusals = {}
+        await _look(agent)
+        assert NOTE not in agent.keeper.view().notes
+        assert len(_told(agent, "DriftMended")) == 1
 
 
-def test_a_pods_own_cgroup_that_is_not_held_is_reported_of_the_pod(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            agent.runtime.refusals = {"poduid-one": REFUSED, "burstable": REFUSED}
-            await _look(agent)
-            assert [container for container, _, _ in _told(agent, "DriftNotMended")] == [""]
-            assert NOTE in agent.keeper.view().notes
-
-    asyncio.run(scene())
+async def test_a_pods_own_cgroup_that_is_not_held_is_reported_of_the_pod(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        agent.runtime.refusals = {"poduid-one": REFUSED, "burstable": REFUSED}
+        await _look(agent)
+        assert [container for container, _, _ in _told(agent, "DriftNotMended")] == [""]
+        assert NOTE in agent.keeper.view().notes
 
 
-def test_what_shares_cpus_and_can_not_be_moved_is_reported(tmp_path: Path) -> None:
+async def test_what_shares_cpus_and_can_not_be_moved_is_reported(tmp_path: Path) -> None:
     """The settings follow the books when the kernel takes them, without being called drift."""
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one", cpu="500m"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            agent.runtime.refusals = {"poduid-one/main": REFUSED}
-            await agent.keeper.create(agents.pod("two", cpu="2"))
-            await agent.until(lambda: agent.phase("two") == "running")
-            await _look(agent)
-            assert len(_told(agent, "DriftNotMended")) == 1
-            agent.runtime.refusals = {}
-            await _look(agent)
-            given = agent.runtime.settings_of(KEY)
-            assert given is not None
-            assert agent.keeper.view().node.snapshot.cpu.default == given.cpus
-            assert _told(agent, "DriftMended") == []
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one", cpu="500m"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        agent.runtime.refusals = {"poduid-one/main": REFUSED}
+        await agent.keeper.create(agents.pod("two", cpu="2"))
+        await agent.until(lambda: agent.phase("two") == "running")
+        await _look(agent)
+        assert len(_told(agent, "DriftNotMended")) == 1
+        agent.runtime.refusals = {}
+        await _look(agent)
+        given = agent.runtime.settings_of(KEY)
+        assert given is not None
+        assert agent.keeper.view().node.snapshot.cpu.default == given.cpus
+        assert _told(agent, "DriftMended") == []
 
 
 def test_what_could_not_be_removed_is_removed_at_the_next_look(tmp_path: Path) -> None:
@@ -170,13 +161,10 @@ def test_another_failure_of_a_start_is_an_end(tmp_path: Path) -> None:
     assert (phase, events, delayed) == ("terminated", [], 0)
 
 
-def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            why = NotStarted(RuntimeFailed(error="x"), is_passing=True)
-            agent.keeper.enqueue(Delayed(ContainerKey("gone", "main"), why))
-            await agent.keeper.settled()
-            assert agent.keeper.counts().of(STARTS_DELAYED) == 1
-            assert _told(agent, "StartDelayed") == []
-
-    asyncio.run(scene())
+async def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        why = NotStarted(RuntimeFailed(error="x"), is_passing=True)
+        agent.keeper.enqueue(Delayed(ContainerKey("gone", "main"), why))
+        await agent.keeper.settled()
+        assert agent.keeper.counts().of(STARTS_DELAYED) == 1
+        assert _told(agent, "StartDelayed") == []

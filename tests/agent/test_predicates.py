@@ -74,42 +74,36 @@ def _verdict(record: PodRecord) -> tuple[bool, str]:
     return record.run.verdict.admitted, record.run.verdict.reason
 
 
-def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
+async def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mode(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        async with agents.running(_settings(tmp_path, EXACT)) as agent:
-            assert _verdict(await _create(agent, agents.pod("one", "10"))) == (True, "")
-            refused = await _create(agent, agents.pod("two", "6"))
-            assert _verdict(refused) == (False, "OutOfcpu")
-            status = pod_object.status(refused)
-            assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
-            assert status["message"].startswith("Pod was rejected: Node didn't have enough")
-            counted = agent.keeper.counts().of(
-                "kubelet_admission_rejections_total", (("reason", "OutOfcpu"),)
-            )
-            assert counted == 1
-            assert agent.keeper.counts().of("kubelet_topology_manager_admission_errors_total") == 0
-            # What was refused takes no room.
-            for name in ("three", "four"):
-                assert _verdict(await _create(agent, agents.pod(name, "1"))) == (True, "")
-            assert _verdict(await _create(agent, agents.pod("five", "1"))) == (False, "OutOfpods")
-            assert "OutOfcpu" in {each.reason for each in agent.keeper.view().events}
-
-    asyncio.run(scene())
+    async with agents.running(_settings(tmp_path, EXACT)) as agent:
+        assert _verdict(await _create(agent, agents.pod("one", "10"))) == (True, "")
+        refused = await _create(agent, agents.pod("two", "6"))
+        assert _verdict(refused) == (False, "OutOfcpu")
+        status = pod_object.status(refused)
+        assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
+        assert status["message"].startswith("Pod was rejected: Node didn't have enough")
+        counted = agent.keeper.counts().of(
+            "kubelet_admission_rejections_total", (("reason", "OutOfcpu"),)
+        )
+        assert counted == 1
+        assert agent.keeper.counts().of("kubelet_topology_manager_admission_errors_total") == 0
+        # What was refused takes no room.
+        for name in ("three", "four"):
+            assert _verdict(await _create(agent, agents.pod(name, "1"))) == (True, "")
+        assert _verdict(await _create(agent, agents.pod("five", "1"))) == (False, "OutOfpods")
+        assert "OutOfcpu" in {each.reason for each in agent.keeper.view().events}
 
 
-def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> None:
-    async def scene() -> None:
-        file = tmp_path / "kubelet.yaml"
-        own = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
-        file.write_text(f"{CONFIG}---\n{own}generalPredicates: false\n")
-        given = agents.settings(tmp_path / "root", config_file=file, exact=True)
-        async with agents.running(given) as agent:
-            for name in ("one", "two"):
-                assert _verdict(await _create(agent, agents.pod(name, "10"))) == (True, "")
-
-    asyncio.run(scene())
+async def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.yaml"
+    own = "apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n"
+    file.write_text(f"{CONFIG}---\n{own}generalPredicates: false\n")
+    given = agents.settings(tmp_path / "root", config_file=file, exact=True)
+    async with agents.running(given) as agent:
+        for name in ("one", "two"):
+            assert _verdict(await _create(agent, agents.pod(name, "10"))) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -127,15 +121,12 @@ def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> N
         ({"nodeName": "node-a"}, ""),
     ],
 )
-def test_a_pod_for_another_node_is_refused(
+async def test_a_pod_for_another_node_is_refused(
     tmp_path: Path, spec: dict[str, Any], reason: str
 ) -> None:
-    async def scene() -> None:
-        async with agents.running(_settings(tmp_path, EXACT)) as agent:
-            record = await _create(agent, agents.pod("one", "1", **spec))
-            assert (not reason, reason) == _verdict(record)
-
-    asyncio.run(scene())
+    async with agents.running(_settings(tmp_path, EXACT)) as agent:
+        record = await _create(agent, agents.pod("one", "1", **spec))
+        assert (not reason, reason) == _verdict(record)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +145,7 @@ def test_a_pod_for_another_node_is_refused(
         ({"containerPort": 80, "hostPort": 81}, {"hostNetwork": True}, ""),
     ],
 )
-def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
+async def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
     tmp_path: Path, port: Any, spec: dict[str, Any], reason: str
 ) -> None:
     def asking(name: str, port: Any, **spec: Any) -> Workload:
@@ -162,49 +153,45 @@ def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
         manifest["spec"]["containers"][0]["ports"] = [port]
         return agents.workload(manifest)
 
-    async def scene() -> None:
-        async with agents.running(_settings(tmp_path, EXACT)) as agent:
-            await _create(agent, asking("holder", {"containerPort": 1, "hostPort": 80}))
-            record = await _create(agent, asking("one", port, **spec))
-            assert (not reason, reason) == _verdict(record)
-            await agent.keeper.delete("default", "holder", grace_seconds=0.0)
-            await agent.until(lambda: "holder" not in agent.names())
-            assert _verdict(await _create(agent, asking("two", PORT))) == (True, "")
-
-    asyncio.run(scene())
+    async with agents.running(_settings(tmp_path, EXACT)) as agent:
+        await _create(agent, asking("holder", {"containerPort": 1, "hostPort": 80}))
+        record = await _create(agent, asking("one", port, **spec))
+        assert (not reason, reason) == _verdict(record)
+        await agent.keeper.delete("default", "holder", grace_seconds=0.0)
+        await agent.until(lambda: "holder" not in agent.names())
+        assert _verdict(await _create(agent, asking("two", PORT))) == (True, "")
 
 
-def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = _settings(tmp_path, EXACT)
-        async with agents.running(given) as agent:
-            for name, cpu in (("large", "9"), ("small", "4")):
-                await _create(agent, agents.pod(name, cpu))
-                await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
-            assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
-            await agent.until(lambda: agent.phase("small") != "running")
-            await agent.until(lambda: agent.phase("system") == "running")
-            assert agent.phase("large") == "running"
-            status = pod_object.status(agent.record("small"))
-            assert (
-                status["phase"],
-                status["reason"],
-                status["message"],
-            ) == ("Failed", "Preempting", "Preempted in order to admit critical pod")
-            (condition,) = status["conditions"]
-            assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
-            assert [
-                (each.reason, each.pod_name)
-                for each in agent.keeper.view().events
-                if each.reason == "Preempting"
-            ] == [("Preempting", "small")]
-            lacking = await _create(agent, _static("too-much", "16"))
-            assert _verdict(lacking) == (False, "UnexpectedAdmissionError")
-        async with agents.running(given) as agent:
-            assert _verdict(agent.record("small")) == (False, "Preempting")
-            assert agent.phase("large") == "running"
-
-    asyncio.run(scene())
+async def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    given = _settings(tmp_path, EXACT)
+    async with agents.running(given) as agent:
+        for name, cpu in (("large", "9"), ("small", "4")):
+            await _create(agent, agents.pod(name, cpu))
+            await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
+        assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
+        await agent.until(lambda: agent.phase("small") != "running")
+        await agent.until(lambda: agent.phase("system") == "running")
+        assert agent.phase("large") == "running"
+        status = pod_object.status(agent.record("small"))
+        assert (
+            status["phase"],
+            status["reason"],
+            status["message"],
+        ) == ("Failed", "Preempting", "Preempted in order to admit critical pod")
+        (condition,) = status["conditions"]
+        assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+        assert [
+            (each.reason, each.pod_name)
+            for each in agent.keeper.view().events
+            if each.reason == "Preempting"
+        ] == [("Preempting", "small")]
+        lacking = await _create(agent, _static("too-much", "16"))
+        assert _verdict(lacking) == (False, "UnexpectedAdmissionError")
+    async with agents.running(given) as agent:
+        assert _verdict(agent.record("small")) == (False, "Preempting")
+        assert agent.phase("large") == "running"
 
 
 def _stubborn(_: Launch) -> FakeProgram:
@@ -218,74 +205,63 @@ def _until_told(agent: Agent, name: str) -> str:
     return str(status["state"]["waiting"].get("message", ""))
 
 
-def test_a_critical_pod_starts_when_those_who_were_evicted_for_it_have_ended(
+async def test_a_critical_pod_starts_when_those_who_were_evicted_for_it_have_ended(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        given = _settings(tmp_path, EXACT)
-        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
-        async with agents.running(given, runtime) as agent:
-            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
-            await agent.until(lambda: agent.phase("small") == "running")
-            assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
-            await agent.keeper.settled()
-            assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
-            told = "waits for evicted pods to end: default/small"
-            assert told == _until_told(agent, "system")
-            # It is in the books, so that it is held up after a crash too.
-        again = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
-        async with agents.running(given, again) as agent:
-            await agent.keeper.settled()
-            assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
-            assert told == _until_told(agent, "system")
-            again.end(ContainerKey("uid-small", "main"), 137)
-            await agent.until(lambda: agent.phase("system") == "running")
-            assert agent.phase("small") == "terminated"
-            assert [
-                e for e in agent.keeper.view().events if e.reason == "ExceededGracePeriod"
-            ] == []
-            assert [(key.pod_uid, n) for key, n in again.starts] == [("uid-system", 1)]
-
-    asyncio.run(scene())
+    given = _settings(tmp_path, EXACT)
+    runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+    async with agents.running(given, runtime) as agent:
+        await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+        await agent.until(lambda: agent.phase("small") == "running")
+        assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
+        await agent.keeper.settled()
+        assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
+        told = "waits for evicted pods to end: default/small"
+        assert told == _until_told(agent, "system")
+        # It is in the books, so that it is held up after a crash too.
+    again = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+    async with agents.running(given, again) as agent:
+        await agent.keeper.settled()
+        assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
+        assert told == _until_told(agent, "system")
+        again.end(ContainerKey("uid-small", "main"), 137)
+        await agent.until(lambda: agent.phase("system") == "running")
+        assert agent.phase("small") == "terminated"
+        assert [e for e in agent.keeper.view().events if e.reason == "ExceededGracePeriod"] == []
+        assert [(key.pod_uid, n) for key, n in again.starts] == [("uid-system", 1)]
 
 
-def test_a_critical_pod_starts_when_an_evicted_one_is_deleted_at_once(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = _settings(tmp_path, EXACT)
-        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
-        async with agents.running(given, runtime) as agent:
-            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
-            await agent.until(lambda: agent.phase("small") == "running")
-            await _create(agent, _static("system", "5"))
-            await agent.keeper.delete("default", "small", grace_seconds=0.0)
-            await agent.until(lambda: agent.phase("system") == "running")
-            assert agent.names() == ["system"]
-
-    asyncio.run(scene())
+async def test_a_critical_pod_starts_when_an_evicted_one_is_deleted_at_once(tmp_path: Path) -> None:
+    given = _settings(tmp_path, EXACT)
+    runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+    async with agents.running(given, runtime) as agent:
+        await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+        await agent.until(lambda: agent.phase("small") == "running")
+        await _create(agent, _static("system", "5"))
+        await agent.keeper.delete("default", "small", grace_seconds=0.0)
+        await agent.until(lambda: agent.phase("system") == "running")
+        assert agent.names() == ["system"]
 
 
-def test_who_comes_while_evicted_pods_end_finds_the_node_as_after_their_end(
+async def test_who_comes_while_evicted_pods_end_finds_the_node_as_after_their_end(
     tmp_path: Path,
 ) -> None:
-    async def scene() -> None:
-        given = _settings(tmp_path, EXACT)
-        runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
-        async with agents.running(given, runtime) as agent:
-            await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
-            await agent.until(lambda: agent.phase("small") == "running")
-            await _create(agent, _static("system", "5"))
-            evicted = agent.record("small").run
-            # There is room for it, and nobody is evicted a second time for it.
-            for workload in (_static("second", "5"), agents.pod("third", "5")):
-                assert _verdict(await _create(agent, workload)) == (True, "")
-            await agent.keeper.settled()
-            assert evicted == agent.record("small").run
-            assert {"waiting"} == {agent.phase(name) for name in ("system", "second", "third")}
-            runtime.end(ContainerKey("uid-small", "main"), 137)
-            for name in ("system", "second", "third"):
-                await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
-
-    asyncio.run(scene())
+    given = _settings(tmp_path, EXACT)
+    runtime = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
+    async with agents.running(given, runtime) as agent:
+        await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
+        await agent.until(lambda: agent.phase("small") == "running")
+        await _create(agent, _static("system", "5"))
+        evicted = agent.record("small").run
+        # There is room for it, and nobody is evicted a second time for it.
+        for workload in (_static("second", "5"), agents.pod("third", "5")):
+            assert _verdict(await _create(agent, workload)) == (True, "")
+        await agent.keeper.settled()
+        assert evicted == agent.record("small").run
+        assert {"waiting"} == {agent.phase(name) for name in ("system", "second", "third")}
+        runtime.end(ContainerKey("uid-small", "main"), 137)
+        for name in ("system", "second", "third"):
+            await agent.until(lambda name=name: agent.phase(name) == "running")  # type: ignore[misc]
 
 
 class _Deaf(FakeRuntime):
@@ -323,11 +299,8 @@ def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path:
     asyncio.run(scene())
 
 
-def test_in_native_mode_nobody_ends_for_another_pod(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(_settings(tmp_path, NATIVE)) as agent:
-            assert _verdict(await _create(agent, agents.pod("one", "9"))) == (True, "")
-            assert _verdict(await _create(agent, _static("system", "9"))) == (False, "OutOfcpu")
-            assert [e for e in agent.keeper.view().events if e.reason == "Preempting"] == []
-
-    asyncio.run(scene())
+async def test_in_native_mode_nobody_ends_for_another_pod(tmp_path: Path) -> None:
+    async with agents.running(_settings(tmp_path, NATIVE)) as agent:
+        assert _verdict(await _create(agent, agents.pod("one", "9"))) == (True, "")
+        assert _verdict(await _create(agent, _static("system", "9"))) == (False, "OutOfcpu")
+        assert [e for e in agent.keeper.view().events if e.reason == "Preempting"] == []

@@ -35,69 +35,59 @@ def _lose_record(root: Path, uid: str) -> None:
         file.write(record_file.line({}, [uid]))
 
 
-def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        _lose_record(tmp_path, "uid-one")
+async def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    _lose_record(tmp_path, "uid-one")
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.settled()
+        assert agent.names() == ["two"]
+        assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+
+
+async def test_an_end_that_was_not_seen_is_taken_over(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    file = tmp_path / RUNS / "uid-one" / "main.json"
+    entry = json.loads(file.read_text())
+    entry["exit"] = {"code": 7, "finished_at": entry["started_at"]}
+    file.write_text(json.dumps(entry))
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
+        ended = agent.record("one").run.of("main").last_exit
+        assert ended is not None
+        assert ended.code == 7
+        assert agent.record("two").run.of("main").attempt == 1
+
+
+async def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    (tmp_path / RUNS / "uid-one" / "main.json").unlink()
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
+        ended = agent.record("one").run.of("main").last_exit
+        assert ended is not None
+        assert ended.reason.value == "ContainerStatusUnknown"
+
+
+async def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(
+    tmp_path: Path,
+) -> None:
+    await _two_pods(tmp_path)
+    said = "'mine' was not found; name its path, or set PATH"
+    record = json.loads(record_file.read(tmp_path)["uid-one"])
+    (run,) = record["run"]["containers"]
+    at = record["run"]["acceptedAt"]
+    run["lastExit"] = {"code": 128, "reason": "StartError", "finishedAt": at, "message": said}
+    with (tmp_path / record_file.FILE_NAME).open("ab") as file:
+        file.write(record_file.line({"uid-one": json.dumps(record).encode()}, []))
+    for _ in range(2):
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.settled()
-            assert agent.names() == ["two"]
-            assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
-
-
-def test_an_end_that_was_not_seen_is_taken_over(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        file = tmp_path / RUNS / "uid-one" / "main.json"
-        entry = json.loads(file.read_text())
-        entry["exit"] = {"code": 7, "finished_at": entry["started_at"]}
-        file.write_text(json.dumps(entry))
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
-            ended = agent.record("one").run.of("main").last_exit
-            assert ended is not None
-            assert ended.code == 7
-            assert agent.record("two").run.of("main").attempt == 1
-
-    asyncio.run(scene())
-
-
-def test_a_program_that_is_gone_without_a_trace_is_started_again(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        (tmp_path / RUNS / "uid-one" / "main.json").unlink()
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.until(lambda: agent.record("one").run.of("main").attempt == 2)
-            ended = agent.record("one").run.of("main").last_exit
-            assert ended is not None
-            assert ended.reason.value == "ContainerStatusUnknown"
-
-    asyncio.run(scene())
-
-
-def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        said = "'mine' was not found; name its path, or set PATH"
-        record = json.loads(record_file.read(tmp_path)["uid-one"])
-        (run,) = record["run"]["containers"]
-        at = record["run"]["acceptedAt"]
-        run["lastExit"] = {"code": 128, "reason": "StartError", "finishedAt": at, "message": said}
-        with (tmp_path / record_file.FILE_NAME).open("ab") as file:
-            file.write(record_file.line({"uid-one": json.dumps(record).encode()}, []))
-        for _ in range(2):
-            async with agents.running(agents.settings(tmp_path)) as agent:
-                await agent.keeper.settled()
-                pod = pod_object(agent.record("one"))
-                (status,) = pod["status"]["containerStatuses"]
-                assert said == status["lastState"]["terminated"]["message"]
-                # So that its record is written again.
-                await agent.keeper.delete("default", "two", grace_seconds=None)
-
-    asyncio.run(scene())
+            pod = pod_object(agent.record("one"))
+            (status,) = pod["status"]["containerStatuses"]
+            assert said == status["lastState"]["terminated"]["message"]
+            # So that its record is written again.
+            await agent.keeper.delete("default", "two", grace_seconds=None)
 
 
 @pytest.mark.parametrize(
@@ -108,18 +98,15 @@ def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(tmp_pa
         ([], ["uid-one", "uid-two"]),
     ],
 )
-def test_on_a_described_machine_pods_ask_again_in_the_order_that_was_said(
+async def test_on_a_described_machine_pods_ask_again_in_the_order_that_was_said(
     said: list[str], heard: list[str], tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        (tmp_path / RUNS / "order.json").write_text(json.dumps(said))
-        asked: list[str] = []
-        hooks = Hooks(on_decision=lambda each: asked.append(each.decision.pod.uid))
-        async with agents.running(agents.settings(tmp_path), hooks=hooks):
-            assert heard == asked
-
-    asyncio.run(scene())
+    await _two_pods(tmp_path)
+    (tmp_path / RUNS / "order.json").write_text(json.dumps(said))
+    asked: list[str] = []
+    hooks = Hooks(on_decision=lambda each: asked.append(each.decision.pod.uid))
+    async with agents.running(agents.settings(tmp_path), hooks=hooks):
+        assert heard == asked
 
 
 @pytest.mark.parametrize(
@@ -147,83 +134,71 @@ def test_a_described_machine_that_can_not_be_read_stops_the_start(
     assert file in finding.located
 
 
-def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        for name in ("cpu_manager_state", "memory_manager_state"):
-            (tmp_path / name).unlink()
-        with refused_with("agent/books-lost-hold"):
-            async with agents.running(agents.settings(tmp_path)):
-                pass
-        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
-        async with agents.running(given) as agent:
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-            assert len(placement.of_all(agent.keeper.view().node.snapshot)) == 2
-
-    asyncio.run(scene())
+async def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    for name in ("cpu_manager_state", "memory_manager_state"):
+        (tmp_path / name).unlink()
+    with refused_with("agent/books-lost-hold"):
+        async with agents.running(agents.settings(tmp_path)):
+            pass
+    given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
+    async with agents.running(given) as agent:
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        assert len(placement.of_all(agent.keeper.view().node.snapshot)) == 2
 
 
-def test_files_of_another_machine_stop_the_start_until_they_are_rebased(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.STOP)
-        nodes = tuple(
-            replace(node, memory_bytes=node.memory_bytes - (1 << 30))
-            for node in given.premises.machine.nodes
-        )
-        machine = replace(given.premises.machine, nodes=nodes)
-        changed = replace(given, premises=replace(given.premises, machine=machine))
-        with pytest.raises(BadInput) as refused:
-            async with agents.running(changed):
-                pass
-        codes = [finding.code for finding in refused.value.findings]
-        assert codes[0] == "agent/state-invalid"
-        assert len(codes) > 1
-        assert "expected machine state is different" in str(
-            refused.value.findings[0].fields["text"]
-        )
-        rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
-        told: list[Finding] = []
-        hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
-        mended = replace(changed, premises=rebasing)
-        async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
-            await agent.keeper.settled()
-            assert told
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-            assert agent.record("one").run.of("main").attempt == 1
-
-    asyncio.run(scene())
+async def test_files_of_another_machine_stop_the_start_until_they_are_rebased(
+    tmp_path: Path,
+) -> None:
+    await _two_pods(tmp_path)
+    given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.STOP)
+    nodes = tuple(
+        replace(node, memory_bytes=node.memory_bytes - (1 << 30))
+        for node in given.premises.machine.nodes
+    )
+    machine = replace(given.premises.machine, nodes=nodes)
+    changed = replace(given, premises=replace(given.premises, machine=machine))
+    with pytest.raises(BadInput) as refused:
+        async with agents.running(changed):
+            pass
+    codes = [finding.code for finding in refused.value.findings]
+    assert codes[0] == "agent/state-invalid"
+    assert len(codes) > 1
+    assert "expected machine state is different" in str(refused.value.findings[0].fields["text"])
+    rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
+    told: list[Finding] = []
+    hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
+    mended = replace(changed, premises=rebasing)
+    async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
+        await agent.keeper.settled()
+        assert told
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        assert agent.record("one").run.of("main").attempt == 1
 
 
-def test_a_state_file_that_is_no_text_any_more_is_rebased_too(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await _two_pods(tmp_path)
-        (tmp_path / "memory_manager_state").write_bytes(b"\xae\xff\x00")
-        with pytest.raises(BadInput) as refused:
-            async with agents.running(agents.settings(tmp_path)):
-                pass
-        assert refused.value.findings[0].code == "agent/state-invalid"
-        given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
-        async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+async def test_a_state_file_that_is_no_text_any_more_is_rebased_too(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    (tmp_path / "memory_manager_state").write_bytes(b"\xae\xff\x00")
+    with pytest.raises(BadInput) as refused:
+        async with agents.running(agents.settings(tmp_path)):
+            pass
+    assert refused.value.findings[0].code == "agent/state-invalid"
+    given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
+    async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
-def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Path) -> None:
-    async def scene() -> None:
-        given = agents.settings(tmp_path)
-        async with agents.running(given) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            # The agent stops between the answer and the end of the program.
-            await agent.keeper.delete("default", "one", grace_seconds=30)
-        async with agents.running(given) as agent:
-            await agent.until(lambda: not agent.names())
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+async def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Path) -> None:
+    given = agents.settings(tmp_path)
+    async with agents.running(given) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        # The agent stops between the answer and the end of the program.
+        await agent.keeper.delete("default", "one", grace_seconds=30)
+    async with agents.running(given) as agent:
+        await agent.until(lambda: not agent.names())
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []

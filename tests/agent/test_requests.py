@@ -26,33 +26,27 @@ def with_device(name: str) -> Workload:
     return agents.pod(name, containers=[main])
 
 
-def test_only_pods_that_ask_for_devices_may_wait_for_a_plugin() -> None:
-    async def scene() -> None:
-        answer = asyncio.get_running_loop().create_future()
-        plain, device = agents.pod("plain"), with_device("device")
-        assert may_ask_a_plugin(Create(device, answer))
-        assert not may_ask_a_plugin(Create(plain, answer))
-        assert may_ask_a_plugin(FolderRead((plain, device)))
-        assert not may_ask_a_plugin(FolderRead((plain,)))
-        assert not may_ask_a_plugin(SourcesReady())
-
-    asyncio.run(scene())
+async def test_only_pods_that_ask_for_devices_may_wait_for_a_plugin() -> None:
+    answer = asyncio.get_running_loop().create_future()
+    plain, device = agents.pod("plain"), with_device("device")
+    assert may_ask_a_plugin(Create(device, answer))
+    assert not may_ask_a_plugin(Create(plain, answer))
+    assert may_ask_a_plugin(FolderRead((plain, device)))
+    assert not may_ask_a_plugin(FolderRead((plain,)))
+    assert not may_ask_a_plugin(SourcesReady())
 
 
 @pytest.mark.parametrize("name", ["", " "])
-def test_a_device_without_an_id_is_refused_and_the_others_are_not(
+async def test_a_device_without_an_id_is_refused_and_the_others_are_not(
     tmp_path: Path, name: str
 ) -> None:
     gpu = "example.com/gpu"
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            agent.keeper.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
-            await agent.until(lambda: bool(agent.keeper.view().events))
-            (event,) = agent.keeper.view().events
-            assert (event.reason, event.kind) == ("DeviceWithoutId", EventKind.WARNING)
-            assert gpu in event.message
-            inventory = agent.keeper.view().node.snapshot.device.inventory
-            assert [*inventory.devices_of(gpu).by_id] == ["a"]
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        agent.keeper.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
+        await agent.until(lambda: bool(agent.keeper.view().events))
+        (event,) = agent.keeper.view().events
+        assert (event.reason, event.kind) == ("DeviceWithoutId", EventKind.WARNING)
+        assert gpu in event.message
+        inventory = agent.keeper.view().node.snapshot.device.inventory
+        assert [*inventory.devices_of(gpu).by_id] == ["a"]

@@ -53,58 +53,52 @@ def _no_faults() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 @pytest.mark.parametrize("point", ["file.create", "file.write", "file.replace", "records.append"])
-def test_a_pod_is_refused_while_the_books_can_not_be_written(
+async def test_a_pod_is_refused_while_the_books_can_not_be_written(
     tmp_path: Path, number: int, point: str
 ) -> None:
     disk = Failing(number, point)
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            before = agent.keeper.view()
-            faults.install(disk)
-            disk.fails = True
-            answer = await agent.keeper.create(agents.pod("two"))
-            assert isinstance(answer, RequestRefused)
-            assert RequestRefusal.STORAGE is answer.why
-            assert os.strerror(number) in answer.fields["problem"]
-            view = agent.keeper.view()
-            assert (before.node, before.records) == (view.node, view.records)
-            assert Unready.STATE_UNWRITABLE is view.unready
-            assert "agent/books-unwritable" in view.notes
-            disk.fails = False
-            again = await agent.keeper.create(agents.pod("two"))
-            assert isinstance(again, PodRecord)
-            await agent.until(lambda: agent.keeper.view().ready)
-            await agent.until(lambda: agent.phase("two") == "running")
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        before = agent.keeper.view()
+        faults.install(disk)
+        disk.fails = True
+        answer = await agent.keeper.create(agents.pod("two"))
+        assert isinstance(answer, RequestRefused)
+        assert RequestRefusal.STORAGE is answer.why
+        assert os.strerror(number) in answer.fields["problem"]
+        view = agent.keeper.view()
+        assert (before.node, before.records) == (view.node, view.records)
+        assert Unready.STATE_UNWRITABLE is view.unready
+        assert "agent/books-unwritable" in view.notes
+        disk.fails = False
+        again = await agent.keeper.create(agents.pod("two"))
+        assert isinstance(again, PodRecord)
+        await agent.until(lambda: agent.keeper.view().ready)
+        await agent.until(lambda: agent.phase("two") == "running")
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
-def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+async def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     disk = Failing(errno.ENOSPC, "records.append", "file.write")
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            (key,) = agent.runtime.running()
-            faults.install(disk)
-            disk.fails = True
-            agent.runtime.end(key, 3)
-            await agent.until(lambda: not agent.keeper.view().ready)
-            assert agent.phase("one") == "running"
-            disk.fails = False
-            await agent.until(lambda: agent.phase("one") == "terminated")
-            ended = agent.record("one").run.of("main").last_exit
-            assert ended is not None
-            assert ended.code == 3
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        (key,) = agent.runtime.running()
+        faults.install(disk)
+        disk.fails = True
+        agent.runtime.end(key, 3)
+        await agent.until(lambda: not agent.keeper.view().ready)
+        assert agent.phase("one") == "running"
+        disk.fails = False
+        await agent.until(lambda: agent.phase("one") == "terminated")
+        ended = agent.record("one").run.of("main").last_exit
+        assert ended is not None
+        assert ended.code == 3
 
 
 def test_a_journal_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
@@ -219,36 +213,32 @@ def test_what_writing_left_behind_is_swept_and_nothing_else(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("point", ["records.append", "file.sync"])
-def test_a_pod_that_was_refused_is_not_there_after_a_crash(tmp_path: Path, point: str) -> None:
+async def test_a_pod_that_was_refused_is_not_there_after_a_crash(
+    tmp_path: Path, point: str
+) -> None:
     """However far its writing came, nothing of it is read by the next agent."""
     disk = Failing(errno.EIO, point)
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            faults.install(disk)
-            disk.fails = True
-            assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
-            assert [*record_file.read(tmp_path)] == ["uid-one"]
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        faults.install(disk)
+        disk.fails = True
+        assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
+        assert [*record_file.read(tmp_path)] == ["uid-one"]
 
 
-def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.create(agents.pod("one"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            (tmp_path / record_file.FILE_NAME).unlink()
-            await agent.keeper.create(agents.pod("two"))
-            await agent.until(lambda: agent.phase("two") == "running")
-            await agent.keeper.settled()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+async def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        await agent.keeper.create(agents.pod("one"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        (tmp_path / record_file.FILE_NAME).unlink()
+        await agent.keeper.create(agents.pod("two"))
+        await agent.until(lambda: agent.phase("two") == "running")
+        await agent.keeper.settled()
+        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
 def _secretive(name: str, secret: str) -> dict[str, Any]:
@@ -269,39 +259,36 @@ def _texts(root: Path) -> str:
     return "".join(found)
 
 
-def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: Path) -> None:
+async def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: Path) -> None:
     root, folder = tmp_path / "root", tmp_path / "manifests"
     folder.mkdir()
     value = _secretive("fixed", "swordfish-1")
     value["metadata"]["uid"] = "fixed"
     (folder / "fixed.yaml").write_text(json.dumps(value))
 
-    async def scene() -> None:
-        async with agents.running(agents.settings(root, manifests=folder)) as agent:
-            await agent.until(lambda: agent.phase("fixed-node-a") == "running")
-            await agent.keeper.create(agents.workload(_secretive("one", "swordfish-2"), "one"))
-            await agent.keeper.create(agents.pod("two"))
-            await agent.until(lambda: agent.phase("one") == "running")
-            await agent.keeper.settled()
-            assert "swordfish-1" in _texts(root)
-            assert "swordfish-2" in _texts(root)
-            # It is in the record of the pod alone.
-            said = [str(each) for each in agent.keeper.view().events]
-            assert "swordfish" not in (root / journal.FILE_NAME).read_text() + str(said)
-            await agent.keeper.delete("default", "one", grace_seconds=0)
-            await agent.until(lambda: "one" not in agent.names())
-            await agent.keeper.settled()
-            assert "swordfish-2" not in _texts(root)
-            # One that keeps its uid comes back as another pod.
-            value["spec"]["containers"][0]["env"][0]["value"] = "swordfish-3"
-            (folder / ".new").write_text(json.dumps(value))
-            (folder / ".new").rename(folder / "fixed.yaml")
-            await agent.until(lambda: "swordfish-1" not in _texts(root))
-            await agent.until(lambda: agent.phase("fixed-node-a") == "running")
-            assert "swordfish-3" in _texts(root)
-            assert agent_laws.broken(root, agent.keeper, agent.runtime) == []
-
-    asyncio.run(scene())
+    async with agents.running(agents.settings(root, manifests=folder)) as agent:
+        await agent.until(lambda: agent.phase("fixed-node-a") == "running")
+        await agent.keeper.create(agents.workload(_secretive("one", "swordfish-2"), "one"))
+        await agent.keeper.create(agents.pod("two"))
+        await agent.until(lambda: agent.phase("one") == "running")
+        await agent.keeper.settled()
+        assert "swordfish-1" in _texts(root)
+        assert "swordfish-2" in _texts(root)
+        # It is in the record of the pod alone.
+        said = [str(each) for each in agent.keeper.view().events]
+        assert "swordfish" not in (root / journal.FILE_NAME).read_text() + str(said)
+        await agent.keeper.delete("default", "one", grace_seconds=0)
+        await agent.until(lambda: "one" not in agent.names())
+        await agent.keeper.settled()
+        assert "swordfish-2" not in _texts(root)
+        # One that keeps its uid comes back as another pod.
+        value["spec"]["containers"][0]["env"][0]["value"] = "swordfish-3"
+        (folder / ".new").write_text(json.dumps(value))
+        (folder / ".new").rename(folder / "fixed.yaml")
+        await agent.until(lambda: "swordfish-1" not in _texts(root))
+        await agent.until(lambda: agent.phase("fixed-node-a") == "running")
+        assert "swordfish-3" in _texts(root)
+        assert agent_laws.broken(root, agent.keeper, agent.runtime) == []
 
 
 def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def at(moment: datetime) -> Hooks:
 
 
 @pytest.mark.parametrize("later", [NOW, LONG_AGO], ids=["same clock", "clock set back"])
-def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
+async def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
     async def lived(hooks: Hooks) -> tuple[int, int]:
         async with running(settings(tmp_path), hooks=hooks) as agent:
             keeper = agent.keeper
@@ -147,18 +147,15 @@ def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
             assert too_new.why is RequestRefusal.TOO_NEW
             return first, last
 
-    async def both() -> None:
-        _, last = await lived(at(NOW))
-        # The latest versions were those of a pod that is gone and of events; these are lost.
-        (tmp_path / JOURNAL).unlink()
-        first, _ = await lived(at(later))
-        assert first > last
-        async with running(settings(tmp_path), hooks=at(later)) as agent:
-            old = agent.keeper.pod_changes(last)
-            assert isinstance(old, RequestRefused)
-            assert old.why is RequestRefusal.TOO_OLD
-
-    asyncio.run(both())
+    _, last = await lived(at(NOW))
+    # The latest versions were those of a pod that is gone and of events; these are lost.
+    (tmp_path / JOURNAL).unlink()
+    first, _ = await lived(at(later))
+    assert first > last
+    async with running(settings(tmp_path), hooks=at(later)) as agent:
+        old = agent.keeper.pod_changes(last)
+        assert isinstance(old, RequestRefused)
+        assert old.why is RequestRefusal.TOO_OLD
 
 
 def test_the_node_keeps_its_age(tmp_path: Path) -> None:

@@ -67,23 +67,22 @@ def test_a_runner_that_looks_for_its_order_is_never_taken_for_one_that_has_it(
     assert not any(held)
 
 
-def test_what_an_agent_prepares_again_is_an_order_that_its_runner_gets(tmp_path: Path) -> None:
+async def test_what_an_agent_prepares_again_is_an_order_that_its_runner_gets(
+    tmp_path: Path,
+) -> None:
     own = process_tree.process(os.getpid())
     assert own is not None
     runner = Runner(own.pid, own.started, process_tree.boot_id())
 
-    async def scene() -> None:
-        ours = ProcessRuntime(tmp_path, on=NO_GROUPS)
-        await ours.open()
-        try:
-            for number in range(TIMES):
-                attempt = left_by_an_agent_that_died(tmp_path, number)
-                with looking(attempt.folder) as found:
-                    order = replace(launch("true", key=attempt.key), runner=runner)
-                    assert await ours.start(order) == Offered()
-                    await asyncio.to_thread(found.join, 60.0)
-                    assert found.taken is not None
-        finally:
-            await ours.close()
-
-    asyncio.run(scene())
+    ours = ProcessRuntime(tmp_path, on=NO_GROUPS)
+    await ours.open()
+    try:
+        for number in range(TIMES):
+            attempt = left_by_an_agent_that_died(tmp_path, number)
+            with looking(attempt.folder) as found:
+                order = replace(launch("true", key=attempt.key), runner=runner)
+                assert await ours.start(order) == Offered()
+                await asyncio.to_thread(found.join, 60.0)
+                assert found.taken is not None
+    finally:
+        await ours.close()

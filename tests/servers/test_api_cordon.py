@@ -64,31 +64,28 @@ def _tolerating(name: str, **toleration: Any) -> Any:
     return workload(manifest(name, tolerations=[toleration]))
 
 
-def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with running(settings(tmp_path)) as agent:
-            assert await agent.keeper.cordon(unschedulable=True) is None
-        async with running(settings(tmp_path)) as agent:
-            keeper = agent.keeper
-            assert keeper.view().unschedulable
-            for refused in (
-                await keeper.create(workload(manifest("a"))),
-                keeper.foresee_create(workload(manifest("a"))),
-                await keeper.create(_tolerating("a", key="other", operator="Exists")),
-            ):
-                assert isinstance(refused, RequestRefused)
-                assert refused.why is RequestRefusal.CORDONED
-            key = "node.kubernetes.io/unschedulable"
-            for name, toleration in (("b", {"key": key}), ("c", {})):
-                given = {**toleration, "operator": "Exists"}
-                assert isinstance(await keeper.create(_tolerating(name, **given)), PodRecord)
-            assert await keeper.cordon(unschedulable=False) is None
-            assert isinstance(await keeper.create(workload(manifest("a"))), PodRecord)
-
-    asyncio.run(scene())
+async def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
+    async with running(settings(tmp_path)) as agent:
+        assert await agent.keeper.cordon(unschedulable=True) is None
+    async with running(settings(tmp_path)) as agent:
+        keeper = agent.keeper
+        assert keeper.view().unschedulable
+        for refused in (
+            await keeper.create(workload(manifest("a"))),
+            keeper.foresee_create(workload(manifest("a"))),
+            await keeper.create(_tolerating("a", key="other", operator="Exists")),
+        ):
+            assert isinstance(refused, RequestRefused)
+            assert refused.why is RequestRefusal.CORDONED
+        key = "node.kubernetes.io/unschedulable"
+        for name, toleration in (("b", {"key": key}), ("c", {})):
+            given = {**toleration, "operator": "Exists"}
+            assert isinstance(await keeper.create(_tolerating(name, **given)), PodRecord)
+        assert await keeper.cordon(unschedulable=False) is None
+        assert isinstance(await keeper.create(workload(manifest("a"))), PodRecord)
 
 
-def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path) -> None:
+async def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path) -> None:
     is_writing, may_fail = threading.Event(), threading.Event()
 
     def full(name: str, moment: Moment) -> None:
@@ -96,28 +93,25 @@ def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path)
         assert may_fail.wait(PATIENCE_SECONDS)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    async def scene() -> None:
-        async with (
-            running(settings(tmp_path), hooks=HOOKS) as agent,
-            asyncio.timeout(PATIENCE_SECONDS),
-        ):
-            await agent.keeper.settled()
-            before = faults.install(full)
-            try:
-                cordoned = asyncio.create_task(agent.keeper.cordon(unschedulable=True))
-                await asyncio.to_thread(is_writing.wait, PATIENCE_SECONDS)
-                settled = asyncio.create_task(agent.keeper.settled())
-                # Nothing else waits: now it can only be waiting for what is being written.
-                await asyncio.sleep(0)
-                await asyncio.sleep(0)
-                assert not settled.done()
-                may_fail.set()
-                refused = await cordoned
-                await settled
-            finally:
-                may_fail.set()
-                faults.install(before)
-            assert isinstance(refused, RequestRefused)
-            assert refused.why is RequestRefusal.STORAGE
-
-    asyncio.run(scene())
+    async with (
+        running(settings(tmp_path), hooks=HOOKS) as agent,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        await agent.keeper.settled()
+        before = faults.install(full)
+        try:
+            cordoned = asyncio.create_task(agent.keeper.cordon(unschedulable=True))
+            await asyncio.to_thread(is_writing.wait, PATIENCE_SECONDS)
+            settled = asyncio.create_task(agent.keeper.settled())
+            # Nothing else waits: now it can only be waiting for what is being written.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not settled.done()
+            may_fail.set()
+            refused = await cordoned
+            await settled
+        finally:
+            may_fail.set()
+            faults.install(before)
+        assert isinstance(refused, RequestRefused)
+        assert refused.why is RequestRefusal.STORAGE

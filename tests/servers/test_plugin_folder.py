@@ -49,55 +49,46 @@ async def until(holds: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_plugin_that_is_found_is_connected_and_told(root: Path) -> None:
-    async def test() -> None:
-        async with looked_after(root) as (folder, heard):
-            liar = found(root)
-            await liar.start()
-            await heard.until("reported", ["one"])
-            await until(lambda: liar.told == [(True, "")])
-            answer = await asyncio.to_thread(folder.plugins.allocate, KEY, GPU, ("one",))
-            assert isinstance(answer, Accepted)
-            # It is not one of those that came by themselves.
-            assert folder.plugins.counted().values == {} or all(
-                "registration" not in name for name, _ in folder.plugins.counted().values
-            )
-            await liar.stop()
-            await heard.until("stopped")
-
-    asyncio.run(test())
-
-
-def test_a_plugin_whose_socket_goes_is_let_go_of(root: Path) -> None:
-    async def test() -> None:
-        async with looked_after(root) as (_, heard):
-            first = found(root)
-            await first.start()
-            await heard.until("reported", ["one"])
-            (root / FOLDER / "one.sock").unlink()
-            await heard.until("stopped")
-            # One that comes back at the same place is another one.
-            second = found(root)
-            await second.start()
-            await heard.until("reported", ["one"], times=2)
-            await second.stop()
-            await heard.until("stopped", times=2)
-            await first.stop()
-
-    asyncio.run(test())
-
-
-def test_a_plugin_was_there_before_the_agent(root: Path) -> None:
-    async def test() -> None:
-        (root / FOLDER / "vendor").mkdir(parents=True)
-        liar = found(root, "vendor/one", endpoint=str(root / FOLDER / "vendor" / "one.sock"))
+async def test_a_plugin_that_is_found_is_connected_and_told(root: Path) -> None:
+    async with looked_after(root) as (folder, heard):
+        liar = found(root)
         await liar.start()
-        for _ in range(2):
-            async with looked_after(root) as (_, heard):
-                await heard.until("reported", ["vendor/one"])
+        await heard.until("reported", ["one"])
+        await until(lambda: liar.told == [(True, "")])
+        answer = await asyncio.to_thread(folder.plugins.allocate, KEY, GPU, ("one",))
+        assert isinstance(answer, Accepted)
+        # It is not one of those that came by themselves.
+        assert folder.plugins.counted().values == {} or all(
+            "registration" not in name for name, _ in folder.plugins.counted().values
+        )
         await liar.stop()
+        await heard.until("stopped")
 
-    asyncio.run(test())
+
+async def test_a_plugin_whose_socket_goes_is_let_go_of(root: Path) -> None:
+    async with looked_after(root) as (_, heard):
+        first = found(root)
+        await first.start()
+        await heard.until("reported", ["one"])
+        (root / FOLDER / "one.sock").unlink()
+        await heard.until("stopped")
+        # One that comes back at the same place is another one.
+        second = found(root)
+        await second.start()
+        await heard.until("reported", ["one"], times=2)
+        await second.stop()
+        await heard.until("stopped", times=2)
+        await first.stop()
+
+
+async def test_a_plugin_was_there_before_the_agent(root: Path) -> None:
+    (root / FOLDER / "vendor").mkdir(parents=True)
+    liar = found(root, "vendor/one", endpoint=str(root / FOLDER / "vendor" / "one.sock"))
+    await liar.start()
+    for _ in range(2):
+        async with looked_after(root) as (_, heard):
+            await heard.until("reported", ["vendor/one"])
+    await liar.stop()
 
 
 @pytest.mark.parametrize(
@@ -120,63 +111,54 @@ def test_a_plugin_was_there_before_the_agent(root: Path) -> None:
         ),
     ],
 )
-def test_a_plugin_that_does_not_fit_is_told_why(
+async def test_a_plugin_that_does_not_fit_is_told_why(
     changes: dict[str, Any], says: str, root: Path
 ) -> None:
-    async def test() -> None:
-        async with looked_after(root) as (_, heard):
-            liar = found(root, **changes)
+    async with looked_after(root) as (_, heard):
+        liar = found(root, **changes)
+        await liar.start()
+        # It is tried again later: it may become another one.
+        await until(lambda: len(liar.told) == 2)
+        await liar.stop()
+        for registered, error in liar.told:
+            assert not registered
+            assert error.startswith(f"RegisterPlugin error -- {says}")
+        assert heard.told == []
+        named = changes.get("name", GPU)
+        assert heard.refused[:2] == [(named, error) for _, error in liar.told]
+
+
+async def test_what_is_hidden_or_deaf_holds_up_nobody(root: Path) -> None:
+    async with looked_after(root) as (_, heard):
+        hidden = found(root, ".hidden")
+        await hidden.start()
+        (root / FOLDER / "a-file").touch()
+        with socket.socket(socket.AF_UNIX) as deaf:
+            deaf.bind(str(root / FOLDER / "a-deaf-one.sock"))
+            deaf.listen()
+            liar = found(root)
             await liar.start()
-            # It is tried again later: it may become another one.
-            await until(lambda: len(liar.told) == 2)
+            await heard.until("reported", ["one"])
             await liar.stop()
-            for registered, error in liar.told:
-                assert not registered
-                assert error.startswith(f"RegisterPlugin error -- {says}")
-            assert heard.told == []
-            named = changes.get("name", GPU)
-            assert heard.refused[:2] == [(named, error) for _, error in liar.told]
-
-    asyncio.run(test())
+            await heard.until("stopped")
+        assert hidden.told == []
+        await hidden.stop()
 
 
-def test_what_is_hidden_or_deaf_holds_up_nobody(root: Path) -> None:
-    async def test() -> None:
-        async with looked_after(root) as (_, heard):
-            hidden = found(root, ".hidden")
-            await hidden.start()
-            (root / FOLDER / "a-file").touch()
-            with socket.socket(socket.AF_UNIX) as deaf:
-                deaf.bind(str(root / FOLDER / "a-deaf-one.sock"))
-                deaf.listen()
-                liar = found(root)
-                await liar.start()
-                await heard.until("reported", ["one"])
-                await liar.stop()
-                await heard.until("stopped")
-            assert hidden.told == []
-            await hidden.stop()
-
-    asyncio.run(test())
-
-
-def test_a_plugin_that_registered_anew_elsewhere_is_not_let_go_of_with_its_old_socket(
+async def test_a_plugin_that_registered_anew_elsewhere_is_not_let_go_of_with_its_old_socket(
     root: Path,
 ) -> None:
-    async def test() -> None:
-        async with looked_after(root) as (folder, heard):
-            old, new = found(root), Liar(root, "two")
-            await old.start()
-            await heard.until("reported", ["one"])
-            await new.start()
-            await new.register()
-            await heard.until("reported", ["two"])
-            await old.stop()
-            (root / FOLDER / "one.sock").unlink(missing_ok=True)
-            await until(lambda: not folder._sockets_by_path)
-            answer = await asyncio.to_thread(folder.plugins.allocate, KEY, GPU, ("two",))
-            assert isinstance(answer, Accepted)
-            assert "stopped" not in {what for what, _, _ in heard.told}
-            await new.stop()
-
-    asyncio.run(test())
+    async with looked_after(root) as (folder, heard):
+        old, new = found(root), Liar(root, "two")
+        await old.start()
+        await heard.until("reported", ["one"])
+        await new.start()
+        await new.register()
+        await heard.until("reported", ["two"])
+        await old.stop()
+        (root / FOLDER / "one.sock").unlink(missing_ok=True)
+        await until(lambda: not folder._sockets_by_path)
+        answer = await asyncio.to_thread(folder.plugins.allocate, KEY, GPU, ("two",))
+        assert isinstance(answer, Accepted)
+        assert "stopped" not in {what for what, _, _ in heard.told}
+        await new.stop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from numalet.agent.servers.api.served import Served
@@ -15,19 +14,16 @@ from servers.memory_door import MemoryDoor
 from servers.pods import pod
 
 
-def test_objects_of_pods_that_went_are_let_go_though_nobody_lists_them() -> None:
-    async def scene() -> None:
-        door = MemoryDoor()
-        served = Served(door)
-        for number in range(60):
-            made = workload.decode_workload(
-                pod(f"a{number}"), Place("", "$"), WorkloadOptions(), Findings()
-            )
-            assert made is not None
-            record = await door.create(made)
-            assert isinstance(record, PodRecord)
-            assert served.pod(record) is served.pod(replace(record))
-            door.remove(f"a{number}")
-        assert len(served._pods) < 20
-
-    asyncio.run(scene())
+async def test_objects_of_pods_that_went_are_let_go_though_nobody_lists_them() -> None:
+    door = MemoryDoor()
+    served = Served(door)
+    for number in range(60):
+        made = workload.decode_workload(
+            pod(f"a{number}"), Place("", "$"), WorkloadOptions(), Findings()
+        )
+        assert made is not None
+        record = await door.create(made)
+        assert isinstance(record, PodRecord)
+        assert served.pod(record) is served.pod(replace(record))
+        door.remove(f"a{number}")
+    assert len(served._pods) < 20

@@ -26,33 +26,30 @@ def _as_before() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("quiet", "longest"), [(0.01, 300.0), (300.0, 0.01)])
-def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
+async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
     quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(garbage, "_QUIET_SECONDS", quiet)
     monkeypatch.setattr(garbage, "_LONGEST_BUSY_SECONDS", longest)
 
-    async def scene() -> None:
-        news: asyncio.Queue[int] = asyncio.Queue()
-        tidying = asyncio.create_task(garbage.whenever_quiet(news.get))
-        circle = _Circle()
-        gone = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        kept = weakref.ref(circle, lambda _: loop.call_soon(gone.set))
-        gc.collect()
-        gc.disable()
-        try:
-            del circle
-            await asyncio.sleep(0)
-            assert kept() is not None
-            for each in range(3):
-                news.put_nowait(each)
-            await asyncio.wait_for(gone.wait(), 100)
-        finally:
-            gc.enable()
-            tidying.cancel()
-
-    asyncio.run(scene())
+    news: asyncio.Queue[int] = asyncio.Queue()
+    tidying = asyncio.create_task(garbage.whenever_quiet(news.get))
+    circle = _Circle()
+    gone = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    kept = weakref.ref(circle, lambda _: loop.call_soon(gone.set))
+    gc.collect()
+    gc.disable()
+    try:
+        del circle
+        await asyncio.sleep(0)
+        assert kept() is not None
+        for each in range(3):
+            news.put_nowait(each)
+        await asyncio.wait_for(gone.wait(), 100)
+    finally:
+        gc.enable()
+        tidying.cancel()
 
 
 def test_what_a_start_leaves_is_not_searched_again() -> None:
