@@ -79,7 +79,7 @@ def command(case: Case) -> tuple[str, ...]:
     """How pytest is called inside: with no plugin that it does not need, which saves seconds."""
     return (
         *(sys.executable, "-m", "pytest", "-q"),
-        *("-p", "pytest_timeout", f"--timeout={PATIENCE_SECONDS}"),
+        *("-p", "anyio.pytest_plugin", "-p", "pytest_timeout", f"--timeout={PATIENCE_SECONDS}"),
         *("-p", "no:cacheprovider", "--confcutdir", str(INSIDE), "--basetemp=/run/pytest"),
         *("--junitxml", "/lab/out/junit.xml", *(("-k", case.select) if case.select else ())),
         *(str(INSIDE / name) for name in case.tests),
