@@ -88,7 +88,7 @@ def on_terminal(*arguments: str, columns: int) -> str:
         with contextlib.suppress(OSError):  # The other end of a terminal that is gone.
             while more := os.read(ours, 1 << 16):
                 shown += more
-        running.wait(60)
+        running.wait(180)
     os.close(ours)
     return shown.decode()
 

@@ -40,7 +40,7 @@ def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Sig
     root = tmp_path / "root"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(tmp_path / "notify"))
-        told.settimeout(30)
+        told.settimeout(120)
         words = ["--root", str(root), "--manifests", str(manifests), "--log-format", "json"]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         assert told.recv(100) == b"READY=1"
@@ -63,7 +63,7 @@ def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Sig
 def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(tmp_path / "notify"))
-        told.settimeout(30)
+        told.settimeout(120)
         words = [*DESCRIBED, "--root", str(tmp_path / "root")]
         first = _agent(*words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         told.recv(100)
@@ -91,7 +91,7 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(tmp_path:
     root = tmp_path / "root"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(tmp_path / "notify"))
-        told.settimeout(30)
+        told.settimeout(120)
         words = ["--root", str(root), "--ownership", "observe", "--kubelet-root", str(kubelet.root)]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         assert told.recv(100) == b"READY=1"

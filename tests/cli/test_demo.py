@@ -46,7 +46,7 @@ def _nothing_is_left(said: str) -> bool:
     """No folder, no agent and watchers, and the pinned program is gone too."""
     found = re.search(r"--root (/tmp/numalet\.\w+)", said)
     assert found, said
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while _processes_of(found[1]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not Path(found[1]).exists() and not _processes_of(found[1])

@@ -67,7 +67,7 @@ def agent(root: Path, *options: str, machine: Sequence[str] = MACHINE) -> Iterat
         subprocess.Popen([*command, "--root", str(root), *options], stderr=errors) as process,
     ):
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 180
             while not _is_ready(socket):
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
@@ -75,7 +75,7 @@ def agent(root: Path, *options: str, machine: Sequence[str] = MACHINE) -> Iterat
             yield RunningAgent(socket, process.pid)
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 def _is_ready(socket: Path) -> bool:

@@ -147,7 +147,7 @@ class ListLoad:
                 if self._over.is_set():
                     return
                 first, asked = self.truth.known, time.perf_counter()
-                answer = ask(b"", timeout=30)
+                answer = ask(b"", timeout=120)
                 slowest = max(slowest, time.perf_counter() - asked)
                 self._check(answer, self.truth.states[first:])
         with self._lock:

@@ -13,12 +13,12 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 class _Connection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=120)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(20)
+        self.sock.settimeout(120)
         self.sock.connect(str(self._path))
 
 

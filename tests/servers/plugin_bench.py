@@ -59,7 +59,7 @@ class Heard:
     async def until(self, what: str, ids: Sequence[str] = (), times: int = 1) -> None:
         """Return when this was told so often."""
         wanted = (what, tuple(ids))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while [(t[0], t[2]) for t in self.told].count(wanted) < times:
                 self.changed.clear()
                 await self.changed.wait()
@@ -135,7 +135,7 @@ class Liar:
             setattr(request, name, text)
         target = f"unix:{self.root}/device-plugins/kubelet.sock"
         async with grpc.aio.insecure_channel(target, options=methods.OPTIONS) as channel:
-            await methods.REGISTER.call_async(channel)(request, timeout=20)
+            await methods.REGISTER.call_async(channel)(request, timeout=120)
 
     async def _options(self, _request: object, _call: object) -> messages.DevicePluginOptions:
         if self.options is not None:

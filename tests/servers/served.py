@@ -66,5 +66,5 @@ def served(path: Path, node: Node | None = None, /, **changes: Any) -> Iterator[
         yield api
     finally:
         api._loop.call_soon_threadsafe(over.result().set)
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()

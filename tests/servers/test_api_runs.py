@@ -100,7 +100,7 @@ def test_an_answer_is_held_back_until_there_is_a_place(api: Api, client: AgentCl
     asking.join(0.5)
     assert asking.is_alive()
     client.delete("/api/v1/namespaces/default/pods/a", {"gracePeriodSeconds": 0})
-    asking.join(20)
+    asking.join(120)
     assert [each.admitted for each in answers] == [True]
 
 

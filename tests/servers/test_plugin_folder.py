@@ -44,7 +44,7 @@ def found(root: Path, called: str = "one", **changes: Any) -> Liar:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not holds():  # noqa: ASYNC110 - what it waits for has no event
             await asyncio.sleep(0.01)
 

@@ -39,7 +39,7 @@ def _answering(path: Path, *answers: bytes) -> Iterator[None]:
         thread = threading.Thread(target=answer)
         thread.start()
         yield
-        thread.join(20)
+        thread.join(120)
 
 
 def _code(client: AgentClient) -> str:

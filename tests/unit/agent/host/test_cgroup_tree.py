@@ -295,4 +295,4 @@ def test_a_kernel_without_a_file_for_it_kills_one_by_one(tmp_path: Path) -> None
     with subprocess.Popen(["sleep", "1000"]) as program:
         (tmp_path / "pod" / "c" / "cgroup.procs").write_text(f"{no_pid}\n{program.pid}\n")
         tree.kill("pod")
-        assert program.wait(20) == -signal.SIGKILL
+        assert program.wait(120) == -signal.SIGKILL
