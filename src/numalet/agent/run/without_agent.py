@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from numalet.agent.findings.run import RunNoPlace, RunOtherPolicy
-from numalet.agent.findings.runtime import CgroupRefused
 from numalet.agent.host.cgroup_v2 import hold, writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
@@ -173,8 +172,7 @@ def _enclose(placed: Placed, tree: CgroupTree) -> SettingRefusal | None:
     try:
         tree.make(path)
     except OSError as error:
-        problem = error.strerror or str(error)
-        return SettingRefusal(CgroupRefused(cgroup=path, file=path, value="", error=problem))
+        return writing.refused(path, path, "", error)
     parent = path.rpartition("/")[0]
     for each, settings_of in ((parent, placed.above), (path, placed.settings.cgroup)):
         applied = writing.apply(tree, each, settings_of)

@@ -39,14 +39,14 @@ def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...
             try:
                 tree.write(path, name, texts[name])
             except OSError as error:
-                return _refused(path, name, texts[name], error)
+                return refused(path, name, texts[name], error)
         left = _differences(tree, path, wanted) if written else ()
         for name in left:
             in_force = tree.read(path, name) or ""
             return _not_in_force(path, name, texts[name], in_force)
         return _overruled(tree, path, wanted, texts) or written
     except OSError as error:
-        return _refused(path, error.filename or path, "", error)
+        return refused(path, error.filename or path, "", error)
 
 
 def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...]:
@@ -90,7 +90,8 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
     }
 
 
-def _refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
+def refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
+    """What the kernel answered to this text for a file of a cgroup, or to the making of it."""
     reason = error.strerror or os.strerror(error.errno or 0)
     why = CgroupRefused(cgroup=path, file=file, value=text, error=reason)
     return SettingRefusal(why, error.errno or 0)

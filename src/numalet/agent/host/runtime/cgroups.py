@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from numalet.agent.findings.runtime import CgroupRefused
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
@@ -30,9 +29,7 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
         tree.remove(path)
         tree.make(path)
     except OSError as error:
-        problem = error.strerror or str(error)
-        why = CgroupRefused(cgroup=path, file=path, value="", error=problem)
-        return SettingRefusal(why, error.errno or 0)
+        return writing.refused(path, path, "", error)
     applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
     return applied if isinstance(applied, SettingRefusal) else None
 
