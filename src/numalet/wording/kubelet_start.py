@@ -10,18 +10,7 @@ from typing import Final
 
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.findings.config import ConfigGateLockedInFlag, ConfigGateUnknownInFlag
-from numalet.core.findings.state_files import (
-    CpuStateBadCpus,
-    CpuStateBadDefault,
-    CpuStateCorrupted,
-    CpuStateNotJson,
-    CpuStateOtherPolicy,
-    CpuStateUnknownContainerId,
-    MemoryStateCorrupted,
-    MemoryStateEarlyLayout,
-    MemoryStateNotJson,
-    MemoryStateOtherPolicy,
-)
+from numalet.core.findings.state_files import StateFileNotRestored
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
 
@@ -36,19 +25,6 @@ _PREFIXES: Final = {
     StartStage.SYSTEM_RESERVED: "--system-reserved value failed to parse: ",
     StartStage.NODE_ALLOCATABLE: "invalid Node Allocatable configuration. ",
 }
-_NOT_RESTORED: Final = (
-    CpuStateBadCpus,
-    CpuStateBadDefault,
-    CpuStateCorrupted,
-    CpuStateNotJson,
-    CpuStateOtherPolicy,
-    CpuStateUnknownContainerId,
-    MemoryStateCorrupted,
-    MemoryStateEarlyLayout,
-    MemoryStateNotJson,
-    MemoryStateOtherPolicy,
-)
-"""The file itself could not be restored; of the others what it says is not accepted."""
 
 
 def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
@@ -80,7 +56,7 @@ def _is_of_flags(finding: Finding) -> bool:
 
 
 def _state(finding: Finding, manager: str, root_dir: str) -> str:
-    if not isinstance(finding, _NOT_RESTORED):
+    if not isinstance(finding, StateFileNotRestored):
         return finding.in_kubelet_words
     path = f"{root_dir}/{manager.lower()}_manager_state"
     return (

@@ -8,49 +8,55 @@ from typing import Final
 from numalet.core.findings.phrases import CHECKSUM
 from numalet.core.model.findings import Finding, WarningFinding
 
-_FILE: Final = (
-    "A state file must be whole, of the configured policy, and must fit machine and "
-    "configuration; the kubelet repairs nothing in it."
-)
 _REBASE: Final = (
     "stop the kubelet and run 'numalet state rebase DIR --write' with this configuration, which "
     "keeps every record that still fits"
 )
 
 
-class CpuStateEmptyDefault(Finding):
+class StateFileRefused(Finding):
+    """With this state file the kubelet does not start."""
+
+    why = (
+        "A state file must be whole, of the configured policy, and must fit machine and "
+        "configuration; the kubelet repairs nothing in it."
+    )
+
+
+class StateFileNotRestored(StateFileRefused):
+    """The file itself can not be restored; of the others what it says is not accepted."""
+
+
+class CpuStateEmptyDefault(StateFileRefused):
     code = "cpu-state/empty-default"
     sentence = (
         "The CPU manager's state file has an empty default CPU set, although pods {pods} hold "
         "CPUs; at least one CPU must be left. The file must be deleted."
     )
-    why = _FILE
     mend = "drain the node and delete cpu_manager_state; then keep one CPU more for the pool"
     kubelet_text = "default cpuset cannot be empty"
     pods: Sequence[str]
 
 
-class CpuStateReservedNotInDefault(Finding):
+class CpuStateReservedNotInDefault(StateFileRefused):
     code = "cpu-state/reserved-not-in-default"
     sentence = (
         "The CPU manager's state file has the default CPU set {default!r}; all reserved CPUs "
         "({reserved}) must be part of it. Were they changed? Then the file must be deleted."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = 'not all reserved cpus: "{reserved}" are present in defaultCpuSet: "{default}"'
     reserved: str
     default: str
 
 
-class CpuStateReservedInDefault(Finding):
+class CpuStateReservedInDefault(StateFileRefused):
     code = "cpu-state/reserved-in-default"
     sentence = (
         "The CPU manager's state file has the default CPU set {default!r}; with "
         "strict-cpu-reservation the reserved CPUs {reserved} must not be part of it. Was the "
         "option switched on? Then the file must be deleted."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         'some of strictly reserved cpus: "{reserved}" are present in defaultCpuSet: "{default}"'
@@ -59,13 +65,12 @@ class CpuStateReservedInDefault(Finding):
     default: str
 
 
-class CpuStateOverlap(Finding):
+class CpuStateOverlap(StateFileRefused):
     code = "cpu-state/overlap"
     sentence = (
         "The CPU manager's state file gives the CPUs {cpus} to container {container} of pod "
         "{pod}, and some of them are in the default CPU set {default!r} as well."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         'pod: {pod}, container: {container} cpuset: "{cpus}" overlaps with default cpuset '
@@ -77,13 +82,12 @@ class CpuStateOverlap(Finding):
     default: str
 
 
-class CpuStateOtherCpus(Finding):
+class CpuStateOtherCpus(StateFileRefused):
     code = "cpu-state/other-cpus"
     sentence = (
         "The CPU manager's state file is about the CPUs {found}; on this machine and with this "
         "configuration they must be {available}."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         'current set of available CPUs "{available}" doesn\'t match with CPUs in state "{found}"'
@@ -113,48 +117,44 @@ class DeviceStateCorrupted(WarningFinding):
     expected: int
 
 
-class MemoryStateNotJson(Finding):
+class MemoryStateNotJson(StateFileNotRestored):
     code = "memory-state/not-json"
     sentence = "The memory manager's state file can not be decoded: {error}."
-    why = _FILE
     mend = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
 
 
-class MemoryStateCorrupted(Finding):
+class MemoryStateCorrupted(StateFileNotRestored):
     code = "memory-state/corrupted"
     sentence = (
         "The memory manager's state file says checksum {checksum}, but its content has checksum "
         "{expected}: it was changed by something else than a kubelet, or is of another format."
     )
-    why = _FILE
     mend = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
     expected: int
 
 
-class MemoryStateEarlyLayout(Finding):
+class MemoryStateEarlyLayout(StateFileNotRestored):
     code = "memory-state/early-layout"
     sentence = (
         "The memory manager's state file is of the layout before the first release (groups are "
         "called 'nodes'). Its checksum {checksum} is right by the rule of that layout; the "
         "kubelet v1.32 does not read it and calls it corrupted."
     )
-    why = _FILE
     mend = "drain the node and delete memory_manager_state: it was written by an early kubelet"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
 
 
-class MemoryStateOtherPolicy(Finding):
+class MemoryStateOtherPolicy(StateFileNotRestored):
     code = "memory-state/other-policy"
     sentence = (
         "The memory manager's state file was written under policy {found!r}; the configuration "
         "says {configured!r}. The file must be deleted before the policy can change."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         "[memorymanager] configured policy {configured:q} differs from state checkpoint policy "
@@ -164,22 +164,20 @@ class MemoryStateOtherPolicy(Finding):
     found: str
 
 
-class MemoryStateNoMachineState(Finding):
+class MemoryStateNoMachineState(StateFileRefused):
     code = "memory-state/no-machine-state"
     sentence = "The memory manager's state file assigns memory to pods {pods}, but has no node map."
-    why = _FILE
     mend = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "[memorymanager] machine state can not be empty when it has memory assignments"
     pods: Sequence[str]
 
 
-class MemoryStateUnknownNode(Finding):
+class MemoryStateUnknownNode(StateFileRefused):
     code = "memory-state/unknown-node"
     sentence = (
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
         "{container} of pod {pod}; this machine has no such node."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         "[memorymanager] (pod: {pod}, container: {container}) the memory assignment uses the NUMA "
@@ -191,13 +189,12 @@ class MemoryStateUnknownNode(Finding):
     type: str
 
 
-class MemoryStateUnknownType(Finding):
+class MemoryStateUnknownType(StateFileRefused):
     code = "memory-state/unknown-type"
     sentence = (
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
         "{container} of pod {pod}; that node has no memory of this type."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         "[memorymanager] (pod: {pod}, container: {container}) the memory assignment uses memory "
@@ -209,13 +206,12 @@ class MemoryStateUnknownType(Finding):
     type: str
 
 
-class MemoryStateDiffers(Finding):
+class MemoryStateDiffers(StateFileRefused):
     code = "memory-state/differs"
     sentence = (
         "The memory manager's state file does not fit this machine and configuration: {what} of "
         "NUMA node {node} is {found}, expected is {expected}."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = "[memorymanager] the expected machine state is different from the real one"
     what: str
@@ -224,7 +220,7 @@ class MemoryStateDiffers(Finding):
     expected: object
 
 
-class MemoryStateWouldCrash(Finding):
+class MemoryStateWouldCrash(StateFileRefused):
     code = "memory-state/would-crash"
     sentence = (
         "Refused, because the kubelet v1.32 itself would crash at this start: the memory "
@@ -232,55 +228,50 @@ class MemoryStateWouldCrash(Finding):
         "adds up {type} over the group it finds that node {other} does not offer pages of that "
         "size at all. It starts again once the file is deleted."
     )
-    why = _FILE
     mend = _REBASE
     node: int
     type: str
     other: int
 
 
-class CpuStateNotJson(Finding):
+class CpuStateNotJson(StateFileNotRestored):
     code = "cpu-state/not-json"
     sentence = "The CPU manager's state file can not be decoded: {error}."
-    why = _FILE
     mend = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
 
 
-class CpuStateCorrupted(Finding):
+class CpuStateCorrupted(StateFileNotRestored):
     code = "cpu-state/corrupted"
     sentence = (
         "The CPU manager's state file says checksum {checksum}, but its content has checksum "
         "{expected}."
     )
-    why = _FILE
     mend = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
     expected: int
 
 
-class CpuStateOtherPolicy(Finding):
+class CpuStateOtherPolicy(StateFileNotRestored):
     code = "cpu-state/other-policy"
     sentence = (
         "The CPU manager's state file was written under policy {found!r}; the configuration says "
         "{configured!r}. The file must be deleted before the policy can change."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = "configured policy {configured:q} differs from state checkpoint policy {found:q}"
     configured: str
     found: str
 
 
-class CpuStateUnknownContainerId(Finding):
+class CpuStateUnknownContainerId(StateFileNotRestored):
     code = "cpu-state/unknown-container-id"
     sentence = (
         "The CPU manager's state file is of the first format and names the container id "
         "{container_id!r}, which the container runtime does not know."
     )
-    why = _FILE
     mend = _REBASE
     kubelet_text = (
         "error migrating v1 checkpoint state to v2 checkpoint state: containerID '{container_id}' "
@@ -289,23 +280,21 @@ class CpuStateUnknownContainerId(Finding):
     container_id: str
 
 
-class CpuStateBadDefault(Finding):
+class CpuStateBadDefault(StateFileNotRestored):
     code = "cpu-state/bad-default"
     sentence = "The CPU manager's state file has the default CPU set {cpus!r}: {error}."
-    why = _FILE
     mend = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "could not parse default cpu set {cpus:q}: {error}"
     cpus: str
     error: str
 
 
-class CpuStateBadCpus(Finding):
+class CpuStateBadCpus(StateFileNotRestored):
     code = "cpu-state/bad-cpus"
     sentence = (
         "The CPU manager's state file gives container {container} of pod {pod} the CPU set "
         "{cpus!r}: {error}."
     )
-    why = _FILE
     mend = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = (
         "could not parse cpuset {cpus:q} for container {container:q} in pod {pod:q}: {error}"
