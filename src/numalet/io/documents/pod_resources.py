@@ -171,12 +171,13 @@ def _check_requests(
 ) -> None:
     """Findings for requests above their limit, and unequal ones of what is never shared."""
     for name, request in requests.items():
-        # Getting a line means reading the text again: only where something is wrong.
-        limit, at, asked = limits.get(name), place.member(name), str(request)
+        limit = limits.get(name)
         is_indivisible = resources.is_hugepages(name) or "/" in name
+        # Getting a line means reading the text again: only where something is wrong.
         if limit is None:
             if is_indivisible:
-                findings.add(PodsLimitMissing(resource=name, request=asked, where=at.location))
+                where = place.member(name).location
+                findings.add(PodsLimitMissing(resource=name, request=str(request), where=where))
             continue
         problem: type[RequestBesideLimit] | None = None
         if request > limit:
@@ -184,8 +185,10 @@ def _check_requests(
         elif is_indivisible and request != limit:
             problem = PodsRequestIsNotLimit
         if problem is not None:
-            shown = str(limit)
-            findings.add(problem(resource=name, request=asked, limit=shown, where=at.location))
+            where = place.member(name).location
+            findings.add(
+                problem(resource=name, request=str(request), limit=str(limit), where=where)
+            )
 
 
 def _check_huge_pages_are_not_alone(
