@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAsked, Unknown
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding, NoteFinding
 
 
-class DecisionNote(Finding, kw_only=True):
+class DecisionNote(NoteFinding):
     """What is to be known of decisions; never an error."""
 
     why = (
@@ -22,7 +22,6 @@ class DecisionNote(Finding, kw_only=True):
         "an answer is only as good as what is known of them."
     )
     mend = "give whole manifests, --node-name and --node-labels, and all pods of the node"
-    severity: Severity = Severity.NOTE
 
 
 class NotAskedNote(DecisionNote):

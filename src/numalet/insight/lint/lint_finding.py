@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from numalet.core.model.findings import Finding
+from numalet.core.model.findings import Finding, Severity
 from numalet.wording import english
 
 
@@ -14,6 +14,18 @@ class LintFinding(Finding):
 
     def __str__(self) -> str:
         return self.sentence.format(**with_sizes(self.fields))
+
+
+class LintWarning(LintFinding, kw_only=True):
+    """One about something that is used as it is, and is probably not what was meant."""
+
+    severity: Severity = Severity.WARNING
+
+
+class LintNote(LintFinding, kw_only=True):
+    """One about something worth knowing."""
+
+    severity: Severity = Severity.NOTE
 
 
 def with_sizes(fields: Mapping[str, Any]) -> dict[str, Any]:

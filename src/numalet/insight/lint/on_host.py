@@ -9,36 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import OperatingSystem
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintWarning
 from numalet.insight.lint.subject import LintSubject
 
 
-class LintSwapIsOn(LintFinding, kw_only=True):
+class LintSwapIsOn(LintWarning):
     code = "lint/swap-is-on"
     sentence = "this host swaps to {areas}, and failSwapOn is true"
     why = "The kubelet v1.32 does not start beside swap unless failSwapOn is false."
     mend = "swapoff -a, or set failSwapOn to false"
     areas: str
-    severity: Severity = Severity.WARNING
 
 
-class LintCgroupV1(LintFinding, kw_only=True):
+class LintCgroupV1(LintWarning):
     code = "lint/cgroup-v1"
     sentence = "this host has cgroup v1"
     why = "The kubelet v1.32 starts, and warns that cgroup v1 is in maintenance mode."
     mend = "boot with systemd.unified_cgroup_hierarchy=1"
-    severity: Severity = Severity.WARNING
 
 
-class LintNoContainerRuntime(LintFinding, kw_only=True):
+class LintNoContainerRuntime(LintWarning):
     code = "lint/no-container-runtime"
     sentence = "no container runtime listens at {endpoint}"
     why = "The kubelet does not start before it reaches its runtime."
     mend = "start the container runtime, or set containerRuntimeEndpoint"
     endpoint: str
-    severity: Severity = Severity.WARNING
 
 
 class LintSoftEvictionWithoutGracePeriod(LintFinding):

@@ -16,7 +16,7 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintWarning
 from numalet.insight.lint.subject import LintSubject
 
 _NODE_MAP: Final = (
@@ -25,14 +25,13 @@ _NODE_MAP: Final = (
 )
 
 
-class LintReservedHugepagesAbsent(LintFinding, kw_only=True):
+class LintReservedHugepagesAbsent(LintWarning):
     code = "lint/reserved-hugepages-absent"
     sentence = "reservedMemory names {type} on NUMA node {numa_node}, which has no such pages"
     why = "What is kept back must be there; the documentation asks for pages that exist."
     mend = "remove {type} of NUMA node {numa_node}"
     type: str
     numa_node: int
-    severity: Severity = Severity.WARNING
 
 
 class ReservedTooMuchFinding(LintFinding):
@@ -61,17 +60,16 @@ class LintReservedOnMemorylessNode(ReservedTooMuchFinding):
     mend = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
 
 
-class LintReservedOnCpulessNode(LintFinding, kw_only=True):
+class LintReservedOnCpulessNode(LintWarning):
     code = "lint/reserved-on-cpuless-node"
     sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no CPUs"
     why = "The system and the kubelet run on CPUs, and use the memory near them first."
     mend = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
     numa_node: int
     reserved_bytes: int
-    severity: Severity = Severity.WARNING
 
 
-class LintMemoryOnCpulessNodes(LintFinding, kw_only=True):
+class LintMemoryOnCpulessNodes(LintWarning):
     code = "lint/memory-on-cpuless-nodes"
     sentence = (
         "{left_bytes} of the memory that pods may get are on NUMA nodes without CPUs: {numa_nodes}"
@@ -87,10 +85,9 @@ class LintMemoryOnCpulessNodes(LintFinding, kw_only=True):
     )
     numa_nodes: str
     left_bytes: int
-    severity: Severity = Severity.WARNING
 
 
-class LintUnbalancedReservation(LintFinding, kw_only=True):
+class LintUnbalancedReservation(LintWarning):
     code = "lint/unbalanced-reservation"
     sentence = (
         "the reservation leaves {left_bytes} on NUMA node {numa_node}; an even or proportional "
@@ -104,10 +101,9 @@ class LintUnbalancedReservation(LintFinding, kw_only=True):
     numa_node: int
     left_bytes: int
     better_bytes: int
-    severity: Severity = Severity.WARNING
 
 
-class LintReservationWidensPod(LintFinding, kw_only=True):
+class LintReservationWidensPod(LintWarning):
     code = "lint/reservation-widens-pod"
     sentence = (
         "pod {pod}, {subject}: {asked_bytes} of memory need {nodes} NUMA nodes at least; with a "
@@ -124,7 +120,6 @@ class LintReservationWidensPod(LintFinding, kw_only=True):
     nodes: int
     fewer: int
     strategy: str
-    severity: Severity = Severity.WARNING
 
 
 _PLACE = "reservedMemory"

@@ -12,14 +12,14 @@ from typing import Final
 from numalet.core.admission.reasons import KubeletWouldCrash, OutOfResource, Rejection
 from numalet.core.config.rules import CpuPolicy
 from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
 from numalet.core.node.largest_request import LargestRequestSearch
 from numalet.core.node.node import Node
 from numalet.insight import decision_notes
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintNote
 from numalet.insight.lint.subject import LintSubject
 from numalet.wording import english, kubelet
 
@@ -29,7 +29,7 @@ _EMPTY_NODE: Final = (
 )
 
 
-class LintPodsNotChecked(LintFinding, kw_only=True):
+class LintPodsNotChecked(LintNote):
     code = "lint/pods-not-checked"
     sentence = (
         "pods not checked: {count}, because the kubelet would not start with this configuration"
@@ -37,7 +37,6 @@ class LintPodsNotChecked(LintFinding, kw_only=True):
     why = "Pods are asked about on the node that the configuration makes."
     mend = "mend what keeps the kubelet from starting, then check again"
     count: int
-    severity: Severity = Severity.NOTE
 
 
 class LintPodNeverAdmitted(LintFinding):

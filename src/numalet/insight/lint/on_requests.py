@@ -14,7 +14,7 @@ from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Container, QosClass
 from numalet.core.model.quantity import ZERO, Quantity
 from numalet.insight.lint import on_pods
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintWarning
 from numalet.insight.lint.subject import LintSubject
 
 
@@ -52,7 +52,7 @@ class LintFractionalCpus(LintFinding):
     whole: int
 
 
-class LintResourceAlmostOffered(LintFinding, kw_only=True):
+class LintResourceAlmostOffered(LintWarning):
     code = "lint/resource-almost-offered"
     sentence = (
         "pod {pod}, container {container} asks for {resource}, which this node does not offer; it "
@@ -68,7 +68,6 @@ class LintResourceAlmostOffered(LintFinding, kw_only=True):
     container: str
     resource: str
     offered: str
-    severity: Severity = Severity.WARNING
 
 
 _OF_QOS: Final = (resources.CPU, resources.MEMORY)

@@ -13,7 +13,7 @@ from numalet.core.findings.phrases import FORMULA
 from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.quantity import ZERO, Quantity
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintWarning
 from numalet.insight.lint.subject import LintSubject
 
 
@@ -59,7 +59,7 @@ class LintDefaultEvictionNotMerged(LintFinding):
     expected: Quantity
 
 
-class LintNoMemoryThreshold(LintFinding, kw_only=True):
+class LintNoMemoryThreshold(LintWarning):
     code = "lint/no-memory-threshold"
     sentence = (
         "there is no hard eviction threshold for memory.available; the default {threshold} does "
@@ -72,7 +72,6 @@ class LintNoMemoryThreshold(LintFinding, kw_only=True):
     )
     mend = "add memory.available to evictionHard, and the same amount to reservedMemory"
     threshold: Quantity
-    severity: Severity = Severity.WARNING
 
 
 class LintEvictionPercentage(LintFinding):
@@ -92,13 +91,12 @@ class LintEvictionPercentage(LintFinding):
     capacity_bytes: int
 
 
-class LintReservedMemoryNotRead(LintFinding, kw_only=True):
+class LintReservedMemoryNotRead(LintWarning):
     code = "lint/reserved-memory-not-read"
     sentence = "reservedMemory is given, but memoryManagerPolicy {policy!r} does not read it"
     why = "Only the memory policy Static, or BestEffort on Windows, reads it."
     mend = "set memoryManagerPolicy to Static, or remove reservedMemory"
     policy: str
-    severity: Severity = Severity.WARNING
 
 
 _RESERVED = "reservedMemory"

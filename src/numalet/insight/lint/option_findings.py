@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import Severity
 from numalet.core.model.quantity import Quantity
-from numalet.insight.lint.lint_finding import LintFinding
+from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
 
 
 class LintMaxAllowableNotANumber(LintFinding):
@@ -16,7 +15,7 @@ class LintMaxAllowableNotANumber(LintFinding):
     nodes: int
 
 
-class LintManyNodes(LintFinding, kw_only=True):
+class LintManyNodes(LintNote):
     code = "lint/many-nodes"
     sentence = (
         "the machine has {nodes} NUMA nodes; every topology policy but none refuses more than "
@@ -29,10 +28,9 @@ class LintManyNodes(LintFinding, kw_only=True):
     )
     nodes: int
     limit: int
-    severity: Severity = Severity.NOTE
 
 
-class LintManyNodesAreSlow(LintFinding, kw_only=True):
+class LintManyNodesAreSlow(LintWarning):
     code = "lint/many-nodes-are-slow"
     sentence = (
         "with {nodes} NUMA nodes, more than {limit}, the admission of one pod can take the "
@@ -45,10 +43,9 @@ class LintManyNodesAreSlow(LintFinding, kw_only=True):
     mend = "measure the admission of a pod with several resources first, or use the policy none"
     nodes: int
     limit: int
-    severity: Severity = Severity.WARNING
 
 
-class LintTopologyOptionsNotRead(LintFinding, kw_only=True):
+class LintTopologyOptionsNotRead(LintWarning):
     code = "lint/topology-options-not-read"
     sentence = (
         "topologyManagerPolicyOptions ({options}) are given, but the topology policy none reads "
@@ -57,10 +54,9 @@ class LintTopologyOptionsNotRead(LintFinding, kw_only=True):
     why = "Options belong to a policy; none has no use for any."
     mend = "set topologyManagerPolicy, or remove the options"
     options: str
-    severity: Severity = Severity.WARNING
 
 
-class LintOptionWithoutGate(LintFinding, kw_only=True):
+class LintOptionWithoutGate(LintWarning):
     code = "lint/option-without-gate"
     sentence = "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
     why = "As soon as a policy reads the option, the kubelet does not start without the gate."
@@ -68,10 +64,9 @@ class LintOptionWithoutGate(LintFinding, kw_only=True):
     option: str
     maturity: str
     gate: str
-    severity: Severity = Severity.WARNING
 
 
-class LintAlignmentWithoutHints(LintFinding, kw_only=True):
+class LintAlignmentWithoutHints(LintWarning):
     code = "lint/alignment-without-hints"
     sentence = (
         "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy "
@@ -86,10 +81,9 @@ class LintAlignmentWithoutHints(LintFinding, kw_only=True):
         "to be aligned"
     )
     policy: str
-    severity: Severity = Severity.WARNING
 
 
-class LintCpuReservationOverridden(LintFinding, kw_only=True):
+class LintCpuReservationOverridden(LintWarning):
     code = "lint/cpu-reservation-overridden"
     sentence = (
         "{field} is {amount} and counts for nothing: reservedSystemCPUs sets the CPUs that are "
@@ -103,10 +97,9 @@ class LintCpuReservationOverridden(LintFinding, kw_only=True):
     field: str
     amount: Quantity
     cpus: int
-    severity: Severity = Severity.WARNING
 
 
-class LintReservedCpusSplitCores(LintFinding, kw_only=True):
+class LintReservedCpusSplitCores(LintWarning):
     code = "lint/reserved-cpus-split-cores"
     sentence = "CPUs {reserved} are reserved, but not CPUs {siblings}, which are on the same cores"
     why = (
@@ -118,10 +111,9 @@ class LintReservedCpusSplitCores(LintFinding, kw_only=True):
     reserved: str
     siblings: str
     whole: str
-    severity: Severity = Severity.WARNING
 
 
-class LintPartOfACpuReserved(LintFinding, kw_only=True):
+class LintPartOfACpuReserved(LintWarning):
     code = "lint/part-of-a-cpu-reserved"
     sentence = (
         "{reserved} of cpu are kept back; the static CPU policy rounds that up to {cpus}, but the "
@@ -134,10 +126,9 @@ class LintPartOfACpuReserved(LintFinding, kw_only=True):
     mend = "keep back {cpus} of cpu, or name CPUs in reservedSystemCPUs"
     reserved: Quantity
     cpus: int
-    severity: Severity = Severity.WARNING
 
 
-class LintCpuPolicyMayHang(LintFinding, kw_only=True):
+class LintCpuPolicyMayHang(LintWarning):
     code = "lint/cpu-policy-may-hang"
     sentence = (
         "full-pcpus-only with distribute-cpus-across-numa, and only some threads of the cores "
@@ -149,10 +140,9 @@ class LintCpuPolicyMayHang(LintFinding, kw_only=True):
     )
     mend = "name all threads of these cores in reservedSystemCPUs, or none"
     cores: str
-    severity: Severity = Severity.WARNING
 
 
-class LintStrictReservation(LintFinding, kw_only=True):
+class LintStrictReservation(LintWarning):
     code = "lint/strict-reservation"
     sentence = (
         "with strict-cpu-reservation, pods that hold all {cpus} CPUs that are not reserved leave "
@@ -164,10 +154,9 @@ class LintStrictReservation(LintFinding, kw_only=True):
     )
     mend = "keep one CPU more than the largest sum of exclusive CPUs"
     cpus: int
-    severity: Severity = Severity.WARNING
 
 
-class LintDistancesBeyondRows(LintFinding, kw_only=True):
+class LintDistancesBeyondRows(LintWarning):
     code = "lint/distances-beyond-rows"
     sentence = (
         "with prefer-closest-numa-nodes the kubelet v1.32 panics at pods for which it compares "
@@ -182,10 +171,9 @@ class LintDistancesBeyondRows(LintFinding, kw_only=True):
     numa_node: int
     places: int
     numa_nodes: str
-    severity: Severity = Severity.WARNING
 
 
-class LintPageSizeNotEverywhere(LintFinding, kw_only=True):
+class LintPageSizeNotEverywhere(LintWarning):
     code = "lint/page-size-not-everywhere"
     sentence = (
         "NUMA nodes {numa_nodes} do not know {type}, other nodes do: a Guaranteed pod that asks "
@@ -195,10 +183,9 @@ class LintPageSizeNotEverywhere(LintFinding, kw_only=True):
     mend = "keep pods with {type} off this node, or let the kernel offer the size on every node"
     type: str
     numa_nodes: str
-    severity: Severity = Severity.WARNING
 
 
-class LintNumaBalancing(LintFinding, kw_only=True):
+class LintNumaBalancing(LintWarning):
     code = "lint/numa-balancing"
     sentence = (
         "kernel.numa_balancing is {value}: the kernel moves pages of containers that are pinned "
@@ -210,4 +197,3 @@ class LintNumaBalancing(LintFinding, kw_only=True):
     )
     mend = "sysctl kernel.numa_balancing=0"
     value: int
-    severity: Severity = Severity.WARNING

@@ -15,7 +15,7 @@ from numalet.core.findings.state_files import MemoryStateDiffers, MemoryStateWou
 from numalet.core.managers.memory import validation
 from numalet.core.managers.memory.ledger import Blocks, MemoryBlock, MemoryLedger
 from numalet.core.model import numa_mask, resources
-from numalet.core.model.findings import Finding, Severity, WarningFinding
+from numalet.core.model.findings import Finding, WarningFinding
 from numalet.core.model.pod import ContainerKey
 from numalet.insight.state import restart as state_restart
 from numalet.insight.state.memory_rules import is_node_id, place
@@ -124,7 +124,7 @@ class StateGroupsOverlap(WarningFinding):
     restart: str
 
 
-class StateWouldCrash(Finding, kw_only=True):
+class StateWouldCrash(WarningFinding):
     code = "state/would-crash"
     sentence = (
         "NUMA node {node} is in a group with NUMA node {other}, which has no {type}; v1.32 "
@@ -134,7 +134,6 @@ class StateWouldCrash(Finding, kw_only=True):
     node: int
     type: str
     other: int
-    severity: Severity = Severity.WARNING
 
 
 class StateWouldNotRestart(Finding):

@@ -14,7 +14,7 @@ from numalet.core.config.rules import CpuPolicy
 from numalet.core.findings.phrases import ALONE, MACHINE, PODS, POLICY, READABLE
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
-from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
+from numalet.core.model.findings import Finding, Location, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state.reading import CpuState
 
@@ -105,7 +105,7 @@ class StateAbsentCpus(Finding):
     known: str
 
 
-class StateCpusInNoSet(Finding, kw_only=True):
+class StateCpusInNoSet(WarningFinding):
     code = "state/cpus-in-no-set"
     sentence = (
         "the CPUs {cpus} of {known} are in no set: offline when the file was written, or reserved "
@@ -114,7 +114,6 @@ class StateCpusInNoSet(Finding, kw_only=True):
     why = MACHINE
     cpus: str
     known: str
-    severity: Severity = Severity.WARNING
 
 
 def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:

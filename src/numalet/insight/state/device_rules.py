@@ -15,7 +15,7 @@ from numalet.core.checkpoint import alloc_response, device_file
 from numalet.core.checkpoint.device_document import DeviceEntry
 from numalet.core.findings.phrases import ALONE, MACHINE, PODS
 from numalet.core.managers.device.ledger import NO_NODE
-from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
+from numalet.core.model.findings import Finding, Location, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state.reading import DeviceState
 
@@ -99,7 +99,7 @@ class StateDeviceUnregistered(WarningFinding):
     resource: str
 
 
-class StateDeviceNotHealthy(Finding, kw_only=True):
+class StateDeviceNotHealthy(WarningFinding):
     code = "state/device-not-healthy"
     sentence = (
         "container {container} of pod {pod} holds {devices} of {resource}, which were not among "
@@ -110,7 +110,6 @@ class StateDeviceNotHealthy(Finding, kw_only=True):
     container: str
     resource: str
     devices: str
-    severity: Severity = Severity.WARNING
 
 
 class StateDeviceOfTwoPods(Finding):

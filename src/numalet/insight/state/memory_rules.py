@@ -16,7 +16,7 @@ from numalet.core.findings.phrases import GROUPS, MACHINE, PAGES, POLICY
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import UINT64, MemoryTable, NodeMemory
 from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Location, Severity, WarningFinding
+from numalet.core.model.findings import Finding, Location, WarningFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.insight.state import native_rules
 from numalet.insight.state.native_rules import HIGHEST_NODE_ID
@@ -95,7 +95,7 @@ class StateAllocatable(Finding):
     expected: int
 
 
-class StateWrapped(Finding, kw_only=True):
+class StateWrapped(WarningFinding):
     code = "state/wrapped"
     sentence = (
         "{type} of NUMA node {node}: {found} bytes are allocatable of {total}; more is reserved "
@@ -106,7 +106,6 @@ class StateWrapped(Finding, kw_only=True):
     type: str
     found: int
     total: int
-    severity: Severity = Severity.WARNING
 
 
 class StateTableSum(Finding):

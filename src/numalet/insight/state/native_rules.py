@@ -13,16 +13,15 @@ from numalet.core.checkpoint import memory_file
 from numalet.core.config.behaviour import EXACT
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import resources
-from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.findings import Finding, Location, NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
 
 
-class NativeNote(Finding, kw_only=True):
+class NativeNote(NoteFinding):
     """What of a file only native mode writes."""
 
     why = "Native mode writes what no kubelet does; only numalet starts with it."
-    severity: Severity = Severity.NOTE
 
 
 class StateNativeNodeIds(NativeNote):
