@@ -1,7 +1,7 @@
 """The output of a container: all of it, its last lines, or as it is written.
 
-The file is the runtime's. It may be put aside at any moment and begun anew (rotation); a client that
-follows it then reads the old one to its end and goes on with the new one.
+The file is the runtime's. It may be put aside at any moment and begun anew (rotation); a client
+that follows it then reads the old one to its end and goes on with the new one.
 """
 
 from __future__ import annotations
