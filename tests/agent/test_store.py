@@ -20,9 +20,9 @@ from harness.bad_inputs import refused_with
 from numalet.agent.keeper import journal, record_file
 from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
+from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.keeper.store import Store
 from numalet.agent.kubernetes.node_object import Unready
-from numalet.agent.run.shared_state import SharedState
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
@@ -179,7 +179,7 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     (finding,) = refused.value.findings
     assert (finding.code, finding.fields["others"]) == ("agent/root-in-use", "hosts, runs")
     with refused_with("agent/root-in-use"):
-        SharedState(tmp_path / "etc").open()
+        SharedState(tmp_path / "etc").prepare()
     assert {"hosts", "runs"} == {each.name for each in (tmp_path / "etc").iterdir()}
     for name in ("empty", "mine"):
         Store(tmp_path / name, pod_record.encode, pod_record.decode).open()
@@ -187,7 +187,7 @@ def test_a_folder_with_things_of_others_is_no_root_folder(tmp_path: Path) -> Non
     assert modes == [0o700, 0o700, 0o755]
     # It is one now, whatever is put into it.
     (tmp_path / "mine" / "notes").touch()
-    SharedState(tmp_path / "mine").open()
+    SharedState(tmp_path / "mine").prepare()
 
 
 def test_what_writing_left_behind_is_swept_and_nothing_else(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import IO, Any
 import pytest
 
 from harness.terminals import shown_until
+from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput
 from numalet.insight.output import explanation_types
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -34,7 +35,10 @@ PATIENCE_SECONDS = 60.0
 NOTHING = Path(os.devnull)
 CPUS = len(os.sched_getaffinity(0))
 MOST = str(CPUS - 1)
-OTHERS_AT_WORK = 1
+REFUSED = 125
+UNUSABLE = 2
+MOMENTS = ("before", "after")
+PLACEMENTS = "/apis/numalet.dev/v1alpha1/namespaces/run/podplacements"
 SEED = os.environ.get("NUMALET_CRASH_SEED", "0")
 UP = "echo up; exec sleep 1000"
 
@@ -69,7 +73,7 @@ class Site:
     said: list[IO[str]] = field(default_factory=list)
 
     def start(self, fault: str = "", *, ready: bool = True) -> None:
-        """Start an agent; one that finds commands at work is started again, as a service is."""
+        """Start an agent, which may find commands that began without it."""
         self._spawn(fault)
         if ready:
             until(self.is_up)
@@ -77,9 +81,6 @@ class Site:
     def is_up(self) -> bool:
         assert self.agent is not None
         ended = self.agent.poll()
-        if ended == OTHERS_AT_WORK:
-            self._spawn()
-            ended = None
         assert ended is None, f"the agent ended with {ended}"
         return self.answers()
 
@@ -221,12 +222,28 @@ def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
     until(site.is_clean)
 
 
+def refused_and_explained(site: Site, *words: str) -> subprocess.CompletedProcess[str]:
+    """A refusal for which what would be admitted was searched to the end, as on a quiet machine."""
+    answers: list[subprocess.CompletedProcess[str]] = []
+
+    def is_whole() -> bool:
+        answers.append(site.run(*words, cpus=str(CPUS + 1)))
+        answer = answers[-1]
+        if "json" not in words:
+            return "stopped early" not in answer.stderr
+        tried = json.loads(answer.stdout)["explanation"]["would_admit"]
+        return not any(each["ended_early"] for each in tried)
+
+    until(is_whole)
+    return answers[-1]
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_refusal_is_told_the_same_with_an_agent_and_without(site: Site, dry_run: bool) -> None:
     words = (*(["--dry-run"] if dry_run else []), "--", "true")
-    alone = site.run(*words, cpus=str(CPUS + 1))
+    alone = refused_and_explained(site, *words)
     site.start()
-    beside = site.run(*words, cpus=str(CPUS + 1))
+    beside = refused_and_explained(site, *words)
 
     assert 125 == alone.returncode == beside.returncode
     story, error, last = alone.stderr.partition("error: ")
@@ -242,9 +259,9 @@ def test_a_refusal_as_a_document_has_the_same_explanation_with_an_agent_and_with
     site: Site,
 ) -> None:
     words = ("--dry-run", "-o", "json", "--", "true")
-    alone = json.loads(site.run(*words, cpus=str(CPUS + 1)).stdout)
+    alone = json.loads(refused_and_explained(site, *words).stdout)
     site.start()
-    beside = json.loads(site.run(*words, cpus=str(CPUS + 1)).stdout)
+    beside = json.loads(refused_and_explained(site, *words).stdout)
 
     for each in (alone, beside):
         each["explanation"]["pod"] = {"name": each["explanation"]["pod"]["name"][:4]}
@@ -442,7 +459,7 @@ PASSAGES = {
 FAULTS = [
     f"{point}:{moment}:{passage}"
     for point, passages in PASSAGES.items()
-    for moment in ("before", "after")
+    for moment in MOMENTS
     for passage in passages
 ]
 
@@ -466,7 +483,7 @@ def test_an_agent_that_dies_at_any_point_costs_no_command_its_end(site: Site, fa
 
 
 @pytest.mark.parametrize("point", ["process.fork", "runs.started"])
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_command_that_dies_at_any_point_leaves_nothing(
     site: Site, point: str, moment: str
 ) -> None:
@@ -525,17 +542,88 @@ def test_a_command_that_waits_has_its_place_as_soon_as_there_is_one(site: Site) 
     assert second.wait(PATIENCE_SECONDS) == 0
 
 
-def test_an_agent_ends_so_that_it_is_started_again_while_commands_run_without_it(
-    site: Site,
+def test_an_agent_takes_over_the_commands_that_began_without_one(site: Site) -> None:
+    own, pid = site.up()
+    shared, other = site.up(cpus="100m")
+    before = os.sched_getaffinity(pid)
+    site.start()
+    until(lambda: site.phases() == ["Running", "Running"])
+    items = json.loads(site.get(PLACEMENTS))["items"]
+    assert {each["cpus"] for each in items} == {cpu_set.text(before), ""}
+    # The agent decides by what they hold.
+    refused = site.run("--", "true", cpus=MOST)
+    assert refused.returncode == REFUSED
+    assert (own.poll(), shared.poll()) == (None, None)
+    assert before == os.sched_getaffinity(pid)
+    assert json.loads((site.root / "run" / "runs.json").read_text(encoding="utf-8")) == []
+    # They hand their places back to it, and the next is there for the next command at once.
+    own.terminate()
+    assert own.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    assert site.run("--", "true", cpus=MOST).returncode == 0
+    until(lambda: os.sched_getaffinity(other) >= before)
+    shared.kill()
+    until(site.is_clean)
+    assert not is_there(other)
+
+
+def test_commands_that_were_taken_over_outlive_that_agent_too(site: Site) -> None:
+    first, pid = site.up("exit 5")
+    assert first.wait(PATIENCE_SECONDS) == 5
+    first, pid = site.up()
+    second, _ = site.up("sleep 0.1; exit 5", cpus="100m")
+    site.start()
+    until(lambda: "Running" in site.phases())
+    site.kill()
+    assert second.wait(PATIENCE_SECONDS) == 5
+    # Who has what is the agent's to say now, and there is none.
+    assert site.run("--", "true", cpus="100m").returncode == UNUSABLE
+    site.start()
+    until(lambda: site.phases() == ["Running"])
+    assert is_there(pid)
+    first.terminate()
+    first.wait(PATIENCE_SECONDS)
+    until(site.is_clean)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [f"{point}:{moment}:1" for point in ("file.replace", "books.write") for moment in MOMENTS],
+)
+def test_an_agent_that_dies_while_it_takes_commands_over_loses_none(site: Site, fault: str) -> None:
+    first, pid = site.up()
+    before = os.sched_getaffinity(pid)
+    site.start(fault, ready=False)
+    assert site.agent is not None
+    assert site.agent.wait(PATIENCE_SECONDS) == -signal.SIGKILL
+    # Once the agent has the commands, the next one waits for it.
+    second = site.begin("--wait=1h", "--", "sh", "-c", f"echo $$; {UP}", cpus="100m")
+    site.start()
+    other = int(second.stdout.readline())
+    until(lambda: site.phases() == ["Running", "Running"])
+    assert before == os.sched_getaffinity(pid)
+    assert not before & os.sched_getaffinity(other)
+    for each in (first, second):
+        each.terminate()
+        assert each.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    until(site.is_clean)
+
+
+def test_an_agent_with_another_configuration_says_so_and_leaves_commands_alone(
+    site: Site, tmp_path: Path
 ) -> None:
     child, _ = site.up()
-    site.start(ready=False)
-    assert site.agent is not None
-    assert site.agent.wait(PATIENCE_SECONDS) == OTHERS_AT_WORK
+    text = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
+    config = tmp_path / "config.yaml"
+    config.write_text(text + "cpuManagerPolicy: none\n", encoding="utf-8")
+    words = [sys.executable, "-m", "numalet", "agent", "--root", str(site.root)]
+    words += ["--ownership", "enforce", "-c", str(config)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert f"(processes {child.pid}) got their CPUs" in done.stderr
+    assert "rebase" not in done.stderr
+    assert site.run("--", "true", cpus="100m").returncode == 0
     child.terminate()
     child.wait(PATIENCE_SECONDS)
-    site.start()
-    assert site.pods() == []
 
 
 @pytest.mark.slow

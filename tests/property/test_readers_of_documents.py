@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.run import shared_state
+from numalet.agent.keeper import shared_state
 from numalet.agent.servers.api import patches
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint import device_file as device_checkpoint
@@ -288,22 +288,19 @@ def test_state_files(name: str) -> None:
 
 def test_books_of_runs(tmp_path: Path) -> None:
     state = shared_state.SharedState(tmp_path / "root")
-    assert state.open()
+    assert state.prepare()
 
     def read(value: Any) -> object:
         (state.folder / shared_state.HOLDERS).write_text(json.dumps(value))
         with state.held() as content:
             return content
 
-    try:
+    with contextlib.suppress(BadInput):
+        read(SHARED)
+    _each_place([], read)
+    for where, value in full_pod.replaced(SHARED):
         with contextlib.suppress(BadInput):
-            read(SHARED)
-        _each_place([], read)
-        for where, value in full_pod.replaced(SHARED):
-            with contextlib.suppress(BadInput):
-                assert read(value) is not None, where
-    finally:
-        state.close()
+            assert read(value) is not None, where
 
 
 @pytest.mark.parametrize("apply", [patches.operations, patches.merge, patches.strategic])

@@ -63,7 +63,7 @@ POINTS: Final = {
     "numalet.agent.keeper.record_file": {"_write_whole": "records.append"},
     "numalet.agent.run.child": {"_fork": "process.fork"},
     "numalet.agent.run.joining": {"NotifyingReport.started": "runs.started"},
-    "numalet.agent.run.shared_state": {"SharedState.write": "books.write"},
+    "numalet.agent.keeper.shared_state": {"SharedState.write": "books.write"},
     "numalet.io.files.atomic": {
         "_Writing._create": "file.create",
         "_Writing._publish_intent": "file.intend",

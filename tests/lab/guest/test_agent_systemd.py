@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from lab.guest.groups import wait_until
-from lab.guest.node_agent import PATIENCE_SECONDS, Seen, pod
+from lab.guest.node_agent import PATIENCE_SECONDS, Container, Seen, pod
 
 UNITS = Path(__file__).parents[3] / "packaging" / "systemd"
 INSTALLED = Path("/etc/systemd/system")
 SLICE = Path("/sys/fs/cgroup/system.slice")
+OTHER_TREE = Path("/sys/fs/cgroup/numalet")
 TREE = SLICE / "numalet-pods.service" / "pods"
 AGENT = "numalet-agent.service"
+ROOT = Path("/var/lib/numalet")
 PINNED = (frozenset({2, 3}), frozenset({1}))
 
 
@@ -32,8 +35,20 @@ def systemctl(*words: str) -> str:
 
 
 @pytest.fixture
-def agent() -> Iterator[Seen]:
-    """An agent that systemd started, by the units as they are shipped."""
+def command() -> Iterator[subprocess.Popen[str]]:
+    """A command that runs, begun in no unit, and without an agent."""
+    words = [sys.executable, "-m", "numalet", "run", "-q", "--root", str(ROOT), "--cpus", "1"]
+    words += ["--memory", "64Mi", "--", "sh", "-c", "echo up; exec sleep 100000"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as begun:
+        assert begun.stdout is not None
+        assert begun.stdout.readline() == "up\n"
+        yield begun
+        begun.kill()
+
+
+@pytest.fixture
+def agent(command: subprocess.Popen[str]) -> Iterator[Seen]:
+    """An agent that systemd started while a command ran, by the units as they are shipped."""
     for unit in UNITS.glob("*.service"):
         shutil.copy(unit, INSTALLED)
     program = Path("/usr/local/bin/numalet")
@@ -45,7 +60,7 @@ def agent() -> Iterator[Seen]:
     patient.write_text("[Service]\nTimeoutStartSec=10min\n")
     systemctl("daemon-reload")
     systemctl("start", AGENT)
-    with closing(Seen(Path("/var/lib/numalet"), TREE)) as seen:
+    with closing(Seen(ROOT, TREE)) as seen:
         yield seen
     systemctl("stop", AGENT, "numalet-pods.service")
 
@@ -54,7 +69,21 @@ def main_process() -> int:
     return int(systemctl("show", "--property=MainPID", "--value", AGENT))
 
 
-def test_pods_stay_where_they_are_whatever_systemd_does(agent: Seen) -> None:
+def test_pods_stay_where_they_are_whatever_systemd_does(
+    agent: Seen, command: subprocess.Popen[str]
+) -> None:
+    # The agent took the command over, whose cgroup stays in the tree in which it began.
+    (name,) = agent.pods()
+    assert agent.await_audit(name)
+    (group,) = OTHER_TREE.glob("pod*/main")
+    assert agent.books()[1][f"{group.parent.name.removeprefix('pod')}/main"] == (
+        Container(group).effective("cpuset.cpus"),
+        Container(group).effective("cpuset.mems"),
+    )
+    agent.delete(name)
+    assert command.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    assert list(OTHER_TREE.glob("pod*")) == []
+
     assert agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code == 0
     agent.await_running("pinned")
     ours = agent.container("pinned")

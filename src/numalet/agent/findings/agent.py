@@ -51,6 +51,25 @@ class AgentBooksHeld(Finding):
     holder: str
 
 
+class AgentCommandsAdopted(NoteFinding):
+    code = "agent/commands-adopted"
+    sentence = (
+        "adopted the commands of 'numalet run' that began without an agent ({count}); they go on "
+        "as they are"
+    )
+    count: int
+
+
+class AgentOtherConfiguration(Finding):
+    code = "agent/other-configuration"
+    sentence = (
+        "commands of 'numalet run' (processes {pids}) got their CPUs and memory by a configuration "
+        "that conflicts with this one; start the agent with theirs, or when they have ended: {text}"
+    )
+    pids: str
+    text: str
+
+
 class AgentStartRefused(Finding):
     code = "agent/start-refused"
     sentence = "the node does not start with this configuration: {text}"

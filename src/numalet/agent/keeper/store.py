@@ -32,6 +32,8 @@ from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
 
 _RELEASE_SECONDS: Final = 3.0
 """How long a lock may outlive a holder that was killed while it started a program."""
+_COMMANDS_SECONDS: Final = 10.0
+"""How long commands may take in turn to decide: each holds the lock for a fraction of a second."""
 _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
     *state_directory.FILE_NAMES,
@@ -202,10 +204,14 @@ def _locked(path: Path) -> int:
     """The descriptor of the lock file, locked; the process that holds it is written in it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(path, flags, 0o600)
-    patience = time.monotonic() + _RELEASE_SECONDS
-    while not _acquired(descriptor):
+    begin = time.monotonic()
+    while not _acquired(descriptor, fcntl.LOCK_EX):
         holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
-        if _is_gone(holder) and time.monotonic() < patience:
+        if _is_shared(descriptor):
+            patience_seconds = _COMMANDS_SECONDS
+        else:
+            patience_seconds = _RELEASE_SECONDS if _is_gone(holder) else 0.0
+        if time.monotonic() < begin + patience_seconds:
             time.sleep(_PAUSE_SECONDS)
             continue
         os.close(descriptor)
@@ -217,11 +223,19 @@ def _locked(path: Path) -> int:
     return descriptor
 
 
-def _acquired(descriptor: int) -> bool:
+def _acquired(descriptor: int, how: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def _is_shared(descriptor: int) -> bool:
+    """Whether commands hold the lock, and no agent."""
+    if not _acquired(descriptor, fcntl.LOCK_SH):
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
     return True
 
 

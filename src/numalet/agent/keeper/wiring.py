@@ -16,7 +16,15 @@ from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.keeper import journal, kube_api, node_file, observing, recovery, root_claim
+from numalet.agent.keeper import (
+    adoption,
+    journal,
+    kube_api,
+    node_file,
+    observing,
+    recovery,
+    root_claim,
+)
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.desired_settings import SettingsByFormula
@@ -85,6 +93,8 @@ async def opened(
         stored = store.open()
         if settings.observe:
             stored = StoredState({}, {})
+        adopted = adoption.begin(settings, stored, hooks.clock())
+        stored = adopted.stored
         age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
         # Longer than anything of ours is in the tree: its lock goes last.
@@ -92,7 +102,7 @@ async def opened(
             _claimed(settings, runtime) as remarks,
             hold.alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
         ):
-            hooks.on_findings(remarks)
+            hooks.on_findings((*remarks, *adopted.findings()))
             try:
                 recovered = await _recovered(settings, stored, hooks, store, runtime, age)
                 dependencies = _surroundings(settings, hooks, store, runtime, plugin_servers)
@@ -168,6 +178,7 @@ def _begun(
     if not settings.observe:
         try:
             dependencies.store.commit(None, state, ())
+            adoption.finish(settings)
         except StorageFailed as failed:
             where = Location(str(settings.root))
             raise BadInput(

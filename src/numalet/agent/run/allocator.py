@@ -18,8 +18,8 @@ class Allocator(Protocol):
     """The node state, asked about one command.
 
     ``beside_agent.Agent`` asks the agent that holds it, ``without_agent.SharedAllocator`` decides
-    on the state that commands without an agent share. All may raise ``BadInput``, and
-    ``AgentGone`` where it was an agent that held the state.
+    on the state that commands without an agent share. All may raise ``BadInput``, and until the
+    command has its place ``AgentGone`` or ``AgentHolds``, where another one holds the state by now.
     """
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,14 +32,15 @@ from numalet.agent.findings.run import (
 from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.run import joining
+from numalet.agent.keeper.holders import CONTAINER
+from numalet.agent.keeper.shared_state import SharedState
+from numalet.agent.run import joining, request
 from numalet.agent.run.allocator import Answer
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.options import SEARCH_SECONDS, RunOptions
 from numalet.agent.run.program import ReadyPlace
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.request import CONTAINER, NAMESPACE
-from numalet.agent.run.shared_state import SharedState
+from numalet.agent.run.request import NAMESPACE
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.insight.output import explanation_types, run_document
@@ -58,7 +58,6 @@ _PAUSE_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
 """How long one question may be held back: less than a connection is waited for."""
-_LONGEST_NAME: Final = 40
 _OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{NAMESPACE}"
 _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
@@ -73,7 +72,7 @@ _T = TypeVar("_T")
 def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterator[Agent]:
     """The agent that holds the root folder, asked about this command. Raises ``BadInput``."""
     _check(root, options)
-    named = replace(pod, name=_name(pod))
+    named = replace(pod, name=request.object_name(pod))
     waits_until = waiter.last if waiter.waits else 0.0
     with AgentClient(root / SOCKET_NAME) as client:
         yield Agent(client, root, named, options.request.command, waits_until)
@@ -104,7 +103,7 @@ class Agent:
         self._pod = pod
         """Named so that the agent has no other pod of that name."""
         self._command = command
-        self._manifest = manifest(pod, command)
+        self._manifest = request.manifest(pod, command)
         self._accepted: AcceptedOrder | None = None
         """The agent's order, from when it is ours until it is handed back."""
 
@@ -269,30 +268,6 @@ def _is_over(away_since: float) -> bool:
     return time.monotonic() - away_since >= PATIENCE_SECONDS
 
 
-def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
-    """The Pod object of a command, for the agent to decide on and to show."""
-    (container,) = pod.containers()
-    amounts = {name: str(amount) for name, amount in container.requests.items()}
-    words = [word.encode("utf-8", "replace").decode() for word in command]
-    described = {
-        "name": container.name,
-        "command": words,
-        "resources": {"requests": amounts, "limits": amounts},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": pod.name, "namespace": NAMESPACE, "uid": pod.uid},
-        "spec": {"restartPolicy": "Never", "containers": [described]},
-    }
-
-
-def _name(pod: Pod) -> str:
-    """The command's name as that of an object, which has to be the only one of its name."""
-    plain = re.sub(r"[^a-z0-9]+", "-", pod.name.lower())[:_LONGEST_NAME].strip("-")
-    return f"{plain or 'command'}-{pod.uid[:8]}"
-
-
 def _check(root: Path, options: RunOptions) -> None:
     """What can not be had beside this agent. Raises ``BadInput``."""
     owner = root.stat().st_uid
@@ -318,11 +293,7 @@ def _check(root: Path, options: RunOptions) -> None:
 
 def _agent_holds_lock(root: Path) -> bool:
     """Whether an agent holds the root folder, though it does not answer."""
-    state = SharedState(root)
-    try:
-        return not state.open()
-    finally:
-        state.close()
+    return not SharedState(root).prepare()
 
 
 def _not_allowed(root: Path) -> BadInput:

@@ -12,6 +12,7 @@ from typing import Final
 from numalet.agent.findings.run import RunAgentsPrograms, RunOtherOwner, RunWaitsForAgent
 from numalet.agent.keeper import other_roots, owners, root_claim
 from numalet.agent.keeper.owners import OwnerKind
+from numalet.agent.keeper.shared_state import FOLDER, AgentHolds, SharedState
 from numalet.agent.run import (
     beside_agent,
     leftovers,
@@ -26,12 +27,10 @@ from numalet.agent.run.beside_agent import AgentGone
 from numalet.agent.run.child import EXIT_REFUSED
 from numalet.agent.run.options import RunOptions, Voice
 from numalet.agent.run.queue import Waiter
-from numalet.agent.run.shared_state import FOLDER, SharedState
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.insight.output.run_document import RunDocument
 from numalet.io.agent_client import places
-from numalet.io.agent_client.client import AgentClient, AgentRefused
 
 _PAUSE_SECONDS: Final = 0.25
 
@@ -61,39 +60,47 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
     """Ask who holds the node state; for a command that waits, that may become another one."""
     state = SharedState(root)
     while True:
-        if not state.open():
+        if not state.prepare():
             with suppress(AgentGone), beside_agent.opened(pod, root, options, waiter) as agent:
                 return _place_and_run(agent, options, voice, waiter)
             continue
-        try:
-            programs = leftovers.agents_programs(root)
+        programs = 0
+        # An agent may take over what commands hold at any moment at which none has it.
+        with suppress(AgentHolds):
+            programs = _agents_programs(state, root)
             if not programs:
                 return _run_first(pod, state, root, options, voice, waiter)
-        finally:
-            state.close()
+        if not programs:
+            continue
         alone = RunAgentsPrograms(root=str(root), count=programs, where=Location(str(root)))
         if not waiter.waits or options.dry_run:
             raise BadInput([alone])
         too_late = waiter.turn()
-        if too_late is None and not _wait_for_agent(root, waiter.last, voice):
+        if too_late is None and not _wait_for_agent(state, root, waiter.last, voice):
             too_late = alone
         if too_late is not None:
             voice.report(too_late)
             return EXIT_REFUSED
 
 
-def _wait_for_agent(root: Path, last: float, voice: Voice) -> bool:
+def _agents_programs(state: SharedState, root: Path) -> int:
+    """How many programs of an agent that is gone run. Raises ``AgentHolds`` and ``BadInput``."""
+    with state.held() as content:
+        return leftovers.agents_programs(root, content)
+
+
+def _wait_for_agent(state: SharedState, root: Path, last: float, voice: Voice) -> bool:
     """Whether an agent came back, or what the last one started has ended, in this time."""
     voice.report(RunWaitsForAgent(root=str(root)))
-    while leftovers.agents_programs(root):
-        # Its lock is not asked for: an agent that starts would be refused for that moment.
-        with suppress(BadInput, AgentRefused), AgentClient(root / places.SOCKET_NAME) as client:
-            client.text("/livez")
+    while True:
+        try:
+            if not _agents_programs(state, root):
+                return True
+        except AgentHolds:
             return True
         if time.monotonic() >= last:
             return False
         time.sleep(_PAUSE_SECONDS)
-    return True
 
 
 def _run_first(
@@ -103,8 +110,8 @@ def _run_first(
     last = waiter.last if waiter.waits and not options.dry_run else 0.0
     with root_claim.claimed(root, last) as others:
         if not others:
-            with without_agent.opened(pod, state, root, options, voice.explained) as allocator:
-                return _place_and_run(allocator, options, voice, waiter)
+            allocator = without_agent.opened(pod, state, root, options, voice.explained)
+            return _place_and_run(allocator, options, voice, waiter)
     for finding in others:
         voice.report(finding)
     return EXIT_REFUSED

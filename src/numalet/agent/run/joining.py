@@ -1,8 +1,8 @@
-"""The place that an agent prepared for a command: its order accepted, and handed back at the end.
+"""The order of a command: accepted from an agent, or its own, and handed back at the end.
 
 The command is the watcher of its own program: it holds the attempt's lock and writes the files
 that the agent's watchers write, so it does not matter whether the agent is there while the program
-runs. See ``agent.host.runtime.offers``.
+runs, nor whether there was one when it began. See ``agent.host.runtime.offers``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
 from numalet.agent.host.runtime.watcher.begin import Setup
@@ -67,6 +68,19 @@ def accept(folder: Path) -> AcceptedOrder | None:
             return AcceptedOrder(folder, descriptor, order)
     os.close(descriptor)
     return None
+
+
+def begin(attempt: AttemptFolder, order: Mapping[str, Any]) -> AcceptedOrder:
+    """An order that a command gives to itself, where there is no agent; one may find it there.
+
+    Raises ``BadInput`` and ``OSError``.
+    """
+    attempt.prepare(order)
+    descriptor = attempt.lock()
+    assert descriptor is not None
+    with suppress(FileExistsError):
+        os.mkfifo(attempt.folder / attempt_files.NOTIFY_FIFO, 0o600)
+    return AcceptedOrder(attempt.folder, descriptor, order)
 
 
 def ready(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> ReadyPlace:

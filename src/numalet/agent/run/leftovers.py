@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
 from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.run.holders import RunHolder
+from numalet.agent.keeper.holders import RunHolder
+from numalet.agent.keeper.shared_state import Content
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.01
 
 
-def agents_programs(root: Path) -> int:
-    """How many programs go on without the agent that started them, on CPUs not held here."""
+def agents_programs(root: Path, content: Content) -> int:
+    """How many programs go on without the agent that has them, on CPUs not held here."""
+    own = {each.uid for each in (*content.live, *content.dead)}
     going_on = (AttemptState.STARTING, AttemptState.RUNNING)
-    return sum(each.state() in going_on for each in Attempts(root / RUNS).latest())
+    latest = Attempts(root / RUNS).latest()
+    return sum(each.state() in going_on for each in latest if each.key.pod_uid not in own)
 
 
-def clear(holder: RunHolder, tree: CgroupTree | None) -> None:
-    """Kill what is left of a run whose process is gone, and remove its cgroups."""
-    process_tree.kill(process_tree.strays(NO_SESSION, holder.uid))
+def clear(holder: RunHolder, tree: CgroupTree | None, root: Path) -> None:
+    """Kill what is left of a run whose process is gone, and remove its cgroups and files."""
+    process_tree.kill(process_tree.strays(NO_SESSION, holder.mark))
     if tree is not None and holder.path:
         remove(tree, holder.path.rpartition("/")[0])
+    forget(holder.uid, root)
+
+
+def forget(uid: str, root: Path) -> None:
+    """Remove the files by which an agent would have found a run."""
+    # What can not be removed an agent removes: it knows of no such pod.
+    with suppress(OSError):
+        Attempts(root / RUNS).remove(uid)
 
 
 def remove(tree: CgroupTree, path: str) -> None:

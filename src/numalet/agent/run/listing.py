@@ -12,12 +12,12 @@ from typing import Any
 from numalet.agent.findings.run import RunAgentsPrograms
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import settings
+from numalet.agent.keeper.holders import CONTAINER, RunHolder
 from numalet.agent.keeper.settings import AgentOptions
+from numalet.agent.keeper.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.kubernetes import pod_placement
 from numalet.agent.run import leftovers, lost_promises, placing
-from numalet.agent.run.holders import RunHolder
-from numalet.agent.run.request import CONTAINER, NAMESPACE
-from numalet.agent.run.shared_state import Content, SharedState
+from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
@@ -40,7 +40,7 @@ class Listing:
 
 
 def listing(root: Path) -> Listing | None:
-    """What runs under the shared state of this root folder; None without one.
+    """What runs under the shared state of this root folder; None without one, or with an agent.
 
     Raises:
         BadInput: it can not be read, or belongs to another user.
@@ -50,17 +50,19 @@ def listing(root: Path) -> Listing | None:
         if not state.folder.is_dir():
             return None
     except PermissionError:
-        # Opening says whose it is.
-        state.open()
-        state.close()
-    with state.held() as content:
-        return _listed(root, state, content)
+        # This says whose it is.
+        state.prepare()
+    try:
+        with state.held() as content:
+            return _listed(root, state, content)
+    except AgentHolds:
+        return None
 
 
 def _listed(root: Path, state: SharedState, content: Content) -> Listing:
     node, live = _node(root, content)
     items = [_placement(each, state.holders.since(each), node) for each in live]
-    programs = leftovers.agents_programs(root)
+    programs = leftovers.agents_programs(root, content)
     note = RunAgentsPrograms(
         root=str(root), count=programs, where=Location(str(root)), severity=Severity.WARNING
     )
@@ -85,7 +87,7 @@ def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> 
         "kind": "PodPlacement",
         "apiVersion": OWN_GROUP,
         "metadata": {
-            "name": f"{_name(holder.command)}-{holder.uid[:8]}",
+            "name": _name(holder),
             "namespace": NAMESPACE,
             "uid": holder.uid,
             "creationTimestamp": None if since is None else since.isoformat(timespec="seconds"),
@@ -101,9 +103,12 @@ def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> 
     }
 
 
-def _name(command: str) -> str:
-    words = command.split()
-    return words[0].rpartition("/")[2] if words else "command"
+def _name(holder: RunHolder) -> str:
+    """Its name, which is that of its pod if it has one."""
+    if holder.manifest:
+        return str(holder.manifest["metadata"]["name"])
+    words = holder.command.split()
+    return f"{words[0].rpartition('/')[2] if words else 'command'}-{holder.uid[:8]}"
 
 
 def _state(node: Node) -> dict[str, Any]:

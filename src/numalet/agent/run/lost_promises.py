@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from numalet.agent.findings import recorded
-from numalet.agent.run.holders import RunHolder
+from numalet.agent.keeper.holders import RunHolder
 from numalet.core.checkpoint import cpu_file
 from numalet.core.workload.run import Cause
 from numalet.insight.state import rebase

@@ -14,8 +14,8 @@ from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_inspection
 from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.keeper.holders import Holders, RunHolder
 from numalet.agent.run import leftovers
-from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
@@ -89,7 +89,7 @@ class OtherRuns:
         pid = self._holders.pid_here(holder)
         if pid is not None:
             return process_tree.offspring(pid)
-        return process_tree.strays(leftovers.NO_SESSION, holder.uid) or None
+        return process_tree.strays(leftovers.NO_SESSION, holder.mark) or None
 
 
 def _pidfd(pid: int | None) -> int | None:

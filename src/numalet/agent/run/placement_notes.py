@@ -15,9 +15,9 @@ from numalet.agent.findings.run import (
     RunRefused,
     RunRootless,
 )
+from numalet.agent.keeper.holders import CONTAINER
 from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
-from numalet.agent.run.request import CONTAINER
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding

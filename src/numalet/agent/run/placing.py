@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
+from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
+from numalet.agent.host.runtime import starting
+from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
+from numalet.agent.host.runtime.port import Launch
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import owners, recovery
+from numalet.agent.keeper.holders import CONTAINER, RunHolder
 from numalet.agent.keeper.owners import Places
 from numalet.agent.keeper.recovery import Premises
-from numalet.agent.run import leftovers, lost_promises
-from numalet.agent.run.holders import RunHolder
+from numalet.agent.keeper.shared_state import AgentHolds, Content, SharedState
+from numalet.agent.run import joining, leftovers, lost_promises, request
+from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.other_runs import OtherRuns
-from numalet.agent.run.request import CONTAINER
-from numalet.agent.run.shared_state import Content, SharedState
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAligned
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
-from numalet.core.model.pod import Pod
+from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.workload.spec import ContainerSpec, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +79,22 @@ _LOOSER: Final = ("restricted", "best-effort")
 class Placer:
     """Decides on commands over the shared state, and has what they hold written there.
 
-    Nothing is remembered from one decision to the next but the lock of the one run that is ours:
-    every decision reads the state under its lock.
+    Nothing is remembered from one decision to the next but what the one run that is ours holds:
+    every decision reads the state under its lock. All may raise ``AgentHolds``, too.
     """
 
     def __init__(
-        self, state: SharedState, premises: Premises, ground: HostCapabilities, places: Places
+        self,
+        state: SharedState,
+        root: Path,
+        premises: Premises,
+        ground: HostCapabilities,
+        places: Places,
     ) -> None:
         self._state = state
-        """Open as long as this object is used; opened and closed by our caller."""
+        """Of this root folder, used by all its commands."""
+        self._root = root
+        """Where an agent would find what runs."""
         self.premises = premises
         """What decisions are made from, the same for all runs of a root folder that agree."""
         self._places = places
@@ -88,6 +102,8 @@ class Placer:
         self._others = OtherRuns(state.holders, ground.tree)
         self._lock: int | None = None
         """The descriptor of our run's lock, from when it is in the state until it is out of it."""
+        self.accepted: AcceptedOrder | None = None
+        """Our run's order, as long."""
         self.ground = ground
         """What the kernel can enforce here."""
         self.remarks: list[Finding] = []
@@ -98,19 +114,19 @@ class Placer:
 
     def preview(self, pod: Pod) -> Decided:
         """What would be decided now; nothing is changed. Raises ``BadInput``."""
-        with self._state.held() as content:
+        with self._held() as content:
             node, live = self._node(content)
             return self._decided(node, pod, live)[0]
 
-    def place(self, pod: Pod, command: str) -> Decided:
+    def place(self, pod: Pod, command: tuple[str, ...]) -> Decided:
         """Admit the pod and write it down. Raises ``BadInput``."""
-        with self._state.held() as content:
+        with self._held() as content:
             self._clear(content)
             before, live = self._node(content)
             answer, after = self._decided(before, pod, live)
             if isinstance(answer, Placed):
                 self._others.refuse_unless_movable(before, after, live)
-                self._write(after, live, self._holder(answer, command))
+                self._write(after, live, answer, command)
                 self._others.share(after, live)
             return answer
 
@@ -124,30 +140,54 @@ class Placer:
         for policy in _LOOSER:
             config = replace(self.premises.config, topology_manager_policy=policy)
             premises = replace(self.premises, config=config)
-            placer = Placer(self._state, premises, self.ground, self._places)
-            if isinstance(placer.preview(answer.pod), Placed):
-                return policy
+            placer = Placer(self._state, self._root, premises, self.ground, self._places)
+            with suppress(AgentHolds):
+                if isinstance(placer.preview(answer.pod), Placed):
+                    return policy
         return None
 
-    def _write(self, after: Node, live: Sequence[RunHolder], own_run: RunHolder) -> None:
-        """Write the state with this run in it, which exists from now on. Raises ``BadInput``."""
+    @contextmanager
+    def _held(self) -> Iterator[Content]:
+        tree = self.ground.tree
+        with self._state.held() as content, hold.with_others(None if tree is None else tree.root):
+            yield content
+
+    def _write(
+        self, after: Node, live: Sequence[RunHolder], placed: Placed, command: tuple[str, ...]
+    ) -> None:
+        """Write the state with this run in it, which exists from now on. Raises ``BadInput``.
+
+        All by which an agent finds the run is there before the run is in the state.
+        """
+        pod = placed.pod
+        attempt = Attempts(self._root / RUNS).of(ContainerKey(pod.uid, CONTAINER), 1)
+        own_run = self._holder(placed, command, attempt.mark)
+        launch = Launch(
+            key=attempt.key,
+            attempt=attempt.number,
+            spec=ContainerSpec(name=CONTAINER, command=command),
+            settings=placed.settings,
+            runner=Runner(own_run.pid, own_run.ticks, own_run.boot),
+        )
         try:
-            self._lock = self._state.holders.lock(own_run.uid)
-        except OSError as error:
-            raise BadInput(
-                [
-                    AgentRootUnusable(
-                        path=str(self._state.folder), error=error.strerror or str(error)
-                    )
-                ]
-            ) from None
-        try:
+            self._lock = self._state.holders.lock(pod.uid)
+            self.accepted = joining.begin(attempt, starting.order(launch, self.ground, attempt))
             self._state.write(after.state_files(), (*live, own_run))
+        except OSError as error:
+            self._let_go(pod.uid)
+            raise BadInput(
+                [AgentRootUnusable(path=str(self._root), error=error.strerror or str(error))]
+            ) from None
         except BadInput:
-            self._unlock(own_run.uid)
+            self._let_go(pod.uid)
             raise
 
-    def _unlock(self, uid: str) -> None:
+    def _let_go(self, uid: str) -> None:
+        """Remove what holds a place for our run, which is not in the state."""
+        if self.accepted is not None:
+            os.close(self.accepted.lock)
+            leftovers.forget(uid, self._root)
+            self.accepted = None
         if self._lock is not None:
             self._state.holders.unlock(uid, self._lock)
             self._lock = None
@@ -158,26 +198,34 @@ class Placer:
         Raises:
             BadInput: a kubelet that pins came to this machine meanwhile.
         """
-        with self._state.held() as content:
+        with self._held() as content:
             live = content.live
         self._others.wait(live, seconds)
         owners.refuse_to_pin(owners.find(self._places))
 
     def release(self, uid: str) -> None:
-        """Give back what a run held. Raises ``BadInput``."""
-        with self._state.held() as content:
+        """Give back what our run held: to the agent that has it by now, if there is one.
+
+        Raises ``BadInput``.
+        """
+        with suppress(AgentHolds), self._held() as content:
             kept = tuple(each for each in content.live if each.uid != uid)
-            others = replace(content, live=kept)
-            self._clear(others)
-            node, live = self._node(others)
-            self._state.write(node.state_files(), live)
-            self._unlock(uid)
-            self._others.share(node, live)
+            if len(kept) < len(content.live):
+                others = replace(content, live=kept)
+                self._clear(others)
+                node, live = self._node(others)
+                self._state.write(node.state_files(), live)
+                self._let_go(uid)
+                self._others.share(node, live)
+        if self.accepted is not None:
+            joining.hand_back(self.accepted)
+            self.accepted = None
+            self._let_go(uid)
 
     def _clear(self, content: Content) -> None:
         """Kill and remove what those who are gone left."""
         for each in content.dead:
-            leftovers.clear(each, self.ground.tree)
+            leftovers.clear(each, self.ground.tree, self._root)
 
     def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
         """The node on which these runs hold what the state says, and the runs as they are now."""
@@ -209,16 +257,20 @@ class Placer:
         placed = Placed(pod, after.snapshot, held, settings, above)
         return placed, after.pod_started(pod.uid)
 
-    def _holder(self, placed: Placed, command: str) -> RunHolder:
+    def _holder(self, placed: Placed, command: tuple[str, ...], mark: str) -> RunHolder:
         own = process_tree.process(os.getpid())
         return RunHolder(
             uid=placed.pod.uid,
             pid=os.getpid(),
             ticks=0 if own is None else own.started,
             boot=process_tree.boot_id(),
-            command=command,
+            command=" ".join(command),
             is_shared=not placed.placement.cpus,
             path="" if self.ground.tree is None else placed.settings.path,
+            manifest=request.manifest(
+                replace(placed.pod, name=request.object_name(placed.pod)), command
+            ),
+            process_mark=mark,
         )
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunNotItsTurn, RunWaits
-from numalet.agent.run import lock_file
+from numalet.agent.keeper import lock_file
 from numalet.core.model.findings import BadInput, Finding, Location
 
 FOLDER: Final = "queue"

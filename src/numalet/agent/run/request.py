@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from numalet.agent.findings.run import (
     RunNoDevices,
@@ -16,6 +17,7 @@ from numalet.agent.findings.run import (
     RunQuantity,
     RunSizeWithoutUnit,
 )
+from numalet.agent.keeper.holders import CONTAINER
 from numalet.core.model import plain_numbers, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
@@ -23,8 +25,8 @@ from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.core.node.node import Devices
 
-CONTAINER: Final = "main"
 NAMESPACE: Final = "run"
+_LONGEST_NAME: Final = 40
 
 
 def _none() -> Mapping[str, str]:
@@ -118,6 +120,30 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
         findings.add(RunPartOfAPage(value=text, page=str(name), where=Location(flag)))
         return None
     return amount
+
+
+def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
+    """The Pod object of a command, for the agent to decide on and to show."""
+    (container,) = pod.containers()
+    amounts = {name: str(amount) for name, amount in container.requests.items()}
+    words = [word.encode("utf-8", "replace").decode() for word in command]
+    described = {
+        "name": container.name,
+        "command": words,
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": pod.name, "namespace": NAMESPACE, "uid": pod.uid},
+        "spec": {"restartPolicy": "Never", "containers": [described]},
+    }
+
+
+def object_name(pod: Pod) -> str:
+    """The command's name as that of an object, which has to be the only one of its name."""
+    plain = re.sub(r"[^a-z0-9]+", "-", pod.name.lower())[:_LONGEST_NAME].strip("-")
+    return f"{plain or 'command'}-{pod.uid[:8]}"
 
 
 def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from numalet.agent.findings.run import RunNoPlace, RunOtherPolicy
-from numalet.agent.host.cgroup_v2 import hold, writing
+from numalet.agent.findings.runtime import RuntimeStorage
+from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
-from numalet.agent.host.runtime import host_capabilities, starting
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.host.runtime.watcher.begin import Setup
+from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import owners, settings
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.settings import AgentOptions
-from numalet.agent.run import leftovers, placement_notes, program, request
+from numalet.agent.keeper.shared_state import SharedState
+from numalet.agent.run import joining, leftovers, placement_notes, request
 from numalet.agent.run.options import RunOptions
 from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
 from numalet.agent.run.program import ReadyPlace
-from numalet.agent.run.shared_state import SharedState
-from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
 from numalet.insight.explain import case as cases
@@ -34,25 +31,26 @@ from numalet.insight.simulate.session import Session
 from numalet.wording import kubelet
 
 
-@contextmanager
 def opened(
     pod: Pod,
     state: SharedState,
     root: Path,
     options: RunOptions,
     explained: Callable[[Case, int], Explanation],
-) -> Iterator[SharedAllocator]:
-    """What decides on this command, the state being open. Raises ``BadInput``."""
+) -> SharedAllocator:
+    """What decides on this command. Raises ``BadInput``."""
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = host_capabilities.ground()
-    placer = Placer(state, premises, ground, owners.beside(options.kubelet_root))
-    with hold.with_others(None if ground.tree is None else ground.tree.root):
-        yield SharedAllocator(placer, pod, options.request.command, explained)
+    placer = Placer(state, root, premises, ground, owners.beside(options.kubelet_root))
+    return SharedAllocator(placer, pod, options.request.command, explained)
 
 
 class SharedAllocator:
-    """The node state that commands share, asked about one of them: an ``Allocator``."""
+    """The node state that commands share, asked about one of them: an ``Allocator``.
+
+    All may raise ``AgentHolds`` until the command has its place.
+    """
 
     def __init__(
         self,
@@ -82,7 +80,7 @@ class SharedAllocator:
 
     def place(self) -> RunDocument:
         """Where the command goes; its place is on the disk. Raises ``BadInput``."""
-        return self._answer(self._placer.place(self._pod, " ".join(self._command)))
+        return self._answer(self._placer.place(self._pod, self._command))
 
     def place_or_wait(self, seconds: float) -> RunDocument:
         """The same; without room, wait for a command to end, at most so long."""
@@ -108,29 +106,20 @@ class SharedAllocator:
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
         """Make the cgroups of the pod and its container, with all settings in force."""
-        placed, ground = self._decided, self._placer.ground
+        placed, accepted = self._decided, self._placer.accepted
         assert isinstance(placed, Placed)
-        cgroup, tree = placed.settings.cgroup, ground.tree
+        assert accepted is not None
+        tree = self._placer.ground.tree
         refused = None if tree is None else _enclose(placed, tree)
         if refused is not None:
             return refused.why
-        nodes = cgroup.memory_nodes if ground.binds_memory else None
-        env = program.environment(cpu_set.text(cgroup.cpus or ()), place)
-        return ReadyPlace(
-            setup=Setup(
-                argv=self._command,
-                env={**env, process_tree.MARK: placed.pod.uid},
-                cgroup=None if tree is None else str(tree.folder(placed.settings.path)),
-                cpus=None if tree is not None or not cgroup.cpus else tuple(sorted(cgroup.cpus)),
-                memory_nodes=None if tree is not None or not nodes else nodes,
-            ),
-            oom_score_adj=starting.score(placed.settings.oom_score_adj, ground),
-            memory_max_bytes=cgroup.memory_max_bytes or 0,
-            numa_nodes=tuple(place.numa_nodes),
-        )
+        try:
+            return joining.ready(accepted, place, self._command)
+        except OSError as error:
+            return RuntimeStorage(error=error.strerror or str(error))
 
     def release(self) -> None:
-        """Remove the cgroups, and write the state without this command. Raises ``BadInput``."""
+        """Remove the cgroups, and give the place back. Raises ``BadInput``."""
         placed, tree = self._decided, self._placer.ground.tree
         if isinstance(placed, Placed) and tree is not None:
             leftovers.remove(tree, placed.settings.path.rpartition("/")[0])

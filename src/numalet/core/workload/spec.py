@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model import resources
+from numalet.core.model.pod import ContainerKind, Pod, QosClass
 
 
 class RestartPolicy(Enum):
@@ -94,3 +95,24 @@ class Workload:
     @cached_property
     def _by_name(self) -> Mapping[str, ContainerSpec]:
         return {spec.name: spec for spec in self.containers}
+
+
+def of_command(workload: Workload, runner: Runner | None = None) -> Workload:
+    """The workload of a command in the foreground, which has one container.
+
+    It has CPUs of its own also if it asks for no size of memory; a pod of a kubelet's would get
+    none without.
+    """
+    pod = workload.pod
+    (container,) = pod.containers()
+    asked = container.requests
+    is_without_size = resources.CPU in asked and resources.MEMORY not in asked
+    if is_without_size and asked == container.limits:
+        pod = replace(pod, qos_class=QosClass.GUARANTEED)
+    return replace(
+        workload,
+        pod=pod,
+        source=WorkloadSource.RUN,
+        restart_policy=RestartPolicy.NEVER,
+        runner=runner,
+    )

@@ -12,8 +12,8 @@ import pytest
 
 from harness.bad_inputs import refused_with
 from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.keeper.store import Store
-from numalet.agent.run.shared_state import SharedState
 from numalet.io.documents import pod_record
 from numalet.io.files import trust
 from running import agents
@@ -106,7 +106,7 @@ def test_one_that_others_can_change_is_refused_for_books_and_manifests(
     with refused_with(codes):
         Store(folder, pod_record.encode, pod_record.decode).open()
     with refused_with(codes):
-        SharedState(folder).open()
+        SharedState(folder).prepare()
     with refused_with(r"files/others-(own|write)"):
         agents.here(tmp_path / "root", manifests=folder)
     assert before == (sorted(folder.iterdir()), folder.stat().st_mode)
@@ -129,7 +129,7 @@ def test_files_of_others_in_a_root_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "root" / "run" / "runs.json").write_text("[]")
     give(tmp_path / "root" / "run" / "runs.json")
     with refused_with("agent/others-files"):
-        SharedState(tmp_path / "root").open()
+        SharedState(tmp_path / "root").prepare()
 
 
 def looked(folder: Path) -> tuple[list[str], list[str]]:

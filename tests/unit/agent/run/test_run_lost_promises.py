@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from numalet.agent.keeper.holders import RunHolder
+from numalet.agent.keeper.shared_state import HOLDERS, SharedState
 from numalet.agent.run import lost_promises
-from numalet.agent.run.holders import RunHolder
-from numalet.agent.run.shared_state import HOLDERS, SharedState
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model.findings import Finding
 from numalet.insight.state.rebase import Lost, RebaseCpusGone, RebaseMalformed, RebaseNodeGone

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import pytest
 from numalet.agent.host.runtime import host_capabilities
 from numalet.agent.keeper import owners, settings
 from numalet.agent.keeper.recovery import Premises
+from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
-from numalet.agent.run.shared_state import SharedState
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.model.pod import Pod
 from numalet.io.machines import MachineChoice
@@ -25,19 +25,20 @@ def asked(cpus: int, memory: str | None = "1Gi") -> Pod:
 
 
 @pytest.fixture
-def placers(tmp_path: Path) -> Iterator[Callable[[str], Placer]]:
+def placers(tmp_path: Path) -> Callable[[str], Placer]:
     """Makers of what places commands of two books on two nodes of four CPUs, by policy."""
     on = MachineChoice(text="2n4c1t", memory_per_node="16Gi").open().info
     state = SharedState(tmp_path / "root")
-    assert state.open()
+    assert state.prepare()
 
     def of(policy: str) -> Placer:
         config = replace(settings.fitted(on), topology_manager_policy=policy)
         premises = Premises(config=config, machine=on, behaviour=NATIVE)
-        return Placer(state, premises, host_capabilities.ground(), owners.beside(tmp_path))
+        return Placer(
+            state, tmp_path / "root", premises, host_capabilities.ground(), owners.beside(tmp_path)
+        )
 
-    yield of
-    state.close()
+    return of
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_refusal_names_the_policy_that_would_admit_and_who_has_what(
     placer = placers(policy)
     for cpus, more in ((2, placer), (2, placers(policy))):
         pod = replace(asked(cpus), uid=f"uid-of-{id(more)}")
-        assert isinstance(more.place(pod, f"./app {cpus}"), Placed)
+        assert isinstance(more.place(pod, ("./app", str(cpus))), Placed)
     answer = placer.preview(asked(3))
     assert isinstance(answer, NoPlace)
     assert looser == placer.admitting_policy(answer)

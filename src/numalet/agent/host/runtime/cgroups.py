@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
+from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.port import Arranged, Launch, NotHeld
+from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement.settings import CgroupSettings
 
-Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[None]]
-"""Waits until a condition holds, or patience ends."""
+Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[bool]]
+"""Waits until a condition holds; False if patience ends before."""
 
 
 async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> SettingRefusal | None:
@@ -32,6 +35,28 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
         return writing.refused(path, path, "", error)
     applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
     return applied if isinstance(applied, SettingRefusal) else None
+
+
+def tree_of(attempt: AttemptFolder, own: CgroupTree | None) -> CgroupTree | None:
+    """The tree that the cgroup of an attempt is in; None if it has no cgroup.
+
+    It is that of the process which gave the order: an agent that ran in another unit, or a command
+    that began without one.
+    """
+    order = attempt.document(attempt_files.LAUNCH) or {}
+    path, cgroup = order.get("path"), order.get("cgroup")
+    if not path:
+        return own
+    if not cgroup:
+        return None
+    root = Path(cgroup.removesuffix(f"/{path}"))
+    return own if own is not None and own.root == root else CgroupTree(root)
+
+
+def trees_of(attempts: Iterable[AttemptFolder], own: CgroupTree | None) -> Collection[CgroupTree]:
+    """The trees in which the cgroups of a pod may be: ours, and those of its attempts."""
+    trees = (own, *(tree_of(each, own) for each in attempts))
+    return {each.root: each for each in trees if each is not None}.values()
 
 
 def arrange(tree: CgroupTree, wanted: Mapping[str, CgroupSettings]) -> Arranged:

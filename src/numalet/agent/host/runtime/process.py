@@ -13,6 +13,8 @@ import contextlib
 import errno
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +26,7 @@ from numalet.agent.findings.runtime import (
     RuntimeStorage,
 )
 from numalet.agent.host.cgroup_v2 import writing
+from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import (
     cgroup_inspection,
@@ -126,10 +129,7 @@ class ProcessRuntime:
         self._fifos.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
-        """Make the cgroups above the containers; what was not as wanted.
-
-        Where there are no cgroups there is nothing to arrange.
-        """
+        """Make the cgroups above the containers, if there are any; what was not as wanted."""
         tree_here = self._ground.tree
         return Arranged() if tree_here is None else cgroups.arrange(tree_here, tree)
 
@@ -172,7 +172,7 @@ class ProcessRuntime:
         watched = self._watched.get(key)
         if watched is None:
             return ()
-        tree = self._ground.tree
+        tree = watched.tree
         if tree is None:
             return await asyncio.to_thread(process_inspection.move, watched.pid, settings.cgroup)
         # Pages move with a set of NUMA nodes, and the write returns when they have.
@@ -188,7 +188,7 @@ class ProcessRuntime:
         watched = self._watched.get(key)
         if watched is None:
             return None
-        tree = self._ground.tree
+        tree = watched.tree
         if tree is None or watched.cgroup is None:
             return await asyncio.to_thread(process_inspection.inspect, watched.pid)
         path = watched.cgroup
@@ -199,7 +199,9 @@ class ProcessRuntime:
 
         Raises ``OSError``, and keeps the attempt files, if something of it can not be removed now.
         """
-        for attempt in self._attempts.all(pod_uid):
+        attempts = tuple(self._attempts.all(pod_uid))
+        trees = cgroups.trees_of(attempts, self._ground.tree)
+        for attempt in attempts:
             watched = self._watched.get(attempt.key)
             if (fifo := self._fifos.pop(attempt.key, None)) is not None:
                 fifo.close()
@@ -207,18 +209,14 @@ class ProcessRuntime:
             if watched is not None:
                 watched.kill()
             elif attempt.state() in (AttemptState.RUNNING, AttemptState.STARTING):
-                ends.kill(attempt, self._ground.tree)
-        await self._until(lambda: not self._watches(pod_uid))
-        if self._watches(pod_uid):
+                ends.kill(attempt, self._tree(attempt))
+        if not await self._until(lambda: not self._watches(pod_uid)):
             raise _busy(str(self._attempts.of_pod(pod_uid)))
-        tree = self._ground.tree
-        for parent in _PARENTS if tree is not None else ():
-            assert tree is not None
+        for tree, parent in product(trees, _PARENTS):
             path = "/".join(filter(None, (parent, paths.pod_segment(pod_uid))))
             if tree.exists(path):
                 tree.kill(path)
-                await self._until(lambda path=path: tree.remove(path))  # type: ignore[misc]
-                if tree.exists(path):
+                if not await self._until(partial(tree.remove, path)):
                     raise _busy(path)
         with contextlib.suppress(FileNotFoundError):
             self._attempts.remove(pod_uid)
@@ -244,6 +242,9 @@ class ProcessRuntime:
         path = self._attempts.of(key, attempt).folder / attempt_files.LOG
         return path if path.exists() else None
 
+    def _tree(self, attempt: AttemptFolder) -> CgroupTree | None:
+        return cgroups.tree_of(attempt, self._ground.tree)
+
     async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Give the order to a watcher and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
@@ -256,7 +257,7 @@ class ProcessRuntime:
             await starting.hand_over(attempt, self._patience)
         except TimeoutError:
             # It is an ``OSError`` too, so it comes first. The host is busy, nothing else is known.
-            ends.kill(attempt, self._ground.tree)
+            ends.kill(attempt, self._tree(attempt))
             return starting.silent(attempt)
         except OSError as error:
             return starting.failed(RuntimeForkFailed, error)
@@ -334,13 +335,14 @@ class ProcessRuntime:
         await self._until(lambda: attempt.state() is not AttemptState.STARTING)
         return attempt.state()
 
-    async def _until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds, or patience ends."""
+    async def _until(self, condition: Callable[[], bool]) -> bool:
+        """Wait until the condition holds; False if patience ends before."""
         loop = asyncio.get_running_loop()
         last = loop.time() + self._patience
         # Neither the kernel nor other processes announce it.
-        while not condition() and loop.time() < last:  # noqa: ASYNC110
+        while not (holds := condition()) and loop.time() < last:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE_SECONDS)
+        return holds
 
     def _watches(self, pod_uid: str) -> bool:
         return any(key.pod_uid == pod_uid for key in self._watched)
@@ -349,7 +351,7 @@ class ProcessRuntime:
         """Wait for the watcher's end from now on; False if it is gone already."""
         if attempt.key in self._watched:
             return True
-        watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
+        watched = Watched.of(attempt, self._tree(attempt), lambda: self._finish(attempt))
         if watched is None:
             return False
         self._watched[attempt.key] = watched
@@ -369,7 +371,7 @@ class ProcessRuntime:
         """Make sure that an end is written down and nothing is left of the program."""
         if (attempt.folder / attempt_files.END).exists():
             return
-        ends.kill(attempt, self._ground.tree)
+        ends.kill(attempt, self._tree(attempt))
         with contextlib.suppress(BadInput):
             ends.write_unknown(attempt)
 

@@ -36,7 +36,8 @@ class Watched:
         self._in_foreground = bool(order.get("foreground"))
         self._pidfd = pidfd
         """Of that process, in the event loop; -1 after ``close``."""
-        self._tree = tree
+        self.tree = tree
+        """Where that cgroup is."""
         self._gone = gone
         """Called once, when the process has ended."""
         self._asked = False
@@ -85,9 +86,9 @@ class Watched:
 
     def kill(self) -> None:
         """Kill everything of the container; a watcher that does not answer goes with it."""
-        if self._tree is not None and self.cgroup is not None:
+        if self.tree is not None and self.cgroup is not None:
             with contextlib.suppress(OSError):
-                self._tree.kill(self.cgroup)
+                self.tree.kill(self.cgroup)
         if self._in_foreground:
             # It is the user's own process, whose signals are the program's.
             process_tree.kill(process_tree.descendants(self.pid))

@@ -23,12 +23,12 @@ from numalet.agent.servers.api.node_state import node_state
 from numalet.agent.servers.api.objects import JSON, shown
 from numalet.agent.servers.api.pod_collections import PLACEMENT, of_records
 from numalet.agent.servers.api.pods import workload_of
-from numalet.agent.servers.api.runs import of_command
 from numalet.agent.servers.api.served import OWN_GROUP, Served, observed_by
 from numalet.agent.servers.api.status import not_found
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
+from numalet.core.workload.spec import of_command
 
 FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.uid"})
 _ROOT: Final = f"/apis/{OWN_GROUP}"
@@ -85,8 +85,8 @@ class Own:
             request, lambda: workload_of(document, namespace, view, wants, Findings())
         )
         is_command = "foreground" in request.query_params
-        pod = of_command(workload.pod) if is_command else workload.pod
-        return await self._explanation(request, pod)
+        asked = of_command(workload) if is_command else workload
+        return await self._explanation(request, asked.pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:
         budget = requests.whole_number(request, "budgetSeconds") or 0

@@ -1,4 +1,4 @@
-"""Commands in the foreground: a pod that its client starts itself; see ``adapters.runtime.offers``.
+"""Commands in the foreground: a pod that its client starts itself; see ``host.runtime.offers``.
 
 The body is a Pod of one container, the query says which process asks. The answer comes after the
 decision. With ``dryRun`` nothing is decided for good: the answer is where the pod would go now;
@@ -25,11 +25,9 @@ from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.agent.servers.api.status import Failure, bad_query
 from numalet.agent.servers.door import Foreseen, RequestRefused
 from numalet.core.enforcement import desired
-from numalet.core.model import resources
 from numalet.core.model.findings import Findings
-from numalet.core.model.pod import Pod, QosClass
 from numalet.core.workload.record import PodRecord
-from numalet.core.workload.spec import RestartPolicy, Runner, Workload, WorkloadSource
+from numalet.core.workload.spec import Runner, Workload, of_command
 from numalet.insight.output import json_schema, run_document
 from numalet.insight.output.run_document import RunDocument
 from numalet.wording import kubernetes_api as words
@@ -82,10 +80,7 @@ class RunsHandler:
             if "/" in name and not ledger.is_handled(name):
                 known = ", ".join(sorted(ledger.inventory.registered)) or "none"
                 raise Failure(422, words.DEVICES_UNKNOWN.format(resource=name, known=known))
-        pod = of_command(workload.pod)
-        return replace(
-            workload, pod=pod, source=WorkloadSource.RUN, restart_policy=RestartPolicy.NEVER
-        )
+        return of_command(workload)
 
     def _as_it_is(self, record: PodRecord) -> Foreseen:
         return Foreseen(record, self._served.door.view().node)
@@ -130,19 +125,6 @@ class RunsHandler:
             may_fit = alone is not None and alone.admitted
         said = verdict.reason, verdict.message
         return run_document.refused(workload.pod, *said, may_fit, "agent")
-
-
-def of_command(pod: Pod) -> Pod:
-    """The pod of a command, which has CPUs of its own if it asks for no size of memory, too.
-
-    A pod of a kubelet's would get none without memory.
-    """
-    (container,) = pod.containers()
-    asked = container.requests
-    is_without_size = resources.CPU in asked and resources.MEMORY not in asked
-    if is_without_size and asked == container.limits:
-        return replace(pod, qos_class=QosClass.GUARANTEED)
-    return pod
 
 
 def _runner(request: Request) -> Runner:

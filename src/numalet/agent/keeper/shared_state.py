@@ -1,4 +1,10 @@
-"""The state that all runs of one root folder share: locks, state files, and who holds what."""
+"""The node state that commands without an agent share: state files, and who holds what.
+
+A command has it only while it reads or changes it: then it holds the lock of the root folder
+beside other commands, which an agent holds alone as long as it lives, and the lock of this state
+alone. What a command holds of the node outlives that: it is the command's as long as the lock of
+its own file is held (``holders``), until the command releases it or an agent takes it over.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +21,9 @@ import msgspec
 
 from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunBooksDamaged, RunNotAllowed
-from numalet.agent.keeper import root_folder
+from numalet.agent.keeper import lock_file, root_folder
+from numalet.agent.keeper.holders import Holders, RunHolder
 from numalet.agent.keeper.root_folder import LOCK
-from numalet.agent.run import lock_file
-from numalet.agent.run.holders import Holders, RunHolder
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.files import atomic, state_directory
@@ -26,6 +31,8 @@ from numalet.io.files import atomic, state_directory
 FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"
 
+_CAME_LATER: Final = ("unpromised", "causes", "manifest", "process_mark")
+"""Fields of a holder that the release before does not write."""
 _PIDS: Final = 1 << 31
 _HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
@@ -42,48 +49,48 @@ class Content:
     dead: tuple[RunHolder, ...] = ()
 
 
+class AgentHolds(Exception):  # noqa: N818 - it is an answer
+    """An agent holds the root folder, and decides."""
+
+
 class SharedState:
-    """The shared state below a root folder, which is locked as long as this object is open."""
+    """The shared state below a root folder. Its locks are held inside ``held`` alone."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
         """Holds the state files, the list of runs, and the lock under which both change."""
         self.holders = Holders(self.folder)
         self._root = root
-        """Holds the lock that commands share and an agent wants alone."""
-        self._descriptor: int | None = None
-        """Of that lock, from ``open`` to ``close``."""
+        """Holds the lock that commands share and an agent has alone."""
 
-    def open(self) -> bool:
-        """Make the folders and lock the root folder with other runs; False if an agent holds it.
+    def prepare(self) -> bool:
+        """Make the folders where they are missing; False if an agent holds the root folder.
 
         Raises ``BadInput``.
         """
         try:
             _refuse_others(self._root)
             root_folder.claim(self._root, [FOLDER])
-            self._descriptor = lock_file.opened(self._root / LOCK)
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            # An agent that is refused names the process that is written here.
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, str(os.getpid()).encode(), 0)
-        except BlockingIOError:
-            self.close()
+            with self._beside_commands():
+                return True
+        except AgentHolds:
             return False
         except OSError as error:
-            self.close()
             raise BadInput([_unusable(self._root, error)]) from None
-        return True
-
-    def close(self) -> None:
-        """Release the root folder."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
     @contextmanager
     def held(self) -> Iterator[Content]:
-        """The content, under the exclusive lock. Raises ``BadInput``."""
+        """The content, under the locks. Raises ``BadInput`` and ``AgentHolds``."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._beside_commands())
+            except OSError as error:
+                raise BadInput([_unusable(self._root, error)]) from None
+            yield stack.enter_context(self.content())
+
+    @contextmanager
+    def content(self) -> Iterator[Content]:
+        """The same for an agent, which holds the root folder. Raises ``BadInput``."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(lock_file.held(self.folder / LOCK))
@@ -93,6 +100,19 @@ class SharedState:
                 ) from None
             atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
+
+    @contextmanager
+    def _beside_commands(self) -> Iterator[None]:
+        """Hold the root folder as commands do. Raises ``AgentHolds`` and ``OSError``."""
+        descriptor = lock_file.opened(self._root / LOCK)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise AgentHolds from None
+            yield
+        finally:
+            os.close(descriptor)
 
     def write(self, files: StateFiles, holders: tuple[RunHolder, ...]) -> None:
         """Put new content in place, all or none. Only under the exclusive lock.
@@ -126,7 +146,7 @@ class SharedState:
 def _as_plain(holder: RunHolder) -> dict[str, Any]:
     """Without fields that came later and are empty: runs of the release before may read this."""
     plain = asdict(holder)
-    return {k: v for k, v in plain.items() if v or k not in ("unpromised", "causes")}
+    return {k: v for k, v in plain.items() if v or k not in _CAME_LATER}
 
 
 def _check(holders: Iterable[RunHolder]) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.run.holders import FOLDER, Holders, RunHolder
-from numalet.agent.run.shared_state import SharedState
+from numalet.agent.keeper.holders import FOLDER, Holders, RunHolder
+from numalet.agent.keeper.shared_state import SharedState
 
 HOLDS = """
 import sys
 from pathlib import Path
-from numalet.agent.run.holders import Holders
+from numalet.agent.keeper.holders import Holders
 lock = Holders(Path(sys.argv[1])).lock("uid-one")
 print("held", flush=True)
 sys.stdin.readline()
@@ -81,7 +81,7 @@ def test_files_of_those_who_are_gone_are_removed_and_no_others(tmp_path: Path) -
 
 def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_path: Path) -> None:
     state = SharedState(tmp_path)
-    assert state.open()
+    assert state.prepare()
     with state.held():
         state.write({}, (holder(), holder("uid-two", pid=2**22 - 1)))
     # It knows nothing of locks, and what it reads has to have the form that it wrote.
@@ -90,7 +90,6 @@ def test_a_run_of_the_former_program_is_taken_over_and_lets_go_by_itself(tmp_pat
     with state.held() as content:
         assert [each.uid for each in content.live] == ["uid-one"]
         assert [each.uid for each in content.dead] == ["uid-two"]
-    state.close()
 
 
 @pytest.mark.parametrize("uid", ["", ".", "..", "a/b", "/etc/passwd"])
@@ -98,10 +97,9 @@ def test_a_name_that_leads_elsewhere_is_damage(tmp_path: Path, uid: str) -> None
     from numalet.core.model.findings import BadInput
 
     state = SharedState(tmp_path)
-    assert state.open()
+    assert state.prepare()
     with state.held():
         state.write({}, (holder(uid),))
     with pytest.raises(BadInput) as bad, state.held():
         pass
     assert [each.code for each in bad.value.findings] == ["run/books-damaged"]
-    state.close()

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.run.shared_state import SharedState
+from numalet.agent.keeper.shared_state import SharedState
 from numalet.core.model.findings import BadInput
 
 CODE = """
 import os, sys
 from pathlib import Path
-from numalet.agent.run.shared_state import SharedState
+from numalet.agent.keeper.shared_state import SharedState
 from numalet.core.model.findings import BadInput
 from numalet.wording import english
 os.setgroups([])
 os.setuid(65534)
 try:
-    SharedState(Path(sys.argv[1])).open()
+    SharedState(Path(sys.argv[1])).prepare()
 except BadInput as bad:
     print(bad.findings[0].code, english.sentence(bad.findings[0]))
 """
@@ -69,7 +69,7 @@ GOOD = {
 )  # fmt: skip
 def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: str) -> None:
     state = SharedState(tmp_path)
-    assert state.open()
+    assert state.prepare()
     path = tmp_path / "run" / "runs.json"
     path.write_text(text)
     with pytest.raises(BadInput) as bad, state.held():
@@ -77,13 +77,11 @@ def test_a_damaged_or_foreign_list_of_runs_is_a_finding(tmp_path: Path, text: st
     (finding,) = bad.value.findings
     assert ("run/books-damaged", str(path)) == (finding.code, finding.where.document)
     assert "runs" in finding.located
-    state.close()
 
 
 def test_a_list_of_runs_of_a_later_release_is_read(tmp_path: Path) -> None:
     state = SharedState(tmp_path)
-    assert state.open()
+    assert state.prepare()
     (tmp_path / "run" / "runs.json").write_text(json.dumps([GOOD | {"more": 1}]))
     with state.held() as content:
         assert [each.uid for each in (*content.live, *content.dead)] == ["a"]
-    state.close()

@@ -13,20 +13,21 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.run import lock_file
-from numalet.agent.run.request import CONTAINER
+from numalet.agent.keeper import lock_file
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause
 
 FOLDER: Final = "holders"
+CONTAINER: Final = "main"
+"""The only container of the pod that a command is."""
 _FOLDER_MODE: Final = 0o700
 
 
@@ -38,6 +39,9 @@ class RunHolder:
     process with the same id. ``is_shared`` says that it runs in the shared pool; ``path`` is its
     cgroup below the root, empty without one. ``causes`` say why the state does not hold all that it
     runs with, since the machine changed; ``unpromised`` is that as the release before wrote it.
+    ``manifest`` is the command as a Pod object, for an agent that takes it over; ``process_mark``
+    is what its processes have in their environment. One of the former format has neither, and its
+    uid as its mark.
     """
 
     uid: str
@@ -49,11 +53,18 @@ class RunHolder:
     path: str = ""
     unpromised: str = ""
     causes: tuple[Cause, ...] = ()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    process_mark: str = ""
 
     @property
     def key(self) -> ContainerKey:
         """Its container."""
         return ContainerKey(self.uid, CONTAINER)
+
+    @property
+    def mark(self) -> str:
+        """What its processes have in their environment, in either format."""
+        return self.process_mark or self.uid
 
 
 class Holders:
