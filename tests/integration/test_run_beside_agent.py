@@ -13,10 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any
 
 import pytest
@@ -27,7 +25,7 @@ from numalet.core.model.findings import BadInput
 from numalet.insight.output import explanation_types
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from running import agent_processes
-from running.agent_processes import Forks, Process
+from running.agent_processes import Begun, Forks, Process
 from running.faults import VARIABLE
 from running.process_builders import is_there
 
@@ -52,16 +50,6 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-class Command:
-    """A command and what it writes."""
-
-    def __init__(self, process: Process, stdout: IO[str]) -> None:
-        self.stdout = stdout
-        self.wait, self.kill = process.wait, process.kill
-        self.terminate, self.send_signal = process.terminate, process.send_signal
-        self.poll, self.pid = process.poll, process.pid
-
-
 @dataclass
 class Site:
     """A root folder, its agents one after the other, and commands beside them."""
@@ -70,7 +58,7 @@ class Site:
     forks: Forks
     agent: Process | None = None
     begun: list[Process] = field(default_factory=list)
-    said: list[IO[str]] = field(default_factory=list)
+    outputs: list[IO[str]] = field(default_factory=list)
 
     def start(self, fault: str = "", *, ready: bool = True) -> None:
         """Start an agent, which may find commands that began without it."""
@@ -132,32 +120,17 @@ class Site:
 
     def run(self, *rest: str, cpus: str = "1") -> subprocess.CompletedProcess[str]:
         """The end of a command, and what it wrote; on its input is a word."""
-        words = self.words(*rest, cpus=cpus)[3:]
-        with ExitStack() as opened:
-            given, out, errors = (opened.enter_context(TemporaryFile("w+")) for _ in range(3))
-            given.write("in")
-            given.seek(0)
-            streams = [each.fileno() for each in (given, out, errors)]
-            status = self.forks.process(words, streams, os.environ).wait(PATIENCE_SECONDS)
-            out.seek(0)
-            errors.seek(0)
-            return subprocess.CompletedProcess(words, status, out.read(), errors.read())
+        return self.forks.run(self.words(*rest, cpus=cpus)[3:], "in")
 
-    def begin(self, *rest: str, cpus: str = "1", fault: str = "") -> Command:
+    def begin(self, *rest: str, cpus: str = "1", fault: str = "") -> Begun:
         """A command that goes on."""
-        words = self.words("-q", *rest, cpus=cpus)[3:]
         environment = os.environ | ({VARIABLE: fault} if fault else {})
-        ours, theirs = os.pipe()
-        with NOTHING.open("rb") as nothing:
-            streams = [nothing.fileno(), theirs, 2]
-            process = self.forks.process(words, streams, environment)
-        os.close(theirs)
-        stdout = os.fdopen(ours)
-        self.begun.append(process)
-        self.said.append(stdout)
-        return Command(process, stdout)
+        command = self.forks.begin(self.words("-q", *rest, cpus=cpus)[3:], environment)
+        self.begun.append(command)
+        self.outputs.append(command.stdout)
+        return command
 
-    def up(self, script: str = UP, cpus: str = "1") -> tuple[Command, int]:
+    def up(self, script: str = UP, cpus: str = "1") -> tuple[Begun, int]:
         """A command that has said something, and the id of its program."""
         child = self.begin("--", "sh", "-c", f"echo $$; {script}", cpus=cpus)
         return child, int(child.stdout.readline())
@@ -185,7 +158,7 @@ def site(forks: Forks) -> Iterator[Site]:
         for child in made.begun:
             child.kill()
             child.wait(PATIENCE_SECONDS)
-        for stdout in made.said:
+        for stdout in made.outputs:
             stdout.close()
         if made.agent is not None:
             made.agent.kill()

@@ -15,8 +15,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeAlias
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, Protocol, TypeAlias
 
 from harness import measurement
 from running import agent_zygote
@@ -82,6 +84,27 @@ class Forks:
         order = _order(words, environment=dict(environment))
         socket.send_fds(self._control, [order], streams)
         return ForkedProcess(self, self._answer())
+
+    def run(
+        self, words: Sequence[str], given: str = "", patience_seconds: float = PATIENCE_SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        """The end of a copy, and what it wrote; ``given`` is on its input."""
+        with ExitStack() as opened:
+            streams = [opened.enter_context(TemporaryFile("w+")) for _ in range(3)]
+            streams[0].write(given)
+            streams[0].seek(0)
+            numbers = [each.fileno() for each in streams]
+            status = self.process(words, numbers, os.environ).wait(patience_seconds)
+            out, errors = (_whole(each) for each in streams[1:])
+            return subprocess.CompletedProcess(words, status, out, errors)
+
+    def begin(self, words: Sequence[str], environment: Mapping[str, str]) -> Begun:
+        """A copy that goes on, and what it writes; its error stream is ours."""
+        ours, theirs = os.pipe()
+        with Path(os.devnull).open("rb") as nothing:
+            process = self.process(words, [nothing.fileno(), theirs, 2], environment)
+        os.close(theirs)
+        return Begun(process, os.fdopen(ours))
 
     def end_of(self, pid: int) -> int:
         """Wait for its end."""
@@ -161,8 +184,18 @@ class ForkedProcess:
         self.send_signal(signal.SIGTERM)
 
 
+class Begun:
+    """A process and what it writes."""
+
+    def __init__(self, process: Process, stdout: IO[str]) -> None:
+        self.stdout = stdout
+        self.wait, self.kill = process.wait, process.kill
+        self.terminate, self.send_signal = process.terminate, process.send_signal
+        self.poll, self.pid = process.poll, process.pid
+
+
 @contextmanager
-def forks() -> Iterator[Forks]:
+def forks(patience_seconds: float = PATIENCE_SECONDS) -> Iterator[Forks]:
     """Copies of a process that lasts as long as this; none is left at the end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
@@ -175,11 +208,11 @@ def forks() -> Iterator[Forks]:
                 pass_fds=[theirs.fileno()],
             )
         try:
-            ours.settimeout(PATIENCE_SECONDS)
+            ours.settimeout(patience_seconds)
             yield Forks(ours)
         finally:
             ours.close()
-            assert process.wait(PATIENCE_SECONDS) == 0
+            assert process.wait(patience_seconds) == 0
 
 
 class AgentProcess:
@@ -217,6 +250,11 @@ class AgentProcess:
         self.heard(lambda _line: False)
         self._errors.close()
         return self._starter.end_of(self.pid)
+
+
+def _whole(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
 
 
 def _lines(stream: socket.socket) -> Iterator[bytes]:

@@ -7,6 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from lab.guest.groups import Group
+from lab.guest.node_agent import PATIENCE_SECONDS
+from running import agent_processes
+from running.agent_processes import Forks
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Copies of one interpreter: to load Python's modules takes seconds in a guest."""
+    with agent_processes.forks(PATIENCE_SECONDS) as made:
+        yield made
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ takes a guest without hardware virtualization several seconds.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.cli.main import app
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient, AgentRefused
+from running.agent_processes import Forks, Process
 
 TREE = Path("/sys/fs/cgroup/numalet")
 PATIENCE_SECONDS = 300.0
@@ -198,14 +200,22 @@ class Seen:
 
 
 class NodeAgent(Seen):
-    """``numalet agent`` as a process of its own; killed at the end, with all its pods."""
+    """``numalet agent`` as a process of its own; killed at the end, with all its pods.
 
-    def __init__(self, root: Path, *words: str) -> None:
+    It is a new interpreter, or a copy of one, which is there at once.
+    """
+
+    def __init__(self, root: Path, *words: str, forks: Forks | None = None) -> None:
         super().__init__(root)
-        command = [sys.executable, "-m", "numalet", "agent", "--root", str(root), *words]
+        command = ["agent", "--root", str(root), *words]
         self._log = root.parent / f"{root.name}.log"
+        self.process: Process
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(command, stderr=log)
+            if forks is None:
+                started = [sys.executable, "-m", "numalet", *command]
+                self.process = subprocess.Popen(started, stderr=log)
+            else:
+                self.process = forks.process(command, [log.fileno()], os.environ)
 
     def said(self) -> str:
         """Its log, and that of those before it."""

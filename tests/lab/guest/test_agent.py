@@ -13,6 +13,7 @@ import pytest
 
 from lab.guest.groups import wait_until
 from lab.guest.node_agent import PATIENCE_SECONDS, TREE, NodeAgent, empty, pod
+from running.agent_processes import Forks
 
 TWO_CPUS = {"cpu": "2", "memory": "96Mi"}
 ONE_CPU = {"cpu": "1", "memory": "96Mi"}
@@ -26,9 +27,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def agent(root: Path) -> Iterator[NodeAgent]:
+def agent(root: Path, forks: Forks) -> Iterator[NodeAgent]:
     """One agent for all tests, which starts with a Burstable pod."""
-    with NodeAgent(root, "--v", "1") as ours:
+    with NodeAgent(root, "--v", "1", forks=forks) as ours:
         assert ours.apply(pod("shared", requests=SHARED)).exit_code == 0
         ours.await_running("shared")
         yield ours
@@ -96,14 +97,14 @@ def test_what_another_process_wrote_is_mended_and_counted(agent: NodeAgent) -> N
 
 
 def test_a_killed_agent_leaves_workloads_and_the_next_one_takes_them_over(
-    agent: NodeAgent, root: Path
+    agent: NodeAgent, root: Path, forks: Forks
 ) -> None:
     assert agent.apply(pod("two", TWO_CPUS), pod("one", ONE_CPU)).exit_code == 0
     names = ("shared", "two", "one")
     agent.await_running(*names)
     pids = {name: agent.container(name).pids() for name in names}
     agent.kill()
-    with NodeAgent(root, "--v", "1") as following:
+    with NodeAgent(root, "--v", "1", forks=forks) as following:
         following.await_running(*names)
         assert pids == {name: following.container(name).pids() for name in names}
         assert following.await_audit("two")

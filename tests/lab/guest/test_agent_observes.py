@@ -18,6 +18,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.pod import ContainerKey
 from numalet.io.machines import MachineChoice
 from running import kubelet_node
+from running.agent_processes import Forks
 from running.kubelet_node import KubeletNode
 
 KEY = ContainerKey("uid-one", "main")
@@ -60,10 +61,10 @@ def container(kubelet: KubeletNode) -> Iterator[Group]:
 
 
 def test_what_the_kernel_has_of_a_kubelet_s_container_is_reported(
-    kubelet: KubeletNode, container: Group, tmp_path: Path
+    kubelet: KubeletNode, container: Group, tmp_path: Path, forks: Forks
 ) -> None:
     words = ("--ownership", "observe", "--kubelet-root", str(kubelet.root), "--v", "1")
-    with NodeAgent(tmp_path / "root", *words) as agent:
+    with NodeAgent(tmp_path / "root", *words, forks=forks) as agent:
         assert agent.row("shop/one")[1:7] == ["1/1", "Observed", "1", "2-3", "96Mi", "yes"]
         (held,) = agent.pods()["one"]["containers"]
         wait_until(

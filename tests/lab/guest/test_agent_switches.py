@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.guest.node_agent import TREE, NodeAgent, empty, pod
+from running.agent_processes import Forks
 
 CONFIG = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -21,10 +22,10 @@ systemReserved: {pid: "100"}
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[NodeAgent]:
+def agent(tmp_path: Path, forks: Forks) -> Iterator[NodeAgent]:
     config = tmp_path / "config.yaml"
     config.write_text(CONFIG)
-    with NodeAgent(tmp_path / "root", "--v", "1", "-c", str(config)) as ours:
+    with NodeAgent(tmp_path / "root", "--v", "1", "-c", str(config), forks=forks) as ours:
         yield ours
     empty()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 from lab.guest import toucher
 from lab.guest.groups import wait_until
 from lab.guest.node_agent import PATIENCE_SECONDS, NodeAgent
+from running.agent_processes import Begun, Forks
 
 ROOT = Path("/sys/fs/cgroup/numalet")
 STATUS = "grep allowed_list /proc/self/status"
@@ -18,15 +21,18 @@ TOO_MUCH = (
 )
 
 
-def words(root: Path, *rest: str, memory: str = "64Mi", cpus: str = "1") -> list[str]:
-    base = [sys.executable, "-m", "numalet", "run", "--root", str(root), "--cpus", cpus]
-    return [*base, "--memory", memory, *rest]
+def words(root: Path, *rest: str, memory: str = "64Mi") -> list[str]:
+    return ["run", "--root", str(root), "--cpus", "1", "--memory", memory, *rest]
 
 
-def run(root: Path, *rest: str, memory: str = "64Mi") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words(root, *rest, memory=memory), capture_output=True, text=True, check=False
-    )
+def run(
+    forks: Forks, root: Path, *rest: str, memory: str = "64Mi"
+) -> subprocess.CompletedProcess[str]:
+    return forks.run(words(root, *rest, memory=memory), patience_seconds=PATIENCE_SECONDS)
+
+
+def begun(forks: Forks, root: Path, *rest: str) -> Begun:
+    return forks.begin(words(root, "-q", *rest), os.environ)
 
 
 def pods() -> list[str]:
@@ -34,7 +40,9 @@ def pods() -> list[str]:
 
 
 def test_the_kernel_holds_a_command_to_its_place(tmp_path: Path) -> None:
-    done = run(tmp_path, "--", "sh", "-c", f"{STATUS}; cat /proc/self/oom_score_adj; exit 3")
+    script = f"{STATUS}; cat /proc/self/oom_score_adj; exit 3"
+    line = [sys.executable, "-m", "numalet", *words(tmp_path, "--", "sh", "-c", script)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
     assert "the kernel holds it there" in done.stderr
     cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
@@ -44,46 +52,37 @@ def test_the_kernel_holds_a_command_to_its_place(tmp_path: Path) -> None:
     assert pods() == []
 
 
-def test_two_commands_have_nothing_in_common(tmp_path: Path) -> None:
-    command = ("--", "sh", "-c", f"{STATUS}; read x")
-    first = subprocess.Popen(
-        words(tmp_path, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert first.stdout is not None
+def test_two_commands_have_nothing_in_common(tmp_path: Path, forks: Forks) -> None:
+    first = begun(forks, tmp_path, "--", "sh", "-c", f"{STATUS}; exec sleep 100000")
     mine = first.stdout.readline().split()[-1]
-    done = run(tmp_path, "--", "sh", "-c", STATUS)
+    done = run(forks, tmp_path, "--", "sh", "-c", STATUS)
     assert mine != done.stdout.splitlines()[0].split()[-1]
-    first.communicate("x\n")
-    assert first.returncode == 0
+    first.terminate()
+    assert first.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
     assert pods() == []
 
 
-def test_a_command_that_uses_too_much_is_told_why_it_died(tmp_path: Path) -> None:
-    done = run(tmp_path, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
+def test_a_command_that_uses_too_much_is_told_why_it_died(tmp_path: Path, forks: Forks) -> None:
+    done = run(forks, tmp_path, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
     assert done.returncode == 137
     assert "it used more than its memory" in done.stderr
     assert pods() == []
 
 
-def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path) -> None:
-    first = subprocess.Popen(
-        words(tmp_path, "--", "sh", "-c", "setsid sleep 100000 & echo up; wait"),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert first.stdout is not None
-    first.stdout.readline()
+def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path, forks: Forks) -> None:
+    first = begun(forks, tmp_path, "--", "sh", "-c", "setsid sleep 100000 & echo up; wait")
+    assert first.stdout.readline() == "up\n"
     first.kill()
     first.wait()
     first.stdout.close()
-    assert run(tmp_path, "--", "true").returncode == 0
+    assert run(forks, tmp_path, "--", "true").returncode == 0
     assert pods() == []
 
 
-def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path) -> None:
-    with NodeAgent(tmp_path / "root") as agent:
+def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, forks: Forks) -> None:
+    with NodeAgent(tmp_path / "root", forks=forks) as agent:
         script = f"{STATUS}; cat /proc/self/oom_score_adj; exit 3"
-        done = run(agent.root, "--", "sh", "-c", script)
+        done = run(forks, agent.root, "--", "sh", "-c", script)
         assert done.returncode == 3, done.stderr
         assert "the kernel holds it there" in done.stderr
         cpus, nodes, score = (line.split()[-1] for line in done.stdout.splitlines())
@@ -91,21 +90,21 @@ def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path) -> N
         assert score == "-997"
         assert pods() == []
         assert agent.books()[1] == {}
-        done = run(agent.root, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi")
+        done = run(
+            forks, agent.root, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi"
+        )
         assert done.returncode == 137
         assert "it used more than its memory" in done.stderr
         assert pods() == []
 
 
 def test_a_command_goes_on_without_its_agent_and_the_next_one_gives_its_place_back(
-    tmp_path: Path,
+    tmp_path: Path, forks: Forks
 ) -> None:
-    with NodeAgent(tmp_path / "root") as agent:
-        command = ("-q", "--", "sh", "-c", "echo up; exec sleep 100000")
-        first = subprocess.Popen(words(agent.root, *command), stdout=subprocess.PIPE, text=True)
-        assert first.stdout is not None
-        first.stdout.readline()
-    with NodeAgent(tmp_path / "root") as agent:
+    with NodeAgent(tmp_path / "root", forks=forks) as agent:
+        first = begun(forks, agent.root, "--", "sh", "-c", "echo up; exec sleep 100000")
+        assert first.stdout.readline() == "up\n"
+    with NodeAgent(tmp_path / "root", forks=forks) as agent:
         (name,) = agent.pods()
         agent.await_running(name)
         assert agent.await_audit(name)
