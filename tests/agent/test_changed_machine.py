@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harness.bad_inputs import refused_with
+from numalet.agent.findings import lost_promises
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.settings import AgentSettings
@@ -65,7 +66,7 @@ async def test_a_few_pages_more_or_less_keep_no_native_agent_down(
         for name, held in before.items():
             assert held == _held(agent, f"uid-{name}")
             assert agent.record(name).run.of("main").attempt == 1
-            assert agent.record(name).run.unpromised == ""
+            assert agent.record(name).run.causes == ()
         assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
 
 
@@ -122,9 +123,9 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
             "one": 1,
             "two": 1,
         }
-        assert agent.record(stays).run.unpromised == ""
+        assert agent.record(stays).run.causes == ()
         record = agent.record(lost)
-        assert record.run.unpromised
+        assert [each.code for each in record.run.causes] == ["admission/not-aligned"]
         assert _reasons(agent, record.uid)[-2:] == ["PromiseLost", "Unpromised"]
         # What fits is kept: its CPUs.
         held = _held(agent, record.uid)
@@ -143,16 +144,18 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         )
         assert condition["status"] == "False"
         placed = pod_placement.pod_placement(record, view.node.snapshot, {})
-        assert record.run.unpromised == placed["unpromised"]
+        assert lost_promises.why(record.run.causes) == placed["unpromised"] == condition["message"]
+        (event,) = (each for each in agent.keeper.view().events if each.reason == "Unpromised")
+        assert placed["unpromised"] in event.message
     # A later start with the same machine tells nothing anew, and one with room mends it.
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
         await agent.keeper.settled()
-        assert record.run.unpromised == agent.record(lost).run.unpromised
+        assert record.run.causes == agent.record(lost).run.causes
         await agent.keeper.delete("default", stays, grace_seconds=0)
         await agent.until(lambda: agent.names() == [lost])
     async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
         await agent.keeper.settled()
-        assert agent.record(lost).run.unpromised == ""
+        assert agent.record(lost).run.causes == ()
         assert agent.record(lost).run.of("main").attempt == 1
         held = _held(agent, record.uid)
         assert held is not None
@@ -176,7 +179,7 @@ async def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) 
     less = _with_less(given, node0=10 * _GI, node1=10 * _GI)
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
         for name in ("one", "two"):
-            assert agent.record(name).run.unpromised
+            assert agent.record(name).run.causes
             await agent.keeper.delete("default", name, grace_seconds=0)
         await agent.until(lambda: not agent.names())
         await agent.keeper.settled()

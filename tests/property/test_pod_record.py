@@ -57,6 +57,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=5,
 )
+CAUSES = st.builds(Cause, TEXT, st.dictionaries(TEXT, TEXT, max_size=2))
 EXITS = st.builds(
     Exit,
     code=st.integers(0, 255),
@@ -64,7 +65,7 @@ EXITS = st.builds(
     finished_at=MOMENTS,
     started_at=st.none() | MOMENTS,
     signal=st.none() | st.integers(1, 64),
-    cause=st.none() | st.builds(Cause, TEXT, st.dictionaries(TEXT, TEXT, max_size=2)),
+    cause=st.none() | CAUSES,
 )
 
 
@@ -155,6 +156,7 @@ def records(draw: st.DrawFn) -> PodRecord:
         decided_at=draw(st.none() | MOMENTS),
         containers=runs,
         deletion=draw(st.none() | st.builds(Deletion, MOMENTS, SECONDS)),
+        causes=tuple(draw(st.lists(CAUSES, max_size=2))),
     )
     return PodRecord(workload, run, draw(st.integers(0, 2**53)))
 

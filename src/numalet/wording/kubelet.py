@@ -85,7 +85,7 @@ def message(rejection: Rejection | None) -> str:
                 f" used: {used}, capacity: {capacity}"
             )
         case PredicateFailed(predicate=predicate):
-            return _PREDICATES[predicate]
+            return _PREDICATES.get(predicate, predicate)
         case NothingToPreempt(lacking):
             listed = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking)
             return _NOTHING_TO_PREEMPT + f"[{listed}]"

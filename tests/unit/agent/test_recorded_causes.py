@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ import pytest
 from numalet.agent.findings import runtime
 from numalet.agent.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.keeper import decisions, steps, transitions
+from numalet.agent.keeper import decisions, steps, transitions, unpromised
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Began
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
+from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
 from numalet.io.documents import pod_record
+from numalet.io.findings.files import RecordTextOnly
+from numalet.wording import kubelet
 from running import agents
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -65,6 +69,37 @@ def test_a_failed_start_is_recorded_as_a_code_and_told_as_a_sentence(tmp_path: P
     assert exit_.cause == Cause("runtime/program-not-found", {"program": "mine"})
     assert str(why).encode() not in pod_record.encode(state.records[pod.uid])
     assert f"Error: {why}" in [each.message for each in state.events]
+
+
+@pytest.mark.parametrize("is_of_before", [False, True])
+def test_a_lost_promise_is_recorded_as_codes_and_announced_once(
+    is_of_before: bool, tmp_path: Path
+) -> None:
+    premises = agents.settings(tmp_path).premises
+    node = nodes.start(premises.config, premises.machine, behaviour=premises.behaviour)
+    assert isinstance(node, Node)
+    other, pod = agents.pod("other", memory="20Gi"), agents.pod("one", memory="13Gi")
+    state = decisions.create(NodeState(node=node), pod, NOW, lambda: 0.0).state
+    record = steps.advance(state, pod.uid, NOW).state.records[pod.uid]
+    # It runs, and another pod has what it was promised.
+    state = decisions.create(NodeState(node=node), other, NOW, lambda: 0.0).state
+    before = state.with_record(record)
+    decided = decisions.readmit(before, record, NOW, lambda: 0.0)
+    rejection = decided.traces[0].decision.rejection
+    assert rejection is not None
+
+    if is_of_before:
+        cause = Cause.of(RecordTextOnly(text=kubelet.message(rejection)))
+        record = replace(record, run=replace(record.run, causes=(cause,)))
+    after = unpromised.kept(before, decided, record, NOW)
+    causes = after.records[pod.uid].run.causes
+    assert causes == rejections.causes(rejection)
+    announced = [each.message for each in after.events if each.reason == "Unpromised"]
+    assert len(announced) == (0 if is_of_before else 1)
+    assert all(kubelet.message(rejection) in each for each in announced)
+    again = unpromised.kept(after, decided, after.records[pod.uid], NOW)
+    assert again.records[pod.uid] == after.records[pod.uid]
+    assert again.events == after.events
 
 
 def test_a_cause_of_another_release_is_shown_as_it_is() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from numalet.core.model.findings import Finding
+from numalet.core.workload.run import Cause
 
 
 def by_code(names: Iterable[object]) -> dict[str, type[Finding]]:
@@ -23,3 +24,8 @@ def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[st
     except KeyError:
         values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
         return f"{code}: {values}" if values else code
+
+
+def sentences(classes: Mapping[str, type[Finding]], causes: Sequence[Cause]) -> str:
+    """The sentences of several, one after the other; empty without any."""
+    return "; ".join(sentence(classes, each.code, each.fields) for each in causes)

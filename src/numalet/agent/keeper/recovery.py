@@ -257,7 +257,7 @@ def _readmitted(
             for name, run in record.run.containers.items()
             if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
         ]
-        if premises.behaviour.release_at_once and not record.run.unpromised:
+        if premises.behaviour.release_at_once and not record.run.causes:
             _refuse_lost_holds(premises, record, [n for n in moved if (uid, n) not in expected])
         state = unpromised.admitted(decided.state, record, moved, now)
         if not decision.admitted:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from numalet.agent.findings import lost_promises
 from numalet.agent.keeper import decisions
 from numalet.agent.keeper.decisions import Decided
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.core.workload import rejections
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.run import ContainerPhase
 from numalet.insight.state.rebase import Lost
@@ -49,12 +51,15 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
 
     ``state`` is the one before it asked; of what was decided only the counts are used.
     """
-    verdict = decisions.verdict_of(decided.traces[0].decision.rejection)
+    rejection = decided.traces[0].decision.rejection
+    verdict = decisions.verdict_of(rejection)
+    causes = () if rejection is None else rejections.causes(rejection)
     state = replace(state, counts=decided.state.counts)
     state = state.at(state.node.keep_active(record.workload.pod))
-    if record.run.unpromised == verdict.message:
+    state = state.with_run(record.uid, replace(record.run, causes=causes))
+    # A record of an earlier release has the same as a text, and its event.
+    if lost_promises.why(record.run.causes) == verdict.message:
         return state
-    state = state.with_run(record.uid, replace(record.run, unpromised=verdict.message))
     reason = kubelet_events.UNPROMISED
     message = kubelet_events.unpromised(verdict.reason, verdict.message)
     return _with_event(state, record.uid, EventKind.WARNING, reason, message, now)
@@ -63,8 +68,8 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
 def admitted(state: NodeState, before: PodRecord, moved: Sequence[str], now: datetime) -> NodeState:
     """The state after a running pod got its promise again, perhaps in another place."""
     uid = before.uid
-    if before.run.unpromised:
-        state = state.with_run(uid, replace(state.records[uid].run, unpromised=""))
+    if before.run.causes:
+        state = state.with_run(uid, replace(state.records[uid].run, causes=()))
     for name in moved:
         reason, message = kubelet_events.PROMISED_ANEW, kubelet_events.promised_anew(name)
         state = _with_event(state, uid, EventKind.NORMAL, reason, message, now, name)

@@ -86,7 +86,7 @@ def _notes(
     dependencies: KeeperDependencies, state: NodeState, condition: Condition, performer: Performer
 ) -> list[str]:
     notes = [*dependencies.notes, *dependencies.also_noted()]
-    if any(each.run.unpromised for each in state.records.values()):
+    if any(each.run.causes for each in state.records.values()):
         notes.append(agent.AgentPodsUnpromised.code)
     if condition.problem:
         notes.append(agent.AgentBooksUnwritable.code)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from numalet.agent.findings import notes
+from numalet.agent.findings import lost_promises, notes
 from numalet.agent.kubernetes import container_statuses
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import moments
@@ -140,7 +140,7 @@ def _enforced(record: PodRecord) -> list[_Condition]:
 
 def _unpromised(record: PodRecord) -> list[_Condition]:
     """That the node state does not promise a running pod what it runs with."""
-    message = record.run.unpromised
+    message = lost_promises.why(record.run.causes)
     if not message:
         return []
     since = _latest_start(record)

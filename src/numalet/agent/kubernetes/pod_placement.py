@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from numalet.agent.findings import lost_promises
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model import cpu_set, moments
 from numalet.core.model.pod import ContainerKey
@@ -36,7 +37,7 @@ def pod_placement(
     }
     return {
         **whole(held, list(own_audits.values())),
-        "unpromised": record.run.unpromised or None,
+        "unpromised": lost_promises.why(record.run.causes) or None,
         "containers": [
             _of_run(record.run.of(name), each, own_audits.get(ContainerKey(record.uid, name)))
             for name, each in held.items()

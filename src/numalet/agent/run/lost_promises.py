@@ -28,5 +28,4 @@ def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
 
 def why(holder: RunHolder) -> str:
     """Why the state does not hold all that it runs with; empty if it does."""
-    sentences = (recorded.sentence(_CLASSES, each.code, each.fields) for each in holder.causes)
-    return "; ".join(sentences) or holder.unpromised
+    return recorded.sentences(_CLASSES, holder.causes) or holder.unpromised

@@ -46,7 +46,7 @@ class ViewCollector(Collector):
             pods,
             view.audits,
             view.kubelet,
-            unpromised=sum(bool(each.run.unpromised) for each in view.records.values()),
+            unpromised=sum(bool(each.run.causes) for each in view.records.values()),
             moved=view.cpu_gauges,
         )
         measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}

@@ -30,9 +30,10 @@ class ExitReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why something is as it is: the code of a finding, and its values as texts.
+    """Why something is as it is: a code, and the values of what it stands for as texts.
 
-    It is what is written down of the finding, and outlives the release that has its class.
+    It is what is written down of a finding, or of a reason of a rejection (see ``rejections``), and
+    outlives the release that has its class.
     """
 
     code: str
@@ -135,8 +136,8 @@ class PodRun:
     """Everything that has happened to one pod. ``verdict`` is None before the decision.
 
     ``evicted`` are pods that were evicted, for this one or one before it, and had not ended when it
-    was admitted; it begins after them. ``unpromised`` says why a pod that ran when the agent
-    started could not be promised again what it runs with; empty if it is.
+    was admitted; it begins after them. ``causes`` say why a pod that ran when the agent started
+    could not be promised again what it runs with, see ``rejections``; none if it is.
     """
 
     accepted_at: datetime
@@ -145,7 +146,7 @@ class PodRun:
     containers: Mapping[str, ContainerRun] = field(default_factory=lambda: MappingProxyType({}))
     deletion: Deletion | None = None
     evicted: tuple[Evicted, ...] = ()
-    unpromised: str = ""
+    causes: tuple[Cause, ...] = ()
 
     def of(self, name: str) -> ContainerRun:
         """The run of a container; one that never started if nothing is known of it."""

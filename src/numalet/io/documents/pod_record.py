@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import UnsetType
 
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
@@ -241,7 +242,7 @@ def _run_part(run: PodRun) -> RunPart:
         evicted=[
             EvictedPart(uid=each.uid, name=each.name, until=each.until) for each in run.evicted
         ],
-        unpromised=run.unpromised,
+        causes=list(map(_cause_part, run.causes)),
     )
 
 
@@ -260,15 +261,18 @@ def _container_run_part(run: ContainerRun) -> ContainerRunPart:
 
 
 def _exit_part(exit_: Exit) -> ExitPart:
-    cause = exit_.cause
     return ExitPart(
         code=exit_.code,
         reason=exit_.reason,
         finished_at=exit_.finished_at,
         started_at=exit_.started_at,
         signal=exit_.signal,
-        cause=None if cause is None else CausePart(code=cause.code, fields=dict(cause.fields)),
+        cause=None if exit_.cause is None else _cause_part(exit_.cause),
     )
+
+
+def _cause_part(cause: Cause) -> CausePart:
+    return CausePart(code=cause.code, fields=dict(cause.fields))
 
 
 def _run(part: RunPart) -> PodRun:
@@ -285,7 +289,7 @@ def _run(part: RunPart) -> PodRun:
         if part.deletion is None
         else Deletion(part.deletion.requested_at, part.deletion.grace_seconds),
         evicted=tuple(Evicted(each.uid, each.name, each.until) for each in part.evicted),
-        unpromised=part.unpromised,
+        causes=tuple(map(_cause, part.causes)) or _text_only(part.unpromised),
     )
 
 
@@ -310,11 +314,16 @@ def _exit(part: ExitPart) -> Exit:
         finished_at=part.finished_at,
         started_at=part.started_at,
         signal=part.signal,
-        cause=_cause(part),
+        cause=next(iter(_text_only(part.message)), None)
+        if part.cause is None
+        else _cause(part.cause),
     )
 
 
-def _cause(part: ExitPart) -> Cause | None:
-    if part.cause is not None:
-        return Cause(part.cause.code, part.cause.fields)
-    return Cause.of(RecordTextOnly(text=part.message)) if part.message else None
+def _cause(part: CausePart) -> Cause:
+    return Cause(part.code, part.fields)
+
+
+def _text_only(text: str | UnsetType) -> tuple[Cause, ...]:
+    """The cause as earlier releases wrote it, if they wrote one."""
+    return (Cause.of(RecordTextOnly(text=text)),) if text else ()

@@ -100,7 +100,7 @@ class EvictedPart(_Part, frozen=True, kw_only=True):
 
 
 class CausePart(_Part, frozen=True, kw_only=True):
-    """A finding's code, and its values by name."""
+    """The code of a finding or of a reason, and its values by name."""
 
     code: str
     fields: dict[str, str] = {}
@@ -133,7 +133,7 @@ class ContainerRunPart(_Part, frozen=True, kw_only=True):
 
 
 class RunPart(_Part, frozen=True, kw_only=True):
-    """What has happened."""
+    """What has happened. ``unpromised`` is ``causes`` as earlier releases wrote them; only read."""
 
     accepted_at: Moment
     verdict: VerdictPart | None = None
@@ -141,7 +141,8 @@ class RunPart(_Part, frozen=True, kw_only=True):
     containers: list[ContainerRunPart] = []
     deletion: DeletionPart | None = None
     evicted: list[EvictedPart] = []
-    unpromised: str = ""
+    causes: list[CausePart] = []
+    unpromised: str | UnsetType = UNSET
 
 
 class RecordDocument(_Part, frozen=True, kw_only=True):

@@ -114,7 +114,7 @@ class RecordNotJson(Finding):
 class RecordTextOnly(Finding):
     code = "record/text-only"
     sentence = "{text}"
-    why = "a record of an earlier release has the cause of an end as a text, without a code"
+    why = "a record of an earlier release has a cause as a text, without a code"
     text: str
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.agent.findings import runtime
+from numalet.agent.findings import lost_promises, runtime
 from numalet.agent.findings.runtime import RuntimeProgramNotFound
 from numalet.core.model.findings import BadInput
 from numalet.core.workload import folding
@@ -34,10 +34,18 @@ FAILED = PodRecord(
     folding.not_started(folding.starting(accepted(), "a"), "a", 1, at(1), CAUSE),
     3,
 )
+LOST = (
+    Cause("admission/allocation-refused", {"container": "a", "provider": "memory"}),
+    Cause("memory/no-node-fits", {"container": "a"}),
+)
+UNPROMISED = PodRecord(workload(), replace(up(accepted(), "a", 2), causes=LOST), 5)
 GOLDEN = Path(__file__).with_name("golden") / "pod_records.jsonl"
-"""Records as they are on disks: a pod is being deleted, is undecided, could not be started."""
+"""Records as they are on disks: a pod is being deleted, is undecided, could not be started, runs
+without its promise."""
 WITH_TEXT = GOLDEN.with_name("pod_record_with_text.jsonl")
-"""The last of them as releases wrote it that had the cause of an end as a text."""
+"""The third of them as releases wrote it that had the cause of an end as a text."""
+UNPROMISED_TEXT = GOLDEN.with_name("pod_record_unpromised_text.jsonl")
+"""The fourth as releases wrote it that had a text of why it is not promised what it runs with."""
 
 
 def value() -> Any:
@@ -74,7 +82,7 @@ def test_the_record_comes_back() -> None:
 
 def test_a_record_is_written_byte_by_byte_as_the_golden_file_has_it() -> None:
     """Agents of other releases read it: who changes the file changes what they read."""
-    written = [pod_record.encode(each) + b"\n" for each in (WAITING, UNDECIDED, FAILED)]
+    written = [pod_record.encode(each) + b"\n" for each in (WAITING, UNDECIDED, FAILED, UNPROMISED)]
     assert GOLDEN.read_bytes().splitlines(keepends=True) == written
 
 
@@ -93,6 +101,22 @@ def test_a_cause_that_was_written_as_a_text_is_read_and_kept() -> None:
     assert exit_.cause is not None
     said = str(RuntimeProgramNotFound(program="mine"))
     assert runtime.sentence(exit_.cause.code, exit_.cause.fields) == said
+    assert pod_record.decode(pod_record.encode(found), "u.json") == found
+
+
+def test_why_a_pod_is_not_promised_what_it_runs_with_has_no_sentence() -> None:
+    assert pod_record.decode(pod_record.encode(UNPROMISED), "u.json") == UNPROMISED
+    text = lost_promises.why(UNPROMISED.run.causes)
+    assert text.startswith("Allocate failed due to [memorymanager] failed to get the default NUMA")
+    assert text.encode() not in pod_record.encode(UNPROMISED)
+
+
+def test_a_text_of_why_it_is_not_promised_is_read_and_kept() -> None:
+    found = pod_record.decode(UNPROMISED_TEXT.read_bytes(), "u.json")
+    assert found.run.causes != LOST
+    assert replace(found, run=replace(found.run, causes=LOST)) == UNPROMISED
+    assert lost_promises.why(found.run.causes) == lost_promises.why(LOST)
+    assert b'"unpromised"' not in pod_record.encode(found)
     assert pod_record.decode(pod_record.encode(found), "u.json") == found
 
 

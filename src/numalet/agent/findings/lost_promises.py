@@ -1,0 +1,23 @@
+"""Why a pod is not promised what it runs with, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from numalet.agent.findings import recorded
+from numalet.core.workload import rejections
+from numalet.core.workload.run import Cause
+from numalet.io.findings.files import RecordTextOnly
+from numalet.wording import kubelet
+
+_CLASSES: Final = recorded.by_code((RecordTextOnly,))
+
+
+def why(causes: Sequence[Cause]) -> str:
+    """What admission said when the pod asked again, in the kubelet's words; empty without causes.
+
+    Causes of another release are shown as they are: see ``recorded.sentences``.
+    """
+    rejection = rejections.rejection(causes)
+    return recorded.sentences(_CLASSES, causes) if rejection is None else kubelet.message(rejection)

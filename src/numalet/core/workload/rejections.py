@@ -1,0 +1,125 @@
+"""Why a pod was rejected, as causes that can be written down, and back.
+
+A rejection by a manager is two causes, the rejection and the manager's reason: in general each one
+but the last has what follows as its own ``cause``. Values that are no texts are written as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from numalet.core.admission import reasons as admission_reasons
+from numalet.core.admission.reasons import (
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    NothingToPreempt,
+    OutOfResource,
+    PredicateFailed,
+    Rejection,
+)
+from numalet.core.hints.hint import Hint
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu import reasons as cpu_reasons
+from numalet.core.managers.device import reasons as device_reasons
+from numalet.core.managers.memory import reasons as memory_reasons
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.workload.run import Cause
+
+CLASSES: Final[Mapping[str, Any]] = {
+    each.code: each
+    for room in (admission_reasons, cpu_reasons, device_reasons, memory_reasons)
+    for each in vars(room).values()
+    if isinstance(each, type) and is_dataclass(each) and hasattr(each, "code")
+}
+"""The classes of all reasons of a rejection, by their codes."""
+
+_INNER: Final = "cause"
+"""The field with the reason of a reason."""
+_REJECTIONS: Final = (
+    NotAligned,
+    AllocationRefused,
+    KubeletWouldCrash,
+    OutOfResource,
+    PredicateFailed,
+    NothingToPreempt,
+)
+
+
+def causes(rejection: Rejection) -> tuple[Cause, ...]:
+    """What is written down of a rejection, the outermost reason first."""
+    found: list[Cause] = []
+    reason: Reason | None = rejection
+    while reason is not None:
+        values = {each.name: getattr(reason, each.name) for each in _fields(reason)}
+        inner = values.pop(_INNER, None)
+        found.append(Cause(reason.code, {name: _text(value) for name, value in values.items()}))
+        reason = inner
+    return tuple(found)
+
+
+def rejection(causes: Sequence[Cause]) -> Rejection | None:
+    """The rejection that was written down.
+
+    None if it is none, or if this release does not know it: it is of another one, or of a manager
+    from outside the project.
+    """
+    whole: Any = None
+    try:
+        for cause in reversed(causes):
+            of = CLASSES[cause.code]
+            values = {
+                each.name: whole if each.name == _INNER else _value(each.type, cause, each.name)
+                for each in fields(of)
+            }
+            whole = of(**values)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    return whole if isinstance(whole, _REJECTIONS) else None
+
+
+def _fields(reason: object) -> Sequence[Any]:
+    """The fields; one of a manager from outside may be no dataclass."""
+    return fields(reason) if is_dataclass(reason) else ()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _value(type_: Any, cause: Cause, name: str) -> Any:
+    """The value of a field of this type, given as it is written in its class.
+
+    Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``RecursionError``.
+    """
+    text = cause.fields[name]
+    match type_:
+        case "str":
+            return text
+        case "int":
+            return _whole(json.loads(text))
+        case "NumaMask":
+            return _mask(json.loads(text))
+        case "Hint":
+            mask, preferred = json.loads(text)
+            return Hint(None if mask is None else _mask(mask), bool(preferred))
+        case "tuple[tuple[str, int], ...]":
+            return tuple((str(name), _whole(amount)) for name, amount in json.loads(text))
+        case _:
+            raise TypeError(f"{cause.code}: {name} is {type_}")
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{value!r} is no whole number")
+    return value
+
+
+def _mask(value: object) -> NumaMask:
+    mask = _whole(value)
+    if mask < 0:
+        raise ValueError(f"{mask} is no set of NUMA nodes")
+    return mask
