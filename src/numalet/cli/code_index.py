@@ -8,6 +8,7 @@ from typing import Any, Final
 
 _MODULES: Final = (
     "agent.findings.agent",
+    "agent.findings.events",
     "agent.findings.host",
     "agent.findings.kubelet",
     "agent.findings.run",

@@ -4,7 +4,7 @@ Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded.
 ``DeviceWithoutId``, ``DriftMended``, ``DriftNotMended``, ``InvalidManifest``,
 ``KubeletKeepsRestarting``, ``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``,
 ``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``, ``StartDelayed``, ``StateInDoubt`` and
-``Unpromised`` are our own.
+``Unpromised`` are our own, and worded by ``agent/findings/events.py``.
 """
 
 from __future__ import annotations
@@ -49,52 +49,9 @@ def started(container: str) -> str:
     return f"Started container {container}"
 
 
-def failed(text: str) -> str:
-    """A container could not be started."""
-    return f"Error: {text}"
-
-
-def start_delayed(text: str) -> str:
-    """The host lacked something for the start of a container."""
-    return f"The start is tried again: {text}"
-
-
 def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
     """A container that ended waits before it is started again."""
     return f"Back-off restarting failed container {container} in pod {pod}_{namespace}({uid})"
-
-
-def drift_mended(settings: str) -> str:
-    """Another process changed settings of a container, and they were restored."""
-    return f"Settings changed from outside were restored: {settings}"
-
-
-def not_held(text: str) -> str:
-    """What runs is not held to its settings, and could not be."""
-    return f"Settings are not as promised and can not be put right: {text}"
-
-
-def promise_lost(file: str, text: str) -> str:
-    """The machine changed, and what a container was promised does not fit it."""
-    return f"The machine has changed, and the record in {file} does not fit any more: {text}"
-
-
-def unpromised(reason: str, text: str) -> str:
-    """A pod that runs was refused when the agent started, and goes on."""
-    return (
-        f"It goes on running, but the node no longer promises it all its CPUs and memory:"
-        f" {reason}: {text}. Delete it, or make room and restart the agent"
-    )
-
-
-def promised_anew(container: str) -> str:
-    """A container that runs has other CPUs or other memory than before the start."""
-    return f"Container {container} has been placed anew while it runs"
-
-
-def manifest_remarks(path: str, text: str) -> str:
-    """What the author of a file of the manifest folder should know of its pod."""
-    return f"{path}: {text}"
 
 
 def invalid_manifest(path: str, text: str) -> str:

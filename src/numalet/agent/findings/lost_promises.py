@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from numalet.agent.findings import recorded
+from numalet.core.model.findings import Finding
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
 from numalet.io.findings.files import RecordTextOnly
 from numalet.wording import kubelet
 
-_CLASSES: Final = recorded.by_code((RecordTextOnly,))
+_TEXT_ONLY: Final = recorded.by_code((RecordTextOnly,))
 
 
-def why(causes: Sequence[Cause]) -> str:
+def why(causes: Sequence[Cause], classes: Mapping[str, type[Finding]] = _TEXT_ONLY) -> str:
     """What admission said when the pod asked again, in the kubelet's words; empty without causes.
 
-    Causes of another release are shown as they are: see ``recorded.sentences``.
+    Those that are no rejection have the sentences of ``classes``, and those of another release are
+    shown as they are: see ``recorded.sentences``.
     """
     rejection = rejections.rejection(causes)
-    return recorded.sentences(_CLASSES, causes) if rejection is None else kubelet.message(rejection)
+    return recorded.sentences(classes, causes) if rejection is None else kubelet.message(rejection)

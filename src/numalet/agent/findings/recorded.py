@@ -21,7 +21,7 @@ def sentence(classes: Mapping[str, type[Finding]], code: str, fields: Mapping[st
     """The sentence of a finding; code and values as they are if another release made it."""
     try:
         return classes[code].sentence.format(**fields)
-    except KeyError:
+    except (KeyError, ValueError):  # a field that is not there, or was no text
         values = ", ".join(f"{name} {value!r}" for name, value in fields.items())
         return f"{code}: {values}" if values else code
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, assert_never
 
+from numalet.agent.findings import events
+from numalet.agent.findings.events import EventManifestRemarks, Message
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Create, Delete, FolderRead, Request, Revise
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
@@ -19,7 +21,7 @@ from numalet.core.model.findings import Severity
 from numalet.core.model.pod import Pod
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
-from numalet.core.workload.run import Evicted, PodRun, Verdict
+from numalet.core.workload.run import Cause, Evicted, PodRun, Verdict
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import kubelet, kubelet_events, unquoted
 
@@ -208,13 +210,20 @@ def with_deletion(
 
 
 def event_of(
-    pod: Pod, kind: EventKind, reason: str, message: str, now: datetime, container: str = ""
+    pod: Pod,
+    kind: EventKind,
+    reason: str,
+    message: str | Message,
+    now: datetime,
+    container: str = "",
 ) -> NodeEvent:
-    """An event about a pod; the state gives it its version."""
+    """An event about a pod; the state gives it its version. A text is the kubelet's own."""
+    said = message if isinstance(message, Message) else Message(message)
     return NodeEvent(
         kind=kind,
         reason=reason,
-        message=message,
+        message=said.text,
+        causes=said.causes,
         at=now,
         resource_version=0,
         pod_uid=pod.uid,
@@ -303,7 +312,8 @@ def _with_remarks(
     is_warning = any(each.severity is not Severity.NOTE for each in remarks)
     kind = EventKind.WARNING if is_warning else EventKind.NORMAL
     text = "; ".join(str(each) for each in remarks)
-    message = kubelet_events.manifest_remarks(workload.origin, text)
+    finding = EventManifestRemarks(path=workload.origin, cause=text)
+    message = events.message(finding, map(Cause.of, remarks))
     return state.with_event(
         event_of(workload.pod, kind, kubelet_events.MANIFEST_REMARKS, message, now)
     )

@@ -3,6 +3,12 @@
 It is for people and for what the API shows of the past; no decision depends on it. So a line
 that a crash cut in half is passed over, and lines wait in memory while they can not be written.
 Two files are kept: when the current one is full it takes the place of the older one.
+
+An event has a ``message`` where that is the kubelet's text: of ``Created``, ``Started``,
+``Killing``, ``BackOff``, ``ExceededGracePeriod``, ``Preempting`` and every rejection, and of
+``InvalidManifest``, because the values of what is wrong with a file stay in the file. Any other has
+``causes``, codes with their values, from which the message is made when it is read; earlier
+releases wrote a message for these too.
 """
 
 from __future__ import annotations
@@ -16,9 +22,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from numalet.agent.findings import events
 from numalet.core.model.pod import Pod
 from numalet.core.workload.record import EventKind, NodeEvent
-from numalet.core.workload.run import Verdict
+from numalet.core.workload.run import Cause, Verdict
 
 FILE_NAME: Final = "journal.jsonl"
 OLDER_NAME: Final = "journal.jsonl.1"
@@ -81,12 +88,17 @@ class Journal:
 
 def line_of(event: NodeEvent) -> dict[str, Any]:
     """An event as a line of the journal."""
+    said: dict[str, Any] = {"message": event.message}
+    if event.causes:
+        said = {
+            "causes": [{"code": each.code, "fields": dict(each.fields)} for each in event.causes]
+        }
     return {
         "at": event.at.isoformat(),
         "version": event.resource_version,
         "type": event.kind.value,
         "reason": event.reason,
-        "message": event.message,
+        **said,
         "uid": event.pod_uid,
         "pod": event.pod_name,
         "namespace": event.namespace,
@@ -115,14 +127,21 @@ def _append(descriptor: int, text: bytes, size_bytes: int) -> None:
         raise OSError(errno.ENOSPC, "the journal was written in part")
 
 
+def _cause(written: Mapping[str, Any]) -> Cause:
+    fields = written["fields"]
+    return Cause(str(written["code"]), {name: str(fields[name]) for name in fields})
+
+
 def event_of(line: Mapping[str, Any]) -> NodeEvent | None:
     """The event in a line; None if it has none."""
     try:
         first_at = line["first_at"]
+        causes = tuple(map(_cause, line.get("causes", ())))
         return NodeEvent(
             kind=EventKind(line["type"]),
             reason=str(line["reason"]),
-            message=str(line["message"]),
+            message=events.text(causes) if causes else str(line["message"]),
+            causes=causes,
             at=datetime.fromisoformat(line["at"]),
             resource_version=int(line["version"]),
             pod_uid=str(line["uid"]),

@@ -10,6 +10,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, assert_never
 
+from numalet.agent.findings import events
+from numalet.agent.findings.events import (
+    EventDriftMended,
+    EventDriftNotMended,
+    EventStartDelayed,
+    EventStartFailed,
+    Message,
+)
 from numalet.agent.host.runtime.port import Answered, Ended, NotStarted, Observed, Started
 from numalet.agent.keeper import decisions
 from numalet.agent.keeper.node_state import NodeState
@@ -132,6 +140,7 @@ def _began(
     state: NodeState, key: ContainerKey, attempt: int, result: Started | NotStarted, now: datetime
 ) -> NodeState:
     name = key.container
+    message: str | Message
     match result:
         case Started(at, _, level, shortfalls):
             after = _with_run(
@@ -150,7 +159,7 @@ def _began(
             kind, reason, message = (
                 EventKind.WARNING,
                 kubelet_events.FAILED,
-                kubelet_events.failed(str(why)),
+                events.message(EventStartFailed(cause=str(why)), [cause]),
             )
         case _:
             assert_never(result)
@@ -166,7 +175,7 @@ def _delayed(state: NodeState, key: ContainerKey, why: NotStarted, now: datetime
     counted = state.counted(STARTS_DELAYED)
     if key.pod_uid not in state.records:
         return counted
-    message = kubelet_events.start_delayed(str(why.why))
+    message = events.message(EventStartDelayed(cause=str(why.why)), [Cause.of(why.why)])
     reason = kubelet_events.START_DELAYED
     return _with_event(counted, key, EventKind.WARNING, reason, message, now)
 
@@ -191,13 +200,15 @@ def _resynced(state: NodeState, result: ResyncResult, now: datetime) -> NodeStat
         for setting in settings:
             state = state.counted(DRIFT_MENDED, (("setting", setting),))
         if key.pod_uid in state.records:
-            message = kubelet_events.drift_mended(", ".join(settings))
+            message = events.message(EventDriftMended(settings=", ".join(settings)))
             state = _with_event(
                 state, key, EventKind.WARNING, kubelet_events.DRIFT_MENDED, message, now
             )
     for key, refusal in result.not_held.items():
         if key.pod_uid in state.records:
-            message = kubelet_events.not_held(str(refusal.why))
+            message = events.message(
+                EventDriftNotMended(cause=str(refusal.why)), [Cause.of(refusal.why)]
+            )
             state = _with_event(
                 state, key, EventKind.WARNING, kubelet_events.NOT_HELD, message, now
             )
@@ -231,10 +242,12 @@ _REASONS: Final[Mapping[str, str]] = {
 
 def _node_event(kind: EventKind, reason: str, finding: Finding, now: datetime) -> NodeEvent:
     """An event that is about no pod."""
+    message = events.located(finding)
     return NodeEvent(
         kind=kind,
         reason=reason,
-        message=finding.located,
+        message=message.text,
+        causes=message.causes,
         at=now,
         resource_version=0,
     )
@@ -249,10 +262,12 @@ def _problem_event(
         reason = _REASONS.get(problem.finding.code, kubelet_events.STATE_IN_DOUBT)
         return _node_event(EventKind.WARNING, reason, problem.finding, now)
     name = observation.evidence.pods.get(key.pod_uid, PodName("", key.pod_uid))
+    message = events.located(problem.finding)
     return NodeEvent(
         kind=EventKind.WARNING,
         reason=kubelet_events.NOT_AS_PROMISED,
-        message=problem.finding.located,
+        message=message.text,
+        causes=message.causes,
         at=now,
         resource_version=0,
         pod_uid=key.pod_uid,
@@ -271,7 +286,12 @@ def _with_run(state: NodeState, key: ContainerKey, fold: Callable[[PodRun], PodR
 
 
 def _with_event(
-    state: NodeState, key: ContainerKey, kind: EventKind, reason: str, message: str, now: datetime
+    state: NodeState,
+    key: ContainerKey,
+    kind: EventKind,
+    reason: str,
+    message: str | Message,
+    now: datetime,
 ) -> NodeState:
     pod = state.records[key.pod_uid].workload.pod
     return state.with_event(decisions.event_of(pod, kind, reason, message, now, key.container))

@@ -11,14 +11,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from numalet.agent.findings import lost_promises
+from numalet.agent.findings import events, lost_promises
+from numalet.agent.findings.events import (
+    EventPromisedAnew,
+    EventPromiseLost,
+    EventUnpromised,
+    Message,
+)
 from numalet.agent.keeper import decisions
 from numalet.agent.keeper.decisions import Decided
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.workload import rejections
 from numalet.core.workload.record import EventKind, PodRecord
-from numalet.core.workload.run import ContainerPhase
+from numalet.core.workload.run import Cause, ContainerPhase
 from numalet.insight.state.rebase import Lost
 from numalet.wording import kubelet_events
 
@@ -33,7 +39,8 @@ def with_lost(state: NodeState, lost: Sequence[Lost], now: datetime) -> NodeStat
         if key.pod_uid not in state.records:
             continue
         reason = kubelet_events.PROMISE_LOST
-        message = kubelet_events.promise_lost(each.file, str(each.why))
+        lost_promise = EventPromiseLost(file=each.file, cause=str(each.why))
+        message = events.message(lost_promise, [Cause.of(each.why)])
         state = _with_event(
             state, key.pod_uid, EventKind.WARNING, reason, message, now, key.container
         )
@@ -61,7 +68,8 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
     if lost_promises.why(record.run.causes) == verdict.message:
         return state
     reason = kubelet_events.UNPROMISED
-    message = kubelet_events.unpromised(verdict.reason, verdict.message)
+    finding = EventUnpromised(reason=verdict.reason, cause=verdict.message)
+    message = events.message(finding, causes)
     return _with_event(state, record.uid, EventKind.WARNING, reason, message, now)
 
 
@@ -71,7 +79,10 @@ def admitted(state: NodeState, before: PodRecord, moved: Sequence[str], now: dat
     if before.run.causes:
         state = state.with_run(uid, replace(state.records[uid].run, causes=()))
     for name in moved:
-        reason, message = kubelet_events.PROMISED_ANEW, kubelet_events.promised_anew(name)
+        reason, message = (
+            kubelet_events.PROMISED_ANEW,
+            events.message(EventPromisedAnew(container=name)),
+        )
         state = _with_event(state, uid, EventKind.NORMAL, reason, message, now, name)
     return state
 
@@ -81,7 +92,7 @@ def _with_event(
     uid: str,
     kind: EventKind,
     reason: str,
-    message: str,
+    message: Message,
     now: datetime,
     container: str = "",
 ) -> NodeState:

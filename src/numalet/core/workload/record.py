@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from numalet.core.workload.run import PodRun
+from numalet.core.workload.run import Cause, PodRun
 from numalet.core.workload.spec import Workload
 
 
@@ -40,6 +40,7 @@ class NodeEvent:
     """Something that happened, in the words of Kubernetes' events.
 
     ``pod_uid`` is empty for an event of the node itself; ``count`` counts equal events in a row.
+    ``causes`` are what ``message`` is made of; none where it is the kubelet's own text.
     """
 
     kind: EventKind
@@ -53,3 +54,4 @@ class NodeEvent:
     container: str = ""
     first_at: datetime | None = None
     count: int = 1
+    causes: tuple[Cause, ...] = ()

@@ -1,0 +1,151 @@
+"""Our own events: their sentences, and the causes of which they are made and made again.
+
+An event of the kubelet has the kubelet's text, which is written down as it is. One of ours is
+written down as causes: the first is one of the classes below, and what follows is its ``cause``, as
+far as it is known by codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Final
+
+from numalet.agent.findings import lost_promises, recorded
+from numalet.core.model.findings import Finding
+from numalet.core.workload.run import Cause
+
+_CAUSE: Final = "cause"
+
+
+class EventStartFailed(Finding):
+    code = "event/start-failed"
+    sentence = "Error: {cause}"
+    cause: str
+
+
+class EventStartDelayed(Finding):
+    code = "event/start-delayed"
+    sentence = "The start is tried again: {cause}"
+    cause: str
+
+
+class EventDriftMended(Finding):
+    code = "event/drift-mended"
+    sentence = "Settings changed from outside were restored: {settings}"
+    settings: str
+
+
+class EventDriftNotMended(Finding):
+    code = "event/drift-not-mended"
+    sentence = "Settings are not as promised and can not be put right: {cause}"
+    cause: str
+
+
+class EventPromiseLost(Finding):
+    code = "event/promise-lost"
+    sentence = "The machine has changed, and the record in {file} does not fit any more: {cause}"
+    file: str
+    cause: str
+
+
+class EventPromisedAnew(Finding):
+    code = "event/promised-anew"
+    sentence = "Container {container} has been placed anew while it runs"
+    container: str
+
+
+class EventUnpromised(Finding):
+    code = "event/unpromised"
+    sentence = (
+        "It goes on running, but the node no longer promises it all its CPUs and memory: "
+        "{reason}: {cause}. Delete it, or make room and restart the agent"
+    )
+    reason: str
+    cause: str
+
+
+class EventManifestRemarks(Finding):
+    code = "event/manifest-remarks"
+    sentence = "{path}: {cause}"
+    path: str
+    cause: str
+
+
+class EventAtPlace(Finding):
+    code = "event/at-place"
+    sentence = "{place}: {cause}"
+    place: str
+    cause: str
+
+
+_ROOMS: Final = (
+    "agent.findings.agent",
+    "agent.findings.events",
+    "agent.findings.kubelet",
+    "agent.findings.runtime",
+    "core.findings.state_files",
+    "insight.state.block_rules",
+    "insight.state.cpu_drift",
+    "insight.state.cpu_rules",
+    "insight.state.device_rules",
+    "insight.state.memory_drift",
+    "insight.state.memory_rules",
+    "insight.state.missing",
+    "insight.state.native_rules",
+    "insight.state.rebase",
+    "insight.state.restart_check",
+    "insight.state.verify",
+    "io.findings.devices",
+    "io.findings.documents",
+    "io.findings.files",
+    "io.findings.pods",
+    "io.findings.workloads",
+)
+"""Where the classes are that an event of ours may be made of, below ``numalet``."""
+
+
+@cache
+def _classes() -> Mapping[str, type[Finding]]:
+    """These classes by their codes. A command that has no events does not import them."""
+    rooms = (vars(import_module(f"numalet.{name}")) for name in _ROOMS)
+    return recorded.by_code(each for room in rooms for each in room.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The text of an event of ours, and what it is made of.
+
+    Without causes it can not be made again, and is written down as it is: a manager from outside
+    the project has reasons whose sentences are not known by their codes.
+    """
+
+    text: str
+    causes: tuple[Cause, ...] = ()
+
+
+def message(finding: Finding, because: Iterable[Cause] = ()) -> Message:
+    """The message that a finding is; ``because`` is what its ``cause`` says."""
+    of = Cause.of(finding)
+    inner = tuple(because)
+    if inner:
+        of = Cause(of.code, {name: text for name, text in of.fields.items() if name != _CAUSE})
+    causes = (of, *inner)
+    return Message(str(finding), causes if text(causes) == str(finding) else ())
+
+
+def located(finding: Finding) -> Message:
+    """The message that a finding is at its place."""
+    place = finding.where.text
+    if not place:
+        return message(finding)
+    return message(EventAtPlace(place=place, cause=str(finding)), [Cause.of(finding)])
+
+
+def text(causes: Sequence[Cause]) -> str:
+    """The text made of causes, at least one."""
+    first, *others = causes
+    cause = {_CAUSE: lost_promises.why(others, _classes())} if others else {}
+    return recorded.sentence(_classes(), first.code, {**first.fields, **cause})
