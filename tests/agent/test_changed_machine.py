@@ -12,6 +12,7 @@ import pytest
 from harness.bad_inputs import refused_with
 from numalet.agent.findings import lost_promises
 from numalet.agent.host.runtime.fake import FakeRuntime
+from numalet.agent.keeper import journal
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import RUNS
@@ -147,10 +148,15 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         assert lost_promises.why(record.run.causes) == placed["unpromised"] == condition["message"]
         (event,) = (each for each in agent.keeper.view().events if each.reason == "Unpromised")
         assert placed["unpromised"] in event.message
+        said = [(each.reason, each.message) for each in agent.keeper.view().events]
+        written = (tmp_path / journal.FILE_NAME).read_text()
+        assert '"event/unpromised"' in written
+        assert "It goes on running" not in written
     # A later start with the same machine tells nothing anew, and one with room mends it.
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
         await agent.keeper.settled()
         assert record.run.causes == agent.record(lost).run.causes
+        assert [(each.reason, each.message) for each in agent.keeper.view().events] == said
         await agent.keeper.delete("default", stays, grace_seconds=0)
         await agent.until(lambda: agent.names() == [lost])
     async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:

@@ -44,6 +44,13 @@ async def test_a_container_that_ends_again_and_again_backs_off(tmp_path: Path) -
         text = "Back-off restarting failed container main in pod one_default(uid-one)"
         assert ("BackOff", text) in told(agent)
         assert counts(agent.keeper.view().events)["Started"] == 2
+        await agent.keeper.delete("default", "one", grace_seconds=0)
+        await agent.until(lambda: not agent.names())
+        await agent.keeper.settled()
+        before = agent.keeper.view().events
+    # The journal has a line for each time that an event was counted.
+    async with agents.running(agents.settings(tmp_path)) as agent:
+        assert agent.keeper.view().events == before
 
 
 async def test_a_refused_pod_says_why_in_its_status(tmp_path: Path) -> None:

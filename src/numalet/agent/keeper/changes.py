@@ -156,20 +156,20 @@ def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
     fresh = [*newest_first][::-1]
     if not fresh:
         return []
-    counted = {_identity(each) for each in fresh if each.count > 1}
-    older = {_identity(each): each for each in before.events if _identity(each) in counted}
+    counted = {identity(each) for each in fresh if each.count > 1}
+    older = {identity(each): each for each in before.events if identity(each) in counted}
     changes = []
     for event in fresh:
-        old = older.get(_identity(event)) if event.count > 1 else None
+        old = older.get(identity(event)) if event.count > 1 else None
         kind = ChangeKind.ADDED if old is None else ChangeKind.MODIFIED
         changes.append(EventChange(kind, event, event.resource_version, old))
     oldest, last = after.events[0].resource_version, fresh[-1].resource_version
     no_more = takewhile(lambda each: each.resource_version < oldest, before.events)
-    gone = [each for each in no_more if _identity(each) not in counted]
+    gone = [each for each in no_more if identity(each) not in counted]
     return changes + [EventChange(ChangeKind.DELETED, each, last, each) for each in gone]
 
 
-def _identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
+def identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
     """What stays of an event while it is counted up."""
     first = event.first_at or event.at
     return event.pod_uid, event.reason, event.container, event.message, first

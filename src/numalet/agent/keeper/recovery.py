@@ -81,13 +81,15 @@ class Premises:
 class Recovered:
     """The state to begin with, what is to be done at once, and what was decided anew.
 
-    ``findings`` say what was lost or mended on the way.
+    ``findings`` say what was lost or mended on the way, ``events`` are those of the state that are
+    not in the journal yet.
     """
 
     state: NodeState
     tasks: tuple[Task, ...]
     traces: tuple[TracedDecision, ...]
     findings: tuple[Finding, ...] = ()
+    events: tuple[NodeEvent, ...] = ()
 
 
 def in_order(stored: StoredState, uids: Iterable[str]) -> StoredState:
@@ -222,7 +224,8 @@ def recover(
         if run.phase is ContainerPhase.STARTING
     ]
     tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in state.records]
-    return Recovered(state, tuple(tasks), asked, started.findings)
+    fresh = tuple(each for each in state.events if each.resource_version > version)
+    return Recovered(state, tuple(tasks), asked, started.findings, fresh)
 
 
 def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:

@@ -18,6 +18,7 @@ from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.agent.keeper import (
     adoption,
+    changes,
     journal,
     kube_api,
     node_file,
@@ -177,7 +178,7 @@ def _begun(
     state = recovered.state
     if not settings.observe:
         try:
-            dependencies.store.commit(None, state, ())
+            dependencies.store.commit(None, state, map(journal.line_of, recovered.events))
             adoption.finish(settings)
         except StorageFailed as failed:
             where = Location(str(settings.root))
@@ -338,6 +339,11 @@ def _limits(settings: AgentSettings) -> Limits:
 
 
 def _events(store: Store) -> Sequence[NodeEvent]:
-    """The latest events of the journal."""
-    events = [journal.event_of(line) for line in store.journal.lines()]
-    return [event for event in events if event is not None][-EVENTS_KEPT:]
+    """The latest events of the journal, which has a line for each time that one was counted."""
+    events: dict[tuple[object, ...], NodeEvent] = {}
+    for event in map(journal.event_of, store.journal.lines()):
+        if event is not None:
+            identity = changes.identity(event)
+            events.pop(identity, None)
+            events[identity] = event
+    return [*events.values()][-EVENTS_KEPT:]
