@@ -94,9 +94,9 @@ soak: $(READY)  ## restart a device plugin 100 times; 1,000 List calls a second 
 	NUMALET_PLUGIN_RESTARTS=100 NUMALET_LIST_SECONDS=30 $(PYTEST) -q --benchmark-disable \
 	  tests/agent/test_plugin_restarts.py tests/servers/test_list_rate.py
 
-# Guests have one thread each, so two at a time fill two cores.
+# Guests have one thread each, so two at a time fill two cores; the longest begin first.
 lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
-	NUMALET_LAB=1 $(PYTEST) -n 2 --benchmark-disable tests/lab
+	NUMALET_LAB=1 $(PYTEST) -n 2 --maxschedchunk 1 --benchmark-disable tests/lab
 
 # The merge and its searches against the kubelet's walk and the closed form, and how often a
 # search is stopped. Both are random; the profile says how many cases, the seconds how many lives.

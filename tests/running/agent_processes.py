@@ -195,7 +195,7 @@ class Begun:
 
 
 @contextmanager
-def forks(patience_seconds: float = PATIENCE_SECONDS) -> Iterator[Forks]:
+def forks() -> Iterator[Forks]:
     """Copies of a process that lasts as long as this; none is left at the end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
@@ -208,11 +208,29 @@ def forks(patience_seconds: float = PATIENCE_SECONDS) -> Iterator[Forks]:
                 pass_fds=[theirs.fileno()],
             )
         try:
-            ours.settimeout(patience_seconds)
+            ours.settimeout(PATIENCE_SECONDS)
             yield Forks(ours)
         finally:
             ours.close()
-            assert process.wait(patience_seconds) == 0
+            assert process.wait(PATIENCE_SECONDS) == 0
+
+
+@contextmanager
+def forks_of_this_process(patience_seconds: float) -> Iterator[Forks]:
+    """The same, but what is copied is a copy of this process, which has most of it imported."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if not pid:
+        ours.close()
+        try:
+            agent_zygote.be(theirs)
+        finally:
+            os._exit(0)
+    theirs.close()
+    with ours:
+        ours.settimeout(patience_seconds)
+        yield Forks(ours)
+    os.waitpid(pid, 0)
 
 
 class AgentProcess:

@@ -120,9 +120,14 @@ def _measured() -> coverage.Coverage | None:
     return coverage.process_startup(force=True)
 
 
-if __name__ == "__main__":
+def be(control: socket.socket) -> None:
+    """Import everything, and serve whoever has the other end of this socket."""
     import_all()
     # What is here now stays; no copy is to look through it for garbage.
     gc.collect()
     gc.freeze()
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(control)
+
+
+if __name__ == "__main__":
+    be(socket.socket(fileno=int(sys.argv[1])))

@@ -14,8 +14,8 @@ from running.agent_processes import Forks
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    """Copies of one interpreter: to load Python's modules takes seconds in a guest."""
-    with agent_processes.forks(PATIENCE_SECONDS) as made:
+    """Copies of one interpreter: to load Python's modules takes half a minute in a guest."""
+    with agent_processes.forks_of_this_process(PATIENCE_SECONDS) as made:
         yield made
 
 

@@ -1,12 +1,12 @@
 """A whole node agent in the guest, a process of its own, and what the kernel says of its pods.
 
-    with NodeAgent(root) as agent:
+    with NodeAgent(forks, root) as agent:
         agent.apply(pod("a", {"cpu": "1", "memory": "64Mi"}))
         agent.await_status("a", "Running")
         agent.container("a").effective("cpuset.mems")
 
-Commands are those of ``numalet``, in the process of the test: to load Python's modules once more
-takes a guest without hardware virtualization several seconds.
+Commands are those of ``numalet``, in the process of the test, and agents are copies of one: to load
+Python's modules once more takes a guest without hardware virtualization half a minute.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -30,7 +28,7 @@ from numalet.agent.host.procfs.numa_maps import AreaKind
 from numalet.cli.main import app
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient, AgentRefused
-from running.agent_processes import Forks, Process
+from running.agent_processes import Forks
 
 TREE = Path("/sys/fs/cgroup/numalet")
 PATIENCE_SECONDS = 300.0
@@ -200,22 +198,14 @@ class Seen:
 
 
 class NodeAgent(Seen):
-    """``numalet agent`` as a process of its own; killed at the end, with all its pods.
+    """``numalet agent`` as a process of its own; killed at the end, with all its pods."""
 
-    It is a new interpreter, or a copy of one, which is there at once.
-    """
-
-    def __init__(self, root: Path, *words: str, forks: Forks | None = None) -> None:
+    def __init__(self, forks: Forks, root: Path, *words: str) -> None:
         super().__init__(root)
         command = ["agent", "--root", str(root), *words]
         self._log = root.parent / f"{root.name}.log"
-        self.process: Process
         with self._log.open("ab") as log:
-            if forks is None:
-                started = [sys.executable, "-m", "numalet", *command]
-                self.process = subprocess.Popen(started, stderr=log)
-            else:
-                self.process = forks.process(command, [log.fileno()], os.environ)
+            self.process = forks.process(command, [log.fileno()], os.environ)
 
     def said(self) -> str:
         """Its log, and that of those before it."""

@@ -29,7 +29,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def agent(root: Path, forks: Forks) -> Iterator[NodeAgent]:
     """One agent for all tests, which starts with a Burstable pod."""
-    with NodeAgent(root, "--v", "1", forks=forks) as ours:
+    with NodeAgent(forks, root, "--v", "1") as ours:
         assert ours.apply(pod("shared", requests=SHARED)).exit_code == 0
         ours.await_running("shared")
         yield ours
@@ -104,7 +104,7 @@ def test_a_killed_agent_leaves_workloads_and_the_next_one_takes_them_over(
     agent.await_running(*names)
     pids = {name: agent.container(name).pids() for name in names}
     agent.kill()
-    with NodeAgent(root, "--v", "1", forks=forks) as following:
+    with NodeAgent(forks, root, "--v", "1") as following:
         following.await_running(*names)
         assert pids == {name: following.container(name).pids() for name in names}
         assert following.await_audit("two")

@@ -64,7 +64,7 @@ def test_what_the_kernel_has_of_a_kubelet_s_container_is_reported(
     kubelet: KubeletNode, container: Group, tmp_path: Path, forks: Forks
 ) -> None:
     words = ("--ownership", "observe", "--kubelet-root", str(kubelet.root), "--v", "1")
-    with NodeAgent(tmp_path / "root", *words, forks=forks) as agent:
+    with NodeAgent(forks, tmp_path / "root", *words) as agent:
         assert agent.row("shop/one")[1:7] == ["1/1", "Observed", "1", "2-3", "96Mi", "yes"]
         (held,) = agent.pods()["one"]["containers"]
         wait_until(

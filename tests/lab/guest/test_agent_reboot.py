@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from lab.guest.node_agent import PATIENCE_SECONDS, NodeAgent, empty, numalet, pod
+from running.agent_processes import Forks
 
 BOOT = os.environ.get("NUMALET_LAB_BOOT", "")
 CONFIG = {
@@ -58,8 +59,8 @@ def held(agent: NodeAgent) -> tuple[frozenset[int], frozenset[int]]:
 
 
 @pytest.mark.skipif(BOOT != "first", reason="for the first boot")
-def test_pods_run_when_the_machine_goes_down(root: Path, config: Path) -> None:
-    with NodeAgent(root, "--config", str(config)) as agent:
+def test_pods_run_when_the_machine_goes_down(root: Path, config: Path, forks: Forks) -> None:
+    with NodeAgent(forks, root, "--config", str(config)) as agent:
         decided = agent.apply(pod("pinned", PINNED), pod("shared", requests={"cpu": "100m"}))
         assert decided.exit_code == 0, decided.output
         agent.await_running("pinned", "shared")
@@ -67,9 +68,11 @@ def test_pods_run_when_the_machine_goes_down(root: Path, config: Path) -> None:
 
 
 @pytest.mark.skipif(BOOT != "same", reason="for a reboot of the same machine")
-def test_the_same_machine_has_its_pods_where_they_were(root: Path, config: Path) -> None:
+def test_the_same_machine_has_its_pods_where_they_were(
+    root: Path, config: Path, forks: Forks
+) -> None:
     before = (root / MEMORY).read_bytes()
-    with NodeAgent(root, "--config", str(config)) as agent:
+    with NodeAgent(forks, root, "--config", str(config)) as agent:
         assert before == (root / MEMORY).read_bytes()
         agent.await_running("pinned", "shared")
         assert (frozenset({2, 3}), frozenset({1})) == held(agent)
@@ -80,9 +83,9 @@ def test_the_same_machine_has_its_pods_where_they_were(root: Path, config: Path)
 
 @pytest.mark.skipif(BOOT != "changed", reason="for a reboot with other memory")
 def test_another_machine_stops_an_exact_agent_and_a_native_one_keeps_what_fits(
-    root: Path, config: Path, tmp_path: Path
+    root: Path, config: Path, tmp_path: Path, forks: Forks
 ) -> None:
-    refused = NodeAgent(root, "--config", str(config), "--exact")
+    refused = NodeAgent(forks, root, "--config", str(config), "--exact")
     assert refused.process.wait(PATIENCE_SECONDS) == 2, refused.said()
     said = " ".join(refused.said().split())
     assert "the expected machine state is different from the real one" in said
@@ -95,7 +98,7 @@ def test_another_machine_stops_an_exact_agent_and_a_native_one_keeps_what_fits(
     words = ("--write", "--native", "--config", str(config), str(by_hand))
     mended = numalet("state", "rebase", *words)
     assert mended.exit_code in (0, 1), mended.output
-    with NodeAgent(root, "--config", str(config)) as agent:
+    with NodeAgent(forks, root, "--config", str(config)) as agent:
         assert (by_hand / MEMORY).read_bytes() == (root / MEMORY).read_bytes()
         agent.await_running("pinned", "shared")
         assert (frozenset({2, 3}), frozenset({1})) == held(agent)

@@ -25,7 +25,7 @@ systemReserved: {pid: "100"}
 def agent(tmp_path: Path, forks: Forks) -> Iterator[NodeAgent]:
     config = tmp_path / "config.yaml"
     config.write_text(CONFIG)
-    with NodeAgent(tmp_path / "root", "--v", "1", "-c", str(config), forks=forks) as ours:
+    with NodeAgent(forks, tmp_path / "root", "--v", "1", "-c", str(config)) as ours:
         yield ours
     empty()
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from lab.guest.node_agent import NodeAgent, empty, pod
+from running.agent_processes import Forks
 
 WITH_CPUS = {0, 1}
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[NodeAgent]:
-    with NodeAgent(tmp_path / "root", "--v", "1") as ours:
+def agent(tmp_path: Path, forks: Forks) -> Iterator[NodeAgent]:
+    with NodeAgent(forks, tmp_path / "root", "--v", "1") as ours:
         yield ours
     empty()
 

@@ -80,7 +80,7 @@ def test_a_killed_run_leaves_nothing_after_the_next_one(tmp_path: Path, forks: F
 
 
 def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, forks: Forks) -> None:
-    with NodeAgent(tmp_path / "root", forks=forks) as agent:
+    with NodeAgent(forks, tmp_path / "root") as agent:
         script = f"{STATUS}; cat /proc/self/oom_score_adj; exit 3"
         done = run(forks, agent.root, "--", "sh", "-c", script)
         assert done.returncode == 3, done.stderr
@@ -101,10 +101,10 @@ def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, fork
 def test_a_command_goes_on_without_its_agent_and_the_next_one_gives_its_place_back(
     tmp_path: Path, forks: Forks
 ) -> None:
-    with NodeAgent(tmp_path / "root", forks=forks) as agent:
+    with NodeAgent(forks, tmp_path / "root") as agent:
         first = begun(forks, agent.root, "--", "sh", "-c", "echo up; exec sleep 100000")
         assert first.stdout.readline() == "up\n"
-    with NodeAgent(tmp_path / "root", forks=forks) as agent:
+    with NodeAgent(forks, tmp_path / "root") as agent:
         (name,) = agent.pods()
         agent.await_running(name)
         assert agent.await_audit(name)
