@@ -43,12 +43,36 @@ class AgentRootInUse(Finding):
 
 class AgentBooksHeld(Finding):
     code = "agent/books-held"
-    sentence = (
-        "process {holder} uses this root folder; it can serve either one agent or commands of "
-        "'numalet run'"
-    )
+    sentence = "process {holder} uses this root folder; only one agent can serve it at a time"
     path: str
     holder: str
+
+
+class AgentCommandOutOfSight(Finding):
+    code = "agent/command-out-of-sight"
+    sentence = (
+        "process {pid}, a 'numalet run', holds CPUs and memory of this root folder and runs in "
+        "another PID namespace; start the agent in that one, or when the command has ended"
+    )
+    pid: int
+
+
+class AgentCommandOfOlderRelease(Finding):
+    code = "agent/command-of-older-release"
+    sentence = (
+        "process {pid} is a 'numalet run' of an older release, which no agent can adopt; start the "
+        "agent when it has ended"
+    )
+    pid: int
+
+
+class AgentCommandsAreReal(Finding):
+    code = "agent/commands-are-real"
+    sentence = (
+        "process {pid}, a 'numalet run', holds CPUs and memory of this root folder, and an agent "
+        "with --runtime fake can not adopt it; use another --root"
+    )
+    pid: int
 
 
 class AgentCommandsAdopted(NoteFinding):
@@ -64,7 +88,8 @@ class AgentOtherConfiguration(Finding):
     code = "agent/other-configuration"
     sentence = (
         "commands of 'numalet run' (processes {pids}) got their CPUs and memory by a configuration "
-        "that conflicts with this one; start the agent with theirs, or when they have ended: {text}"
+        "that conflicts with the agent's ({text}); start the agent with theirs, or when they have "
+        "ended"
     )
     pids: str
     text: str

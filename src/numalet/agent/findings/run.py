@@ -8,14 +8,14 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 class RunQuantity(Finding):
     code = "run/quantity"
-    sentence = "{value!r} is no amount: {problem}"
+    sentence = "{value!r} is not a valid quantity: {problem}"
     value: str
     problem: str
 
 
 class RunNotPositive(Finding):
     code = "run/not-positive"
-    sentence = "{value!r} is not more than nothing"
+    sentence = "{value!r} must be greater than 0"
     value: str
 
 
@@ -29,7 +29,7 @@ class RunSizeWithoutUnit(Finding):
 
 class RunPageSize(Finding):
     code = "run/page-size"
-    sentence = "{value!r} is no huge page size of a kernel; such are hugepages-2Mi and -1Gi"
+    sentence = "{value!r} is not a huge page size; known are hugepages-2Mi and hugepages-1Gi"
     value: str
 
 
@@ -218,8 +218,8 @@ class RunUnpromised(WarningFinding):
 class RunOtherConfiguration(Finding):
     code = "run/other-configuration"
     sentence = (
-        "other commands run under a configuration that conflicts with this one; use theirs, or "
-        "wait until they have ended: {text}"
+        "other commands run by a configuration that conflicts with this one ({text}); use theirs "
+        "(-c, --policy), or wait until they have ended"
     )
     text: str
 
@@ -268,7 +268,10 @@ class RunOverItsMemory(Finding):
 
 class RunNodesExhausted(Finding):
     code = "run/nodes-exhausted"
-    sentence = "killed by the kernel below its own limit: NUMA nodes {nodes} had no memory left"
+    sentence = (
+        "killed by the kernel below its own limit: NUMA nodes {nodes}, or a cgroup above, had no "
+        "memory left"
+    )
     nodes: str
 
 

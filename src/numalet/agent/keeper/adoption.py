@@ -1,13 +1,13 @@
 """Commands of ``numalet run`` that began without an agent, adopted by one that starts.
 
-Such a command has left all that one beside an agent leaves: the files of its attempt, whose lock it
-holds, and the Pod object that it is. So an agent that starts reads the node state on which those
-commands decided, makes the records that it would have made itself, and recovers from both as it
-does after any other restart. The commands notice nothing until they end; then they find that the
-agent has their place, and hand it back.
+A ``numalet run`` leaves the same files without an agent as with one: those of its attempt, whose
+lock it holds, and its Pod object. The agent that starts reads the node state that commands share,
+makes a record for each, and recovers as after a restart. Nothing is moved or restarted. A ``numalet
+run`` whose command ends finds that its place is not in the shared state any more, and hands it back
+to the agent.
 
-The state of the agent before, if there is one, is of programs that do not run: where such ran, the
-commands would have been refused. Its pods ask for admission again, after the commands.
+What an earlier agent left is of programs that do not run: while such run, commands are refused. Its
+pods ask for admission again, after the commands.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from numalet.agent.findings.agent import (
-    AgentBooksHeld,
+    AgentCommandOfOlderRelease,
+    AgentCommandOutOfSight,
     AgentCommandsAdopted,
+    AgentCommandsAreReal,
     AgentOtherConfiguration,
 )
 from numalet.agent.keeper import recovery, root_folder
-from numalet.agent.keeper.holders import CONTAINER, RunHolder
+from numalet.agent.keeper.holders import CONTAINER, Holders, RunHolder
 from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
 from numalet.agent.keeper.shared_state import FOLDER, HOLDERS, Content, SharedState
 from numalet.agent.keeper.store import StoredState
@@ -47,11 +49,11 @@ class Adopted:
             yield AgentCommandsAdopted(count=len(self.uids))
 
 
-def begin(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopted:
-    """What was stored, with the commands that run. The agent holds the root folder.
+def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopted:
+    """What was stored, with the commands that run. Called by an agent that holds the root folder.
 
     Raises:
-        BadInput: a command can not be taken over: this agent starts no real programs, the command
+        BadInput: a command can not be adopted: this agent starts no real programs, the command
             is of a former release or in another PID namespace, or its place does not agree with
             this configuration.
     """
@@ -64,12 +66,9 @@ def begin(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopte
         if not new:
             return Adopted(stored)
         for each in new:
-            is_seen = bool(each.manifest) and shared.holders.pid_here(each) is not None
-            if not is_seen or settings.runtime is not RuntimeKind.PROCESS:
-                path = str(shared.folder / HOLDERS)
-                raise BadInput(
-                    [AgentBooksHeld(path=path, holder=str(each.pid), where=Location(path))]
-                )
+            refused = _refusal(settings, shared.holders, each)
+            if refused is not None:
+                raise BadInput([refused.at(Location(str(shared.folder / HOLDERS)))])
         _check(settings, content)
         records = {
             each.uid: _record(settings, each, shared.holders.since(each) or now) for each in new
@@ -78,8 +77,8 @@ def begin(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopte
     return Adopted(together, tuple(records))
 
 
-def finish(settings: AgentSettings) -> None:
-    """What was taken over is in the agent's state, on the disk: it is not the commands' any more.
+def clear_shared_state(settings: AgentSettings) -> None:
+    """Empty the shared state, once the agent's own with the commands in it is on the disk.
 
     Raises ``BadInput``.
     """
@@ -88,6 +87,17 @@ def finish(settings: AgentSettings) -> None:
         with shared.content() as content:
             if content.live or content.dead:
                 shared.write({}, ())
+
+
+def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Finding | None:
+    """Why this command can not be adopted."""
+    if settings.runtime is not RuntimeKind.PROCESS:
+        return AgentCommandsAreReal(pid=holder.pid)
+    if not holder.manifest:
+        return AgentCommandOfOlderRelease(pid=holder.pid)
+    if holders.pid_here(holder) is None:
+        return AgentCommandOutOfSight(pid=holder.pid)
+    return None
 
 
 def _check(settings: AgentSettings, content: Content) -> None:

@@ -275,7 +275,7 @@ def _released(state: NodeState, uid: str) -> NodeState:
 
 
 def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
-    """Refuse to start over running containers whose allocations are lost: no crash does that."""
+    """Refuse to start if running containers lost their allocations; a crash does not do that."""
     if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
         return
     where = Location(premises.root)

@@ -54,7 +54,7 @@ class AgentHolds(Exception):  # noqa: N818 - it is an answer
 
 
 class SharedState:
-    """The shared state below a root folder. Its locks are held inside ``held`` alone."""
+    """The shared state below a root folder; read and written inside ``held`` or ``content``."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / FOLDER
@@ -80,7 +80,7 @@ class SharedState:
 
     @contextmanager
     def held(self) -> Iterator[Content]:
-        """The content, under the locks. Raises ``BadInput`` and ``AgentHolds``."""
+        """The content for a command, under both locks. Raises ``BadInput`` and ``AgentHolds``."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(self._beside_commands())
@@ -90,7 +90,7 @@ class SharedState:
 
     @contextmanager
     def content(self) -> Iterator[Content]:
-        """The same for an agent, which holds the root folder. Raises ``BadInput``."""
+        """The content under the lock of this state, for who has the other. Raises ``BadInput``."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(lock_file.held(self.folder / LOCK))
@@ -150,9 +150,10 @@ def _as_plain(holder: RunHolder) -> dict[str, Any]:
 
 
 def _check(holders: Iterable[RunHolder]) -> None:
-    """Raise ``ValueError`` for a holder that no run has written: it would be killed by these names.
+    """Raise ``ValueError`` for a holder that no run has written.
 
-    A cgroup is named by a path below ours, a process by an id of its own, and a uid by a file.
+    Its path, process and uid decide what is killed and removed, so they may name nothing else: a
+    cgroup below ours, one process, a file of its own.
     """
     for each in holders:
         parts = each.path.split("/") if each.path else []

@@ -94,7 +94,7 @@ async def opened(
         stored = store.open()
         if settings.observe:
             stored = StoredState({}, {})
-        adopted = adoption.begin(settings, stored, hooks.clock())
+        adopted = adoption.adopt(settings, stored, hooks.clock())
         stored = adopted.stored
         age = node_file.begin(settings.root, hooks.clock())
         runtime = hooks.runtime or _runtime(settings)
@@ -179,7 +179,7 @@ def _begun(
     if not settings.observe:
         try:
             dependencies.store.commit(None, state, map(journal.line_of, recovered.events))
-            adoption.finish(settings)
+            adoption.clear_shared_state(settings)
         except StorageFailed as failed:
             where = Location(str(settings.root))
             raise BadInput(

@@ -69,7 +69,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
         with suppress(AgentHolds):
             programs = _agents_programs(state, root)
             if not programs:
-                return _run_first(pod, state, root, options, voice, waiter)
+                return _run_without_agent(pod, state, root, options, voice, waiter)
         if not programs:
             continue
         alone = RunAgentsPrograms(root=str(root), count=programs, where=Location(str(root)))
@@ -103,10 +103,10 @@ def _wait_for_agent(state: SharedState, root: Path, last: float, voice: Voice) -
         time.sleep(_PAUSE_SECONDS)
 
 
-def _run_first(
+def _run_without_agent(
     pod: Pod, state: SharedState, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
 ) -> int:
-    """Where no agent holds this root folder, as long as no other one is in use."""
+    """Where no agent holds it, unless another root folder is in use on this machine."""
     last = waiter.last if waiter.waits and not options.dry_run else 0.0
     with root_claim.claimed(root, last) as others:
         if not others:

@@ -54,7 +54,7 @@ def remove(tree: CgroupTree, path: str) -> None:
         return
 
 
-def reap() -> None:
+def kill_descendants() -> None:
     """Kill all that the command started and left, which is below this process by now."""
     while True:
         try:

@@ -41,7 +41,7 @@ from numalet.core.workload.spec import ContainerSpec, Runner
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The command has its place, which is on the disk."""
+    """The command is admitted; on the disk after ``place``, not after ``preview``."""
 
     pod: Pod
     snapshot: Snapshot

@@ -32,8 +32,8 @@ class ReadyPlace:
     """The limit of its cgroup, 0 without one; only for explaining why the kernel killed it."""
     numa_nodes: tuple[int, ...]
     """Where its pages are kept; for the same."""
-    report: AttemptReport | None = None
-    """The files by which an agent learns of start and end; None without an agent."""
+    report: AttemptReport
+    """The files by which an agent learns of start and end, now or when it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def run(ready: ReadyPlace) -> CommandOutcome:
         except OSError as error:
             return CommandOutcome(EXIT_REFUSED, RuntimeStorage(error=error.strerror or str(error)))
         finally:
-            leftovers.reap()
+            leftovers.kill_descendants()
 
 
 def _run(ready: ReadyPlace) -> CommandOutcome:
@@ -61,19 +61,16 @@ def _run(ready: ReadyPlace) -> CommandOutcome:
     before, since = watch.out_of_memory(cgroup), stamp()
     pid = child.start(ready.setup, ready.oom_score_adj)
     if isinstance(pid, StartProblem):
-        if report is not None:
-            report.not_started({"stage": pid.stage, "errno": pid.number})
+        report.not_started({"stage": pid.stage, "errno": pid.number})
         return _not_started(child.why(pid, ready.setup))
-    if report is not None:
-        process = process_tree.process(pid)
-        ticks = 0 if process is None else process.started
-        report.started({"pid": pid, "ticks": ticks, "at": since, "notes": []})
+    process = process_tree.process(pid)
+    ticks = 0 if process is None else process.started
+    report.started({"pid": pid, "ticks": ticks, "at": since, "notes": []})
     status = child.accompany(pid)
     until = stamp()
-    leftovers.reap()
+    leftovers.kill_descendants()
     ended = watch.end_document(status, (since, until), cgroup, before)
-    if report is not None:
-        report.ended(ended)
+    report.ended(ended)
     code = child.exit_status(status)
     if code != 128 + signal.SIGKILL or ended["oom_kills"] <= 0:
         return CommandOutcome(code)

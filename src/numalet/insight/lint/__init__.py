@@ -16,6 +16,7 @@ findings with codes ``lint/...``. A rule is a function; ``rules`` has them all, 
 *Severities*: an error keeps the kubelet from starting, crashes it, makes it count nonsense, or
 makes a given pod impossible; a warning is probably not what was meant; a note is good to know.
 
-A finding has no sentence. ``rows`` joins it with its words: what is wrong, the rule behind it, the
-mend; ``sarif`` and ``github`` are the forms that continuous integration reads.
+The class of a finding stands above its rule, with what is wrong, why, and the mend; those of
+``on_options`` are in ``option_findings``. ``rows`` puts findings into rows; ``sarif`` and
+``github`` are the forms that continuous integration reads.
 """

@@ -75,8 +75,8 @@ class LintMemoryOnCpulessNodes(LintWarning):
         "{left_bytes} of the memory that pods may get are on NUMA nodes without CPUs: {numa_nodes}"
     )
     why = (
-        "The Memory Manager takes the memory of every NUMA node for the same: also that of an "
-        "accelerator, of a CXL expander, or high-bandwidth memory. A pod without CPUs of its own, "
+        "The Memory Manager does not distinguish memory of an accelerator, of a CXL expander, or "
+        "high-bandwidth memory from other memory. A pod without CPUs of its own, "
         "or one that needs several nodes, can get it."
     )
     mend = (

@@ -63,7 +63,7 @@ class LintPodNotWholeUnits(LintFinding):
         "number of units ({reason}); {most} would be admitted"
     )
     why = "With full-pcpus-only CPUs are given by whole cores, and huge pages by whole pages."
-    mend = "ask for {most} of {resource}, or for a unit less"
+    mend = "ask for {most} of {resource}, or for the next smaller whole unit"
     pod: str
     container: str
     resource: str
@@ -88,7 +88,7 @@ class LintPodNeverAdmittedTogether(NeverAdmittedFinding):
         "{cause}"
     )
     why = _EMPTY_NODE
-    mend = "admitted would be {ways}"
+    mend = "any of these would be admitted: {ways}"
 
 
 class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
@@ -126,7 +126,7 @@ class LintPodCrashesKubelet(LintFinding):
         "The kubelet v1.32 panics, or never comes to an end, while it admits such a pod, and "
         "again after every restart."
     )
-    mend = "do not let the pod come to this node, or mend what is named"
+    mend = "do not let the pod come to this node, or fix the cause named above"
     pod: str
     cause: str
 

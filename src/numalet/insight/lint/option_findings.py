@@ -10,7 +10,7 @@ class LintMaxAllowableNotANumber(LintFinding):
     code = "lint/max-allowable-not-a-number"
     sentence = "max-allowable-numa-nodes is {value!r}; it must be a number of NUMA nodes"
     why = "The option is read with strconv.Atoi. A page of the Kubernetes documentation said true."
-    mend = "write {nodes}, in quotes"
+    mend = 'set max-allowable-numa-nodes: "{nodes}"'
     value: str
     nodes: int
 
@@ -152,16 +152,16 @@ class LintStrictReservation(LintWarning):
         "The reserved CPUs are not part of the shared pool then, and a state file with an empty "
         "pool is refused."
     )
-    mend = "keep one CPU more than the largest sum of exclusive CPUs"
+    mend = "let the exclusive CPUs of all pods add up to less than {cpus}, so that one stays shared"
     cpus: int
 
 
 class LintDistancesBeyondRows(LintWarning):
     code = "lint/distances-beyond-rows"
     sentence = (
-        "with prefer-closest-numa-nodes the kubelet v1.32 panics at pods for which it compares "
-        "sets with NUMA node {numa_node} by distance: it looks for that distance at place "
-        "{numa_node} of rows that have {places} places (nodes: {numa_nodes})"
+        "with prefer-closest-numa-nodes the kubelet v1.32 panics (index out of range) at pods for "
+        "which it compares sets with NUMA node {numa_node}: it indexes rows of {places} distances "
+        "by the ids of nodes ({numa_nodes})"
     )
     why = (
         "The Topology Manager takes the distance to a NUMA node from the place of a row that has "
@@ -188,8 +188,8 @@ class LintPageSizeNotEverywhere(LintWarning):
 class LintNumaBalancing(LintWarning):
     code = "lint/numa-balancing"
     sentence = (
-        "kernel.numa_balancing is {value}: the kernel moves pages of containers that are pinned "
-        "to NUMA nodes anyway"
+        "kernel.numa_balancing is {value}: automatic NUMA balancing is on, although the memory of "
+        "containers is confined to NUMA nodes already"
     )
     why = (
         "Automatic balancing unmaps pages to see who uses them. Where memory is confined to NUMA "

@@ -49,7 +49,7 @@ def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
 
 
 def write_unknown(attempt: AttemptFolder) -> None:
-    """Write this down as the end. Raises ``BadInput``."""
+    """Write an end that was not observed into the attempt's folder. Raises ``BadInput``."""
     attempt.write_end(unknown(attempt))
 
 

@@ -56,6 +56,7 @@ from numalet.agent.host.runtime.port import (
 from numalet.agent.host.runtime.watched import Watched
 from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
+from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
@@ -377,12 +378,13 @@ class ProcessRuntime:
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
         started = attempt.document(attempt_files.STARTED) or {}
+        in_cgroup = self._tree(attempt) is not None
         return Observed(
             key=attempt.key,
             attempt=attempt.number,
             started_at=moment(started.get("at")),
             exit=None if running else ends.of(attempt),
-            level=self._ground.capabilities.level,
+            level=GuaranteeLevel.KERNEL if in_cgroup else GuaranteeLevel.PROCESS,
         )
 
     def _started(self, attempt: AttemptFolder) -> Started:

@@ -1,9 +1,9 @@
 """The files of one attempt, each written whole, put in place by a rename, and never changed.
 
-``launch.json`` is the agent's order. ``watcher.json`` says who watches, ``started.json`` or
-``refused.json`` what came of the order, ``end.json`` how the program ended. ``lock`` is held by
-the watcher as long as it lives, from before its first instruction: the agent takes it and hands
-it down. A free lock and no answer means that nothing was started and nothing will be.
+``launch.json`` is the order: the agent's, or that of a command without one. ``started.json`` or
+``refused.json`` say what came of it, and who watches; ``end.json`` how the program ended. ``lock``
+is held by the watcher as long as it lives, from before its first instruction: the agent takes it
+and hands it down. A free lock and no answer means that nothing was started and nothing will be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 LAUNCH: Final = "launch.json"
-WATCHER: Final = "watcher.json"
 STARTED: Final = "started.json"
 REFUSED: Final = "refused.json"
 END: Final = "end.json"
@@ -61,7 +60,7 @@ class AttemptReport:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        """The attempt's, which the agent made and will remove."""
+        """The attempt's."""
         self._started = PreallocatedFile(folder, STARTED)
         self._refused = PreallocatedFile(folder, REFUSED)
         self._end = PreallocatedFile(folder, END)

@@ -1,7 +1,8 @@
 """What is done in the program's own process before its first instruction.
 
-In this order: join the cgroup, set CPU affinity and memory policy, set how ready the kernel is to
-kill it, become the user, go to the folder, and become the program. Each step that fails ends it.
+In this order: join the cgroup, set CPU affinity and memory policy, become the user, go to the
+folder, and become the program. Each step that fails ends it. How ready the kernel is to kill it
+(``set_oom_score_adj``) the caller sets before, who knows what to do where that is not allowed.
 All that is set here is inherited by what the program starts.
 """
 
@@ -73,7 +74,6 @@ class Setup:
     cgroup: str | None = None
     cpus: Sequence[int] | None = None
     memory_nodes: Sequence[int] | None = None
-    oom_score_adj: int | None = None
     open_files: int | None = None
 
 
