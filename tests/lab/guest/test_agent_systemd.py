@@ -17,8 +17,8 @@ from lab.guest.node_agent import PATIENCE_SECONDS, Container, Seen, pod
 
 UNITS = Path(__file__).parents[3] / "packaging" / "systemd"
 INSTALLED = Path("/etc/systemd/system")
-SLICE = Path("/sys/fs/cgroup/system.slice")
-OTHER_TREE = Path("/sys/fs/cgroup/numalet")
+CGROUPS = Path("/sys/fs/cgroup")
+SLICE = CGROUPS / "system.slice"
 TREE = SLICE / "numalet-pods.service" / "pods"
 AGENT = "numalet-agent.service"
 ROOT = Path("/var/lib/numalet")
@@ -72,17 +72,19 @@ def main_process() -> int:
 def test_pods_stay_where_they_are_whatever_systemd_does(
     agent: Seen, command: subprocess.Popen[str]
 ) -> None:
-    # The agent took the command over, whose cgroup stays in the tree in which it began.
-    (name,) = agent.pods()
+    # The agent adopted the command, whose cgroup stays in the tree in which it began.
+    ((name, adopted),) = agent.pods().items()
     assert agent.await_audit(name)
-    (group,) = OTHER_TREE.glob("pod*/main")
-    assert agent.books()[1][f"{group.parent.name.removeprefix('pod')}/main"] == (
+    uid = adopted["metadata"]["uid"]
+    (group,) = CGROUPS.rglob(f"pod{uid}/main")
+    assert TREE not in group.parents
+    assert agent.books()[1][f"{uid}/main"] == (
         Container(group).effective("cpuset.cpus"),
         Container(group).effective("cpuset.mems"),
     )
     agent.delete(name)
     assert command.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
-    assert list(OTHER_TREE.glob("pod*")) == []
+    assert list(CGROUPS.rglob(f"pod{uid}")) == []
 
     assert agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code == 0
     agent.await_running("pinned")

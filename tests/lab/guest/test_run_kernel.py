@@ -59,6 +59,7 @@ def test_two_commands_have_nothing_in_common(tmp_path: Path, forks: Forks) -> No
     assert mine != done.stdout.splitlines()[0].split()[-1]
     first.terminate()
     assert first.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    first.stdout.close()
     assert pods() == []
 
 
