@@ -163,7 +163,7 @@ def test_another_failure_of_a_start_is_an_end(tmp_path: Path) -> None:
 
 async def test_a_delay_of_a_pod_that_went_is_counted(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
-        why = NotStarted(RuntimeFailed(error="x"), is_passing=True)
+        why = NotStarted(RuntimeFailed(error="x"), is_transient=True)
         agent.keeper.enqueue(Delayed(ContainerKey("gone", "main"), why))
         await agent.keeper.settled()
         assert agent.keeper.counts().of(STARTS_DELAYED) == 1

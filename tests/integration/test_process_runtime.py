@@ -226,7 +226,7 @@ def test_a_watcher_that_never_answers_is_killed(
         impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
         answer = await impatient.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert (answer.why.code, answer.is_passing) == ("runtime/watcher-silent", True)
+        assert (answer.why.code, answer.is_transient) == ("runtime/watcher-silent", True)
         await until(lambda: _children() <= before)
         # The next watcher of the same attempt is one that answers.
         monkeypatch.undo()
@@ -536,10 +536,10 @@ def test_what_the_host_lacks_for_a_moment_is_no_fault_of_the_container(tmp_path:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert (answer.why.code, answer.is_passing) == ("runtime/storage", True)
+        assert (answer.why.code, answer.is_transient) == ("runtime/storage", True)
         missing = await ours.start(launch("/nowhere/program"))
         assert isinstance(missing, NotStarted)
-        assert not missing.is_passing
+        assert not missing.is_transient
 
     run(tmp_path, body)
 
@@ -560,7 +560,7 @@ def test_a_start_without_a_file_to_spare_leaves_nothing_behind(tmp_path: Path) -
                 answer = await ours.start(launch("true", attempt=2 + free))
                 assert not isinstance(answer, Offered)
                 outcomes.add(type(answer))
-                assert isinstance(answer, Started) or answer.is_passing, (free, answer)
+                assert isinstance(answer, Started) or answer.is_transient, (free, answer)
             except OSError as error:
                 others.add(error.errno or 0)
             finally:
@@ -582,7 +582,7 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
         (folder / attempt_files.REFUSED).write_text(json.dumps(refused))
         answer = await ours.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert (answer.why.code, answer.is_passing) == ("runtime/fork-failed", True)
+        assert (answer.why.code, answer.is_transient) == ("runtime/fork-failed", True)
         await started(ours, "true")
         await next_end(ours)
 
@@ -613,7 +613,7 @@ def test_a_fork_that_fails_is_a_clear_answer(tmp_path: Path) -> None:
         finally:
             faults.install(before)
         assert isinstance(answer, NotStarted)
-        assert (answer.why.code, answer.is_passing) == ("runtime/fork-failed", True)
+        assert (answer.why.code, answer.is_transient) == ("runtime/fork-failed", True)
         await started(ours, "true")
         await next_end(ours)
 

@@ -23,9 +23,9 @@ EPILOG = f"""Examples:
   numalet ps -w
   numalet ps -o json
 
-NUMA are the nodes that its memory is promised on, CPUS its exclusive CPUs, ALIGNED whether the
-kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not checked.
-Of a kubelet that owns the node the pods in its state files are shown; READY says how many
+NUMA are the nodes on which the pod's memory is allocated, CPUS its exclusive CPUs, ALIGNED
+whether the kernel has all of it there: 'yes', 'no' with what is misplaced, '-' if it was not
+checked. Of a kubelet that owns the node the pods in its state files are shown; READY says how many
 of their containers were found. Without an agent the commands of 'numalet run' are shown; with
 -o json by process and command, too.
 

@@ -128,4 +128,4 @@ class Holders:
 
 
 def _is_this_process(holder: RunHolder) -> bool:
-    return holder.boot == process_tree.boot_id() and process_tree.is_alive(holder.pid, holder.ticks)
+    return process_tree.is_this(holder.pid, holder.ticks, holder.boot)

@@ -13,7 +13,7 @@ from typing import Final
 
 from numalet.agent.findings.agent import AgentOtherOwner
 from numalet.agent.host import logs
-from numalet.agent.keeper import garbage, notify, owners, wiring
+from numalet.agent.keeper import garbage_collection, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.owners import Owner
@@ -103,10 +103,10 @@ async def _run(settings: AgentSettings) -> None:
         ):
             await _ready(keeper)
             log.write(lines)
-            garbage.after_start()
+            garbage_collection.after_start()
             notify.send("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
-            tidying = asyncio.create_task(garbage.whenever_quiet(keeper.changed))
+            tidying = asyncio.create_task(garbage_collection.whenever_quiet(keeper.changed))
             await stopped.wait()
             tidying.cancel()
             notify.send("STOPPING=1")

@@ -9,7 +9,7 @@ fighting over cpusets can not.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -96,14 +96,9 @@ def _kubelets(places: Places) -> Iterator[Owner]:
             yield Owner(OwnerKind.STATIC_KUBELET, f"kubelet ({each.who}) in {each.root_dir}")
 
 
-def refuse_to_pin(owners: tuple[Owner, ...]) -> None:
-    """The same for one command, which gets CPUs and memory of its own as an agent's pods do.
-
-    Raises ``BadInput``.
-    """
-    pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
-    if pinning:
-        raise BadInput([RunKubeletPins(owner=each.who) for each in pinning])
+def refuse_to_pin(owners: Iterable[Owner]) -> None:
+    """Raise ``BadInput`` if a kubelet pins, which would assign the CPUs of a command to pods."""
+    _refuse_beside(owners, RunKubeletPins)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -113,11 +108,17 @@ def _is_same(one: Path, other: Path) -> bool:
         return one == other
 
 
-def refuse_to_enforce(owners: tuple[Owner, ...]) -> None:
-    """Raise ``BadInput`` if one of them would fight back: a kubelet that pins."""
+def refuse_to_enforce(owners: Iterable[Owner]) -> None:
+    """Raise ``BadInput`` if a kubelet pins, which would undo what an agent sets."""
+    _refuse_beside(owners, AgentKubeletPins)
+
+
+def _refuse_beside(
+    owners: Iterable[Owner], of: type[RunKubeletPins] | type[AgentKubeletPins]
+) -> None:
     pinning = [each for each in owners if each.kind is OwnerKind.STATIC_KUBELET]
     if pinning:
-        raise BadInput([AgentKubeletPins(owner=each.who) for each in pinning])
+        raise BadInput(of(owner=each.who) for each in pinning)
 
 
 def _pins(root: Path) -> bool:

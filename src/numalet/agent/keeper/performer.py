@@ -14,7 +14,7 @@ from typing import Final, Protocol, assert_never
 
 from numalet.agent.findings.runtime import RuntimeFailed
 from numalet.agent.host.runtime.port import (
-    PASSING_ERRORS,
+    TRANSIENT_ERRORS,
     Launch,
     NotHeld,
     NotStarted,
@@ -267,8 +267,8 @@ class Performer:
                 self._log_cpuset(state, key, settings.cgroup)
         except OSError as error:
             why = RuntimeFailed(error=error.strerror or str(error))
-            result = NotStarted(why, error.errno in PASSING_ERRORS)
-        if isinstance(result, NotStarted) and result.is_passing and self._delay(task, delayed):
+            result = NotStarted(why, error.errno in TRANSIENT_ERRORS)
+        if isinstance(result, NotStarted) and result.is_transient and self._delay(task, delayed):
             self._report(Delayed(key, result))
             return
         if not isinstance(result, Offered):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.agent.findings.agent import AgentConnectionsRefused
-from numalet.agent.host.runtime.port import PASSING_ERRORS
+from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.findings import Finding
@@ -41,7 +41,7 @@ class Shortage:
         error = context.get("exception")
         if (
             not isinstance(error, OSError)
-            or error.errno not in PASSING_ERRORS
+            or error.errno not in TRANSIENT_ERRORS
             or "socket" not in context
         ):
             loop.default_exception_handler(context)

@@ -63,7 +63,7 @@ _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
 _BUSY: Final = (429, 503)
 """It explains others, or it is about to end: another try may find it, or its successor, free."""
-_PASSING: Final = ("client/no-agent", "client/broken-off", "client/timeout")
+_TRANSIENT: Final = ("client/no-agent", "client/broken-off", "client/timeout")
 
 _T = TypeVar("_T")
 
@@ -224,7 +224,7 @@ class Agent:
         finding = bad.findings[0]
         if finding.code == "client/not-allowed":
             raise _not_allowed(self._root) from None
-        if finding.code not in _PASSING:
+        if finding.code not in _TRANSIENT:
             raise bad
         if not _is_over(away_since):
             return

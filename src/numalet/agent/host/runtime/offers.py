@@ -95,7 +95,7 @@ def pidfd_of(runner: Runner) -> int | None:
         descriptor = os.pidfd_open(runner.pid)
     except (OSError, ValueError):
         return None
-    if runner.boot == process_tree.boot_id() and process_tree.is_alive(runner.pid, runner.ticks):
+    if process_tree.is_this(runner.pid, runner.ticks, runner.boot):
         return descriptor
     os.close(descriptor)
     return None

@@ -24,7 +24,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Exit
 from numalet.core.workload.spec import ContainerSpec, Runner
 
-PASSING_ERRORS: Final = frozenset(
+TRANSIENT_ERRORS: Final = frozenset(
     {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS}
 )
 """What a host lacks for a moment: processes, memory, open files."""
@@ -59,12 +59,12 @@ class Started:
 class NotStarted:
     """It does not run, and why.
 
-    ``is_passing`` says that the host lacked something at this moment and nothing is wrong with the
-    container: the same attempt may be asked for again.
+    ``is_transient`` says that the host lacked something at this moment and nothing is wrong with
+    the container: the same attempt may be asked for again.
     """
 
     why: Finding
-    is_passing: bool = False
+    is_transient: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts, A
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.offers import NotifyFifo, StartOffer
 from numalet.agent.host.runtime.port import (
-    PASSING_ERRORS,
+    TRANSIENT_ERRORS,
     Answered,
     Arranged,
     Capabilities,
@@ -150,7 +150,7 @@ class ProcessRuntime:
             state = attempt.state()
         if state is AttemptState.REFUSED:
             refused = starting.refusal(attempt)
-            if refused.is_passing:
+            if refused.is_transient:
                 # The answer goes, so that the attempt can be asked for again.
                 (attempt.folder / attempt_files.REFUSED).unlink(missing_ok=True)
             return refused
@@ -268,7 +268,7 @@ class ProcessRuntime:
         """Make the cgroup and write the order; what prevented that."""
         refused = await cgroups.enclose(self._ground.tree, launch, self._until)
         if refused is not None:
-            return NotStarted(refused.why, refused.number in PASSING_ERRORS)
+            return NotStarted(refused.why, refused.number in TRANSIENT_ERRORS)
         try:
             attempt.prepare(starting.order(launch, self._ground, attempt))
         except (BadInput, OSError) as error:
@@ -311,7 +311,7 @@ class ProcessRuntime:
             self._fifos[attempt.key] = NotifyFifo(attempt, lambda: self._poll(attempt))
 
     def _poll(self, attempt: AttemptFolder, over: Finding | None = None) -> None:
-        """See what became of an attempt in the foreground; ``over`` is why no more will."""
+        """See what became of an attempt in the foreground; ``over`` ends an offer of it."""
         state, key = attempt.state(), attempt.key
         if key not in self._offers:
             if state is AttemptState.ENDED and key in self._watched:

@@ -32,7 +32,7 @@ from numalet.agent.findings.runtime import (
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
-from numalet.agent.host.runtime.port import PASSING_ERRORS, Launch, NotStarted
+from numalet.agent.host.runtime.port import TRANSIENT_ERRORS, Launch, NotStarted
 from numalet.agent.host.runtime.watched import reap_when_ended
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
@@ -193,7 +193,7 @@ def refusal(attempt: AttemptFolder) -> NotStarted:
 
 def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted:
     """What a step that failed means to the user."""
-    return NotStarted(_why(stage, number, given), number in PASSING_ERRORS)
+    return NotStarted(_why(stage, number, given), number in TRANSIENT_ERRORS)
 
 
 def _why(stage: str, number: int, given: Mapping[str, Any]) -> Finding:
@@ -227,7 +227,7 @@ def _of_program(number: int, given: Mapping[str, Any], error: str) -> Finding:
 
 def silent(attempt: AttemptFolder) -> NotStarted:
     """A watcher that did not come to answer: the host is busy, and nothing else is known."""
-    return NotStarted(RuntimeWatcherSilent(folder=str(attempt.folder)), is_passing=True)
+    return NotStarted(RuntimeWatcherSilent(folder=str(attempt.folder)), is_transient=True)
 
 
 def system_error(error: BadInput | OSError) -> str:
@@ -240,5 +240,5 @@ def system_error(error: BadInput | OSError) -> str:
 def failed(why: type[RuntimeForkFailed | RuntimeStorage], error: BadInput | OSError) -> NotStarted:
     """A start that the operating system did not let happen."""
     cause = error if isinstance(error, OSError) else error.__cause__
-    is_passing = isinstance(cause, OSError) and cause.errno in PASSING_ERRORS
-    return NotStarted(why(error=system_error(error)), is_passing)
+    is_transient = isinstance(cause, OSError) and cause.errno in TRANSIENT_ERRORS
+    return NotStarted(why(error=system_error(error)), is_transient)

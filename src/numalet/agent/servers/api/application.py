@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from numalet.agent.host.runtime.port import PASSING_ERRORS
+from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.servers.api.cluster import Cluster
 from numalet.agent.servers.api.discovery import Discovery
 from numalet.agent.servers.api.health import HealthHandlers
@@ -48,7 +48,7 @@ def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug
 
     async def starved(request: Request, error: Exception) -> Response:
         assert isinstance(error, OSError)
-        if error.errno not in PASSING_ERRORS:
+        if error.errno not in TRANSIENT_ERRORS:
             return await broken(request, error)
         text = words.STARVED.format(error=error.strerror or error)
         return Failure(503, text).response()

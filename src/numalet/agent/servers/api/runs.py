@@ -136,7 +136,7 @@ def _runner(request: Request) -> Runner:
     if (requests.whole_number(request, "pidNamespace") or own) != own:
         # The same id may be that of another process here, which would be waited for, and ended.
         raise Failure(422, words.OTHER_PID_NAMESPACE)
-    if pid < 2**31 and process_tree.is_alive(pid, ticks) and boot == process_tree.boot_id():
+    if pid < 2**31 and process_tree.is_this(pid, ticks, boot):
         return Runner(pid, ticks, boot)
     raise bad_query("pid", str(pid)[:40], "a process that the agent can see is expected")
 

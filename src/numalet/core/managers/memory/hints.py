@@ -2,15 +2,16 @@
 
 A set is offered if, in this order,
 
-1. for every requested type the allocatable memory of its nodes suffices (the smallest set that
-   gets here is the size of a preferred hint, whatever comes next);
+1. for every requested type the allocatable memory of its nodes suffices. A hint is preferred if
+   it has the size of the smallest such set, even if that set fails step 2 or 3;
 2. one node: it is not part of a group. More nodes: each of them is unused, or the set is
    exactly the group it belongs to;
 3. for every requested type the free memory of its nodes suffices, together with what this pod
    may use again on exactly this set.
 
-Unused nodes form the open part of the rule: more of them never hold less. Nodes and
-groups in use, and sets with memory to be used again, are its islands.
+Sets of unused nodes are described by a rule, since adding a node never hurts. The other possible
+sets are few and listed one by one: nodes and groups in use, and sets with memory to be used again.
+They are the rule's islands; see ``core.hints.rule``.
 
 Every requested type offers the same sets. If there is none, the kubelet's Memory Manager says
 nothing at all, which reads as "no preference"; the pod then fails when it is allocated.

@@ -34,7 +34,7 @@ def initial_nodes(
 
 
 def _with_every_page_size(nodes: Sequence[NumaNodeInfo]) -> list[NumaNodeInfo]:
-    """The nodes with no pages of the sizes that only others list."""
+    """The nodes; a page size that only other nodes list is added, with no pages."""
     sizes = sorted({pages.page_size_kib for node in nodes for pages in node.hugepages})
     return [replace(node, hugepages=_all_sizes(node, sizes)) for node in nodes]
 

@@ -62,6 +62,11 @@ def is_alive(pid: int, started: int) -> bool:
     return running is not None and running.started == started and not running.is_dead
 
 
+def is_this(pid: int, started: int, boot: str) -> bool:
+    """The same for a process of a boot that may be over."""
+    return boot == boot_id() and is_alive(pid, started)
+
+
 def all_processes(proc: Path = PROC) -> Iterator[Process]:
     """Every process that can be seen."""
     for folder in proc.iterdir():
