@@ -14,6 +14,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 from numalet.io.findings.clients import RpcNoAnswer, RpcNoSocket, RpcNotASocket, SocketUnusable
 from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
@@ -78,7 +79,7 @@ class PodResourcesClient:
         try:
             is_socket = stat.S_ISSOCK(self.socket.stat().st_mode)
         except OSError as error:
-            raise self._unusable(RpcNoSocket, error.strerror or str(error)) from None
+            raise self._unusable(RpcNoSocket, os_problem.text(error)) from None
         if not is_socket:
             raise self._unusable(RpcNotASocket)
         with grpc.insecure_channel(f"unix:{self.socket}", options=methods.OPTIONS) as channel:

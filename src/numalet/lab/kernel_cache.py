@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput
+from numalet.io import os_problem
 from numalet.lab import apt, job, kernel_image, kernel_modules
 from numalet.lab.apt import Package
 from numalet.lab.findings import LabCacheUnwritable, LabKernelUnusable, LabNoteKeptKernel
@@ -123,7 +124,7 @@ def _writing(cache: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            [LabCacheUnwritable(path=str(cache), error=error.strerror or str(error))]
+            [LabCacheUnwritable(path=str(cache), error=os_problem.text(error))]
         ) from None
 
 

@@ -32,6 +32,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from numalet.agent.findings.servers import KubeApiCertificate, KubeApiFolder
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic
 
@@ -137,7 +138,7 @@ def _folder(root: Path) -> Path:
         folder.chmod(0o700)
     except OSError as error:
         raise BadInput(
-            [KubeApiFolder(problem=error.strerror or str(error), where=Location(str(folder)))]
+            [KubeApiFolder(problem=os_problem.text(error), where=Location(str(folder)))]
         ) from None
     return folder
 

@@ -32,7 +32,7 @@ from numalet.agent.keeper.requests import (
     Request,
     Revise,
 )
-from numalet.agent.keeper.store import StorageFailed, problem_of
+from numalet.agent.keeper.store import StorageFailed
 from numalet.agent.keeper.tasks import Resync, Task
 from numalet.agent.servers.door import (
     AgentView,
@@ -44,6 +44,7 @@ from numalet.agent.servers.door import (
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
+from numalet.io import os_problem
 
 RETRY_SECONDS: Final = 1.0
 """Pause before a state that could not be written is written again: a disk is seldom
@@ -120,7 +121,7 @@ class Keeper(KeeperReads):
             try:
                 await asyncio.to_thread(self._dependencies.keep_cordon, unschedulable)
             except BadInput as bad:
-                return RequestRefused(RequestRefusal.STORAGE, {"problem": problem_of(bad)})
+                return RequestRefused(RequestRefusal.STORAGE, {"problem": os_problem.text(bad)})
             self._condition.unschedulable = unschedulable
             self._state = self._state.renumbered()
             self._publish_view()

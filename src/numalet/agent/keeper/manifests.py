@@ -20,6 +20,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.core.workload import static_pods
 from numalet.core.workload.spec import Workload, WorkloadSource
+from numalet.io import os_problem
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
@@ -87,7 +88,7 @@ class ManifestFolder:
         try:
             files = [] if finding is not None else self._files()
         except OSError as error:
-            problem = error.strerror or str(error)
+            problem = os_problem.text(error)
             finding = DocumentUnreadable(reason=problem, where=Location(str(self._path)))
         if finding is not None:
             return self._unread(finding)
@@ -169,7 +170,7 @@ class ManifestFolder:
             return _Seen(content, None, bad.findings)
         except OSError as error:
             # Reading needs files of its own, modules for example; the content is not at fault.
-            reason = error.strerror or str(error)
+            reason = os_problem.text(error)
             return _Seen(b"", None, (DocumentUnreadable(reason=reason, where=Location(str(path))),))
         except Exception as bug:
             # Other pods are not concerned by what is wrong in the reading of this file.

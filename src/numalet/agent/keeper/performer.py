@@ -50,6 +50,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase
+from numalet.io import os_problem
 
 _TREE: Final = ContainerKey("", "")
 """The key of the cgroups above the containers, where settings are reported by container."""
@@ -183,7 +184,7 @@ class Performer:
                 self.problem = ""
         except OSError as error:
             # The runtime failed, the node state is sound; the next resync tries again.
-            self.problem = error.strerror or str(error)
+            self.problem = os_problem.text(error)
             if not isinstance(task, Settle | Resync):
                 self._failed.append(task)
 
@@ -266,7 +267,7 @@ class Performer:
                 self._log(node_log.of_start_of_container(pod, key.container, nodes))
                 self._log_cpuset(state, key, settings.cgroup)
         except OSError as error:
-            why = RuntimeFailed(error=error.strerror or str(error))
+            why = RuntimeFailed(error=os_problem.text(error))
             result = NotStarted(why, error.errno in TRANSIENT_ERRORS)
         if isinstance(result, NotStarted) and result.is_transient and self._delay(task, delayed):
             self._report(Delayed(key, result))

@@ -20,6 +20,7 @@ from numalet.agent.findings.run import RunOtherBooks
 from numalet.agent.keeper import announcements
 from numalet.agent.keeper.announcements import Announced
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import os_problem
 
 _PAUSE_SECONDS: Final = 0.25
 
@@ -74,7 +75,7 @@ def _announce(root: Path) -> socket.socket:
         raise BadInput(
             [
                 AgentRootUnusable(
-                    path=str(root), error=error.strerror or str(error), where=Location(str(root))
+                    path=str(root), error=os_problem.text(error), where=Location(str(root))
                 )
             ]
         ) from None

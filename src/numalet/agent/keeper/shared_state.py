@@ -26,6 +26,7 @@ from numalet.agent.keeper.holders import Holders, RunHolder
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import os_problem
 from numalet.io.files import atomic, state_directory
 
 FOLDER: Final = "run"
@@ -96,7 +97,7 @@ class SharedState:
                 stack.enter_context(lock_file.held(self.folder / LOCK))
             except OSError as error:
                 raise BadInput(
-                    [AgentRootUnusable(path=str(self.folder), error=error.strerror or str(error))]
+                    [AgentRootUnusable(path=str(self.folder), error=os_problem.text(error))]
                 ) from None
             atomic.sweep(self.folder, (*state_directory.FILE_NAMES, HOLDERS))
             yield self._read()
@@ -179,4 +180,4 @@ def _unusable(root: Path, error: OSError) -> Finding:
     if isinstance(error, PermissionError):
         with suppress(OSError):
             return RunNotAllowed(root=str(root), owner=str(root.stat().st_uid), where=where)
-    return AgentRootUnusable(path=str(root), error=error.strerror or str(error), where=where)
+    return AgentRootUnusable(path=str(root), error=os_problem.text(error), where=where)

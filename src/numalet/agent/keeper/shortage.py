@@ -18,6 +18,7 @@ from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.findings import Finding
+from numalet.io import os_problem
 
 NOTE: Final = "agent/connections-refused"
 NOTED_SECONDS: Final = 60.0
@@ -54,7 +55,7 @@ class Shortage:
         if self._reported is None or now - self._reported >= NOTED_SECONDS:
             self._reported = now
             most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            self.report(AgentConnectionsRefused(error=error.strerror or str(error), limit=most))
+            self.report(AgentConnectionsRefused(error=os_problem.text(error), limit=most))
 
     def notes(self) -> tuple[str, ...]:
         """The codes of what is so now, or was a moment ago."""

@@ -26,6 +26,7 @@ from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
+from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic, state_directory
 from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
@@ -96,7 +97,7 @@ class Store:
                 [
                     AgentRootUnusable(
                         path=str(self.root),
-                        error=error.strerror or str(error),
+                        error=os_problem.text(error),
                         where=_here(self.root),
                     )
                 ]
@@ -136,7 +137,7 @@ class Store:
             self._write(before, after, changed, gone)
         except (BadInput, OSError) as error:
             self._directory = StateDirectory(self.root, {})
-            raise StorageFailed(problem_of(error)) from None
+            raise StorageFailed(os_problem.text(error)) from None
         self._note(lines)
 
     def _write(
@@ -173,7 +174,7 @@ class Store:
             self.journal.append(lines)
             self.journal_problem = ""
         except OSError as error:
-            self.journal_problem = error.strerror or str(error)
+            self.journal_problem = os_problem.text(error)
 
 
 def _outdated(before: NodeState | None, after: NodeState, changed: Collection[str]) -> list[str]:
@@ -243,13 +244,6 @@ def _is_gone(holder: str) -> bool:
     """Whether this process has ended; a child that it forked may still hold its files."""
     process = process_tree.process(int(holder)) if holder.isdecimal() else None
     return holder.isdecimal() and (process is None or process.is_dead)
-
-
-def problem_of(error: BadInput | OSError) -> str:
-    """The operating system's complaint."""
-    if isinstance(error, BadInput):
-        return str(error.findings[0].fields.get("error", error.findings[0].code))
-    return error.strerror or str(error)
 
 
 def _here(path: Path) -> Location:

@@ -46,6 +46,7 @@ from numalet.core.model.pod import ContainerKey, Pod
 from numalet.insight.output import explanation_types, run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
+from numalet.io import os_problem
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.io.agent_client.places import SOCKET_NAME
 
@@ -149,7 +150,7 @@ class Agent:
         try:
             return joining.ready(accepted, place, self._command)
         except OSError as error:
-            return RuntimeStorage(error=error.strerror or str(error))
+            return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
         """Hand the order back. A place whose order we never had the agent withdraws by itself."""

@@ -37,6 +37,7 @@ from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.spec import ContainerSpec, Runner
+from numalet.io import os_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class Placer:
         except OSError as error:
             self._let_go(pod.uid)
             raise BadInput(
-                [AgentRootUnusable(path=str(self._root), error=error.strerror or str(error))]
+                [AgentRootUnusable(path=str(self._root), error=os_problem.text(error))]
             ) from None
         except BadInput:
             self._let_go(pod.uid)

@@ -19,6 +19,7 @@ from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
 from numalet.insight.output.run_document import RunDocument
+from numalet.io import os_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def run(ready: ReadyPlace) -> CommandOutcome:
         try:
             return _run(ready)
         except OSError as error:
-            return CommandOutcome(EXIT_REFUSED, RuntimeStorage(error=error.strerror or str(error)))
+            return CommandOutcome(EXIT_REFUSED, RuntimeStorage(error=os_problem.text(error)))
         finally:
             leftovers.kill_descendants()
 

@@ -22,6 +22,7 @@ from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunNotItsTurn, RunWaits
 from numalet.agent.keeper import lock_file
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import os_problem
 
 FOLDER: Final = "queue"
 _LOCK: Final = "lock"
@@ -82,7 +83,7 @@ def joined(folder: Path) -> Iterator[Ticket]:
     except OSError as error:
         where = Location(str(folder))
         raise BadInput(
-            [AgentRootUnusable(path=str(folder), error=error.strerror or str(error), where=where)]
+            [AgentRootUnusable(path=str(folder), error=os_problem.text(error), where=where)]
         ) from None
     try:
         yield Ticket(folder, number)

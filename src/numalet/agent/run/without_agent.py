@@ -28,6 +28,7 @@ from numalet.insight.output import run_document
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.simulate.session import Session
+from numalet.io import os_problem
 from numalet.wording import kubelet
 
 
@@ -116,7 +117,7 @@ class SharedAllocator:
         try:
             return joining.ready(accepted, place, self._command)
         except OSError as error:
-            return RuntimeStorage(error=error.strerror or str(error))
+            return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
         """Remove the cgroups, and give the place back. Raises ``BadInput``."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.model.findings import NOWHERE, BadInput, Location
+from numalet.io import os_problem
 from numalet.io.documents.enclosed_config import Part
 from numalet.io.documents.yaml_source import child_path
 from numalet.io.findings.config_files import ConfigFileDirectory
@@ -67,11 +68,7 @@ def files(directory: Path) -> Iterator[Path]:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
     except OSError as error:
         raise BadInput(
-            [
-                ConfigFileDirectory(
-                    reason=error.strerror or str(error), where=Location(str(directory))
-                )
-            ]
+            [ConfigFileDirectory(reason=os_problem.text(error), where=Location(str(directory)))]
         ) from None
     for name in names:
         path = directory / name

@@ -26,6 +26,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 from numalet.io.findings.files import FilesForeignIntent, FilesUnfinished, FilesUnwritable
 
 NAME: Final = ".numalet-unfinished-write"
@@ -166,11 +167,7 @@ def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
             _restore(place, step)
         except OSError as error:
             raise Unfinished(
-                [
-                    FilesUnfinished(
-                        path=place, error=error.strerror or str(error), where=Location(place)
-                    )
-                ]
+                [FilesUnfinished(path=place, error=os_problem.text(error), where=Location(place))]
             ) from None
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
 from numalet.io.findings.documents import DocumentUnreadable
@@ -106,5 +107,5 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            [DocumentUnreadable(reason=error.strerror or str(error), where=Location(str(path)))]
+            [DocumentUnreadable(reason=os_problem.text(error), where=Location(str(path)))]
         ) from None

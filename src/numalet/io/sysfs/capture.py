@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 from numalet.io.findings.machines import MachineCaptureFailed
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import Tree
@@ -78,7 +79,7 @@ def capture(tree: Tree, path: Path, document: str) -> int:
         raise BadInput(
             [
                 MachineCaptureFailed(
-                    value=str(path), problem=error.strerror or str(error), where=Location(str(path))
+                    value=str(path), problem=os_problem.text(error), where=Location(str(path))
                 )
             ]
         ) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import os_problem
 from numalet.io.findings.machines import MachineNoMachine, MachineSeveral, MachineUnreadable
 from numalet.io.sysfs.trees import FolderTree
 
@@ -31,7 +32,7 @@ def tree_of_folder(folder: Path, document: str) -> FolderTree:
         raise BadInput(
             [
                 MachineUnreadable(
-                    value=document, problem=error.strerror or str(error), where=Location(document)
+                    value=document, problem=os_problem.text(error), where=Location(document)
                 )
             ]
         ) from None

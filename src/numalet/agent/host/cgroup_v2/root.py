@@ -27,6 +27,7 @@ from numalet.agent.findings.runtime import (
 )
 from numalet.agent.host.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
 from numalet.core.model.findings import Finding
+from numalet.io import os_problem
 
 NAME: Final = "numalet"
 OWN_LEAF: Final = "agent"
@@ -85,7 +86,7 @@ def find(
             _step_aside(at(unit))
         return _prepared(at(base), at(base / below), below)
     except OSError as error:
-        problem = error.strerror or str(error)
+        problem = os_problem.text(error)
         return Unusable(CgroupNotWritable(path=str(base / below), error=problem))
 
 

@@ -38,6 +38,7 @@ from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watc
 from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput, Finding
+from numalet.io import os_problem
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
@@ -230,15 +231,8 @@ def silent(attempt: AttemptFolder) -> NotStarted:
     return NotStarted(RuntimeWatcherSilent(folder=str(attempt.folder)), is_transient=True)
 
 
-def system_error(error: BadInput | OSError) -> str:
-    """The operating system's error."""
-    if isinstance(error, BadInput):
-        return str(error.findings[0].fields.get("error", error))
-    return error.strerror or str(error)
-
-
 def failed(why: type[RuntimeForkFailed | RuntimeStorage], error: BadInput | OSError) -> NotStarted:
     """A start that the operating system did not let happen."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_transient = isinstance(cause, OSError) and cause.errno in TRANSIENT_ERRORS
-    return NotStarted(why(error=system_error(error)), is_transient)
+    return NotStarted(why(error=os_problem.text(error)), is_transient)

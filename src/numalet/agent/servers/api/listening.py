@@ -32,6 +32,7 @@ from numalet.agent.servers.api.application import application
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
 from numalet.core.model.findings import BadInput, Location
+from numalet.io import os_problem
 
 MOST_CONNECTIONS: Final = 4096
 AT_ONE_GO: Final = 256
@@ -215,7 +216,7 @@ def _bound(path: Path) -> socket.socket:
         fresh.rename(path)
     except OSError as error:
         listener.close()
-        raise _unusable(path, error.strerror or str(error)) from None
+        raise _unusable(path, os_problem.text(error)) from None
     except BadInput:
         listener.close()
         raise
