@@ -82,8 +82,9 @@ def test_pods_stay_where_they_are_whatever_systemd_does(
         Container(group).effective("cpuset.cpus"),
         Container(group).effective("cpuset.mems"),
     )
-    agent.delete(name)
+    agent.command("delete", f"run/{name}")
     assert command.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
+    wait_until(lambda: not agent.pods(), "it is gone", PATIENCE_SECONDS)
     assert list(CGROUPS.rglob(f"pod{uid}")) == []
 
     assert agent.apply(pod("pinned", {"cpu": "2", "memory": "96Mi"})).exit_code == 0
