@@ -83,6 +83,15 @@ def test_values_that_are_damaged_are_shown_and_break_nothing(
     assert isinstance(lost_promises.why(causes), str)
 
 
+def test_no_set_of_nodes_is_below_zero() -> None:
+    about = {"subject": "pod", "policy": "restricted"}
+    whole = Cause(NotAligned.code, about | {"affinity": "[1, true]"})
+    assert rejections.rejection([whole]) == NotAligned(**about, affinity=Hint(1, preferred=True))
+    for affinity in ("[-1, true]", "[1.5, true]"):
+        damaged = Cause(NotAligned.code, about | {"affinity": affinity})
+        assert rejections.rejection([damaged]) is None
+
+
 def test_every_class_of_a_reason_is_known() -> None:
     rooms: Iterable[Mapping[str, Any]] = map(
         vars, (admission_reasons, cpu_reasons, device_reasons, memory_reasons)

@@ -7,7 +7,7 @@ but the last has what follows as its own ``cause``. Values that are no texts are
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -72,7 +72,9 @@ def rejection(causes: Sequence[Cause]) -> Rejection | None:
         for cause in reversed(causes):
             of = CLASSES[cause.code]
             values = {
-                each.name: whole if each.name == _INNER else _value(each.type, cause, each.name)
+                each.name: whole
+                if each.name == _INNER
+                else _READERS[each.type](cause.fields[each.name])
                 for each in fields(of)
             }
             whole = of(**values)
@@ -90,28 +92,6 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _value(type_: Any, cause: Cause, name: str) -> Any:
-    """The value of a field of this type, given as it is written in its class.
-
-    Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``RecursionError``.
-    """
-    text = cause.fields[name]
-    match type_:
-        case "str":
-            return text
-        case "int":
-            return _whole(json.loads(text))
-        case "NumaMask":
-            return _mask(json.loads(text))
-        case "Hint":
-            mask, preferred = json.loads(text)
-            return Hint(None if mask is None else _mask(mask), bool(preferred))
-        case "tuple[tuple[str, int], ...]":
-            return tuple((str(name), _whole(amount)) for name, amount in json.loads(text))
-        case _:
-            raise TypeError(f"{cause.code}: {name} is {type_}")
-
-
 def _whole(value: object) -> int:
     if type(value) is not int:
         raise ValueError(f"{value!r} is no whole number")
@@ -123,3 +103,25 @@ def _mask(value: object) -> NumaMask:
     if mask < 0:
         raise ValueError(f"{mask} is no set of NUMA nodes")
     return mask
+
+
+def _hint(text: str) -> Hint:
+    mask, preferred = json.loads(text)
+    return Hint(None if mask is None else _mask(mask), bool(preferred))
+
+
+def _amounts(text: str) -> tuple[tuple[str, int], ...]:
+    return tuple((str(name), _whole(amount)) for name, amount in json.loads(text))
+
+
+_READERS: Final[Mapping[Any, Callable[[str], object]]] = {
+    "str": str,
+    "int": lambda text: _whole(json.loads(text)),
+    "NumaMask": lambda text: _mask(json.loads(text)),
+    "Hint": _hint,
+    "tuple[tuple[str, int], ...]": _amounts,
+}
+"""What makes a value of a field again, by the type that is written in its class.
+
+They raise ``TypeError``, ``ValueError`` or ``RecursionError`` for what is no such value.
+"""
