@@ -65,8 +65,11 @@ lint: $(READY)  ## style, spelling, floors
 types: $(READY)  ## mypy, strict, tests included
 	$(BIN)/mypy
 
-test: $(READY)  ## the whole test suite
-	$(PYTEST) $(PARALLEL)
+# Left to `make check`: programs and clients that really run, laws on drawn cases, real machines.
+LONG := tests/integration tests/property tests/machines tests/agent/test_front_door.py
+
+test: $(READY)  ## the tests of decisions, documents, commands and agents, in minutes
+	$(PYTEST) $(PARALLEL) -m "not slow" $(addprefix --ignore=,$(LONG))
 
 property: $(READY)  ## only the laws on generated input
 	$(PYTEST) $(PARALLEL) -m property
@@ -74,7 +77,7 @@ property: $(READY)  ## only the laws on generated input
 conformance: $(READY)  ## only the recorded decisions of a kubelet
 	$(PYTEST) $(PARALLEL) tests/conformance
 
-# The same tests as in `make test`, each of them once. What slow tests and the recorded decisions
+# All tests, each of them once, those of `make test` too. What slow tests and the recorded decisions
 # cover does not count; tests/harness/measurement.py says why.
 cover: $(READY)  ## the whole suite; branch coverage is 100 % where there are no effects, else 90 %
 	$(BIN)/coverage erase
@@ -128,7 +131,7 @@ protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
 	  src/numalet/io/rpc/*.proto
 
-# `make cover` runs all that `make test` runs.
+# `make cover` runs all that `make test` runs, and what takes longer.
 check: lint types cover sample  ## what continuous integration runs
 
 clean:  ## remove what the targets made, the environment included
