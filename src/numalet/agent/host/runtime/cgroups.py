@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
@@ -37,13 +37,12 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
     return applied if isinstance(applied, SettingRefusal) else None
 
 
-def tree_of(attempt: AttemptFolder, own: CgroupTree | None) -> CgroupTree | None:
-    """The tree that the cgroup of an attempt is in; None if it has no cgroup.
+def tree_of(order: Mapping[str, Any], own: CgroupTree | None) -> CgroupTree | None:
+    """The tree that the cgroup of an order is in; None if it has no cgroup.
 
     It is that of the process which gave the order: an agent that ran in another unit, or a command
     that began without one.
     """
-    order = attempt.document(attempt_files.LAUNCH) or {}
     path, cgroup = order.get("path"), order.get("cgroup")
     if not path:
         return own
@@ -55,7 +54,8 @@ def tree_of(attempt: AttemptFolder, own: CgroupTree | None) -> CgroupTree | None
 
 def trees_of(attempts: Iterable[AttemptFolder], own: CgroupTree | None) -> Collection[CgroupTree]:
     """The trees in which the cgroups of a pod may be: ours, and those of its attempts."""
-    trees = (own, *(tree_of(each, own) for each in attempts))
+    orders = (each.document(attempt_files.LAUNCH) or {} for each in attempts)
+    trees = (own, *(tree_of(each, own) for each in orders))
     return {each.root: each for each in trees if each is not None}.values()
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from numalet.agent.findings.runtime import RuntimeNodesExhausted, RuntimeWatcherGone
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime import cgroups
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
@@ -53,14 +54,18 @@ def write_unknown(attempt: AttemptFolder) -> None:
     attempt.write_end(unknown(attempt))
 
 
-def kill(attempt: AttemptFolder, tree: CgroupTree | None) -> None:
-    """Kill what may be left of an attempt whose watcher is gone or does not answer."""
+def kill(attempt: AttemptFolder, own: CgroupTree | None) -> None:
+    """Kill what may be left of an attempt whose watcher is gone or does not answer.
+
+    ``own`` is our tree, which is not always that of the attempt.
+    """
     started = attempt.document(attempt_files.STARTED) or {}
     order = attempt.document(attempt_files.LAUNCH) or {}
     watcher = process_tree.process(int(started.get("watcher", 0)))
     if watcher is not None and attempt.lock_is_held():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(watcher.pid, signal.SIGKILL)
+    tree = cgroups.tree_of(order, own)
     if tree is not None and "path" in order:
         with contextlib.suppress(OSError):
             tree.kill(order["path"])

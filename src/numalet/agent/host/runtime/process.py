@@ -26,7 +26,6 @@ from numalet.agent.findings.runtime import (
     RuntimeStorage,
 )
 from numalet.agent.host.cgroup_v2 import writing
-from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import (
     cgroup_inspection,
@@ -210,7 +209,7 @@ class ProcessRuntime:
             if watched is not None:
                 watched.kill()
             elif attempt.state() in (AttemptState.RUNNING, AttemptState.STARTING):
-                ends.kill(attempt, self._tree(attempt))
+                ends.kill(attempt, self._ground.tree)
         if not await self._until(lambda: not self._watches(pod_uid)):
             raise _busy(str(self._attempts.of_pod(pod_uid)))
         for tree, parent in product(trees, _PARENTS):
@@ -243,9 +242,6 @@ class ProcessRuntime:
         path = self._attempts.of(key, attempt).folder / attempt_files.LOG
         return path if path.exists() else None
 
-    def _tree(self, attempt: AttemptFolder) -> CgroupTree | None:
-        return cgroups.tree_of(attempt, self._ground.tree)
-
     async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Give the order to a watcher and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
@@ -258,7 +254,7 @@ class ProcessRuntime:
             await starting.hand_over(attempt, self._patience)
         except TimeoutError:
             # It is an ``OSError`` too, so it comes first. The host is busy, nothing else is known.
-            ends.kill(attempt, self._tree(attempt))
+            ends.kill(attempt, self._ground.tree)
             return starting.silent(attempt)
         except OSError as error:
             return starting.failed(RuntimeForkFailed, error)
@@ -352,7 +348,7 @@ class ProcessRuntime:
         """Wait for the watcher's end from now on; False if it is gone already."""
         if attempt.key in self._watched:
             return True
-        watched = Watched.of(attempt, self._tree(attempt), lambda: self._finish(attempt))
+        watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
         if watched is None:
             return False
         self._watched[attempt.key] = watched
@@ -372,13 +368,14 @@ class ProcessRuntime:
         """Make sure that an end is written down and nothing is left of the program."""
         if (attempt.folder / attempt_files.END).exists():
             return
-        ends.kill(attempt, self._tree(attempt))
+        ends.kill(attempt, self._ground.tree)
         with contextlib.suppress(BadInput):
             ends.write_unknown(attempt)
 
     def _observed(self, attempt: AttemptFolder, *, running: bool) -> Observed:
         started = attempt.document(attempt_files.STARTED) or {}
-        in_cgroup = self._tree(attempt) is not None
+        order = attempt.document(attempt_files.LAUNCH) or {}
+        in_cgroup = cgroups.tree_of(order, self._ground.tree) is not None
         return Observed(
             key=attempt.key,
             attempt=attempt.number,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
+from numalet.agent.host.runtime import cgroups
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
 
@@ -26,10 +27,11 @@ class Watched:
         attempt: AttemptFolder,
         pid: int,
         pidfd: int,
-        tree: CgroupTree | None,
+        own: CgroupTree | None,
         gone: Callable[[], None],
     ) -> None:
         order = attempt.document(attempt_files.LAUNCH) or {}
+        tree = cgroups.tree_of(order, own)
         self.pid = pid
         """The watcher's, or the runner's of a command in the foreground."""
         self.cgroup: str | None = order.get("path") if tree is not None else None
@@ -51,7 +53,7 @@ class Watched:
 
     @classmethod
     def of(
-        cls, attempt: AttemptFolder, tree: CgroupTree | None, gone: Callable[[], None]
+        cls, attempt: AttemptFolder, own: CgroupTree | None, gone: Callable[[], None]
     ) -> Watched | None:
         """The watcher of an attempt; None if it is gone.
 
@@ -68,7 +70,7 @@ class Watched:
             return None
         descriptor = attempt.lock()
         if descriptor is None:
-            return cls(attempt, pid, pidfd, tree, gone)
+            return cls(attempt, pid, pidfd, own, gone)
         os.close(descriptor)
         _reap_at_end(pid, pidfd)
         return None
