@@ -12,15 +12,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from numalet.core.admission import reasons as admission_reasons
-from numalet.core.admission.reasons import (
-    AllocationRefused,
-    KubeletWouldCrash,
-    NotAligned,
-    NothingToPreempt,
-    OutOfResource,
-    PredicateFailed,
-    Rejection,
-)
+from numalet.core.admission.reasons import Rejection
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu import reasons as cpu_reasons
@@ -39,14 +31,6 @@ CLASSES: Final[Mapping[str, Any]] = {
 
 _INNER: Final = "cause"
 """The field with the reason of a reason."""
-_REJECTIONS: Final = (
-    NotAligned,
-    AllocationRefused,
-    KubeletWouldCrash,
-    OutOfResource,
-    PredicateFailed,
-    NothingToPreempt,
-)
 
 
 def causes(rejection: Rejection) -> tuple[Cause, ...]:
@@ -80,7 +64,7 @@ def rejection(causes: Sequence[Cause]) -> Rejection | None:
             whole = of(**values)
     except (KeyError, TypeError, ValueError, RecursionError):
         return None
-    return whole if isinstance(whole, _REJECTIONS) else None
+    return whole if isinstance(whole, Rejection) else None
 
 
 def _fields(reason: object) -> Sequence[Any]:
