@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.model.machine_info import NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
 
@@ -24,7 +26,10 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """The named rules; without arguments they are the kubelet's.
+    """The named rules; without arguments they are the kubelet's, of the default release.
+
+    ``release`` is the release that is followed: its gates, options and fields in both modes, its
+    accidents in exact mode.
 
     ``highest_node_id``: the largest NUMA node id that fits into a mask; None for no limit.
     ``default_node_limit``: how many NUMA nodes an active topology policy accepts without
@@ -66,16 +71,25 @@ class Behaviour:
     has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
     ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
     release, and a CPU that containers of a pod use one after the other is allocated twice.
+    ``metrics_of_its_release_alone``: of the kubelet's metrics those that came with a release after
+    v1.32 are shown and counted only where the release that is followed has them.
     ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
     the policy restricted admits on as many as the neediest needs, if they hold all together.
     ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
     ask for the same resource wait for the answer.
+    ``pods_placed_whole_are_placed_anew``: a pod that got its CPUs and memory as a whole gets them
+    again when it is admitted again, as after a restart; what it had is forgotten.
+    ``pods_placed_whole_have_no_devices``: devices of such a pod are hinted at its admission, and
+    not allocated then.
+    ``no_memory_needs_a_node``: where containers of a pod with resources as a whole get their own,
+    one that shares asks for no memory, and is refused unless NUMA nodes were chosen for it.
     ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and
     its pod runs.
     ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
     included; None for all nodes. The administrator may set others.
     """
 
+    release: Release = DEFAULT
     highest_node_id: int | None = 63
     default_node_limit: int | None = 8
     distances_by_node_id: bool = True
@@ -98,7 +112,11 @@ class Behaviour:
     state_follows_the_machine: bool = False
     a_plugin_holds_up_its_own_alone: bool = False
     reused_cpus_are_counted_twice: bool = True
+    metrics_of_its_release_alone: bool = True
     fewest_nodes_together: bool = False
+    pods_placed_whole_are_placed_anew: bool = True
+    pods_placed_whole_have_no_devices: bool = True
+    no_memory_needs_a_node: bool = True
     unknown_fields_are_dropped: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
@@ -109,7 +127,9 @@ class Behaviour:
     @property
     def mode(self) -> Mode:
         """Exact if every rule of the managers is the kubelet's, else native."""
-        managers = replace(self, predicates_are_asked=EXACT.predicates_are_asked)
+        managers = replace(
+            self, release=EXACT.release, predicates_are_asked=EXACT.predicates_are_asked
+        )
         return Mode.EXACT if managers == EXACT else Mode.NATIVE
 
 
@@ -137,7 +157,11 @@ NATIVE = Behaviour(
     state_follows_the_machine=True,
     a_plugin_holds_up_its_own_alone=True,
     reused_cpus_are_counted_twice=False,
+    metrics_of_its_release_alone=False,
     fewest_nodes_together=True,
+    pods_placed_whole_are_placed_anew=False,
+    pods_placed_whole_have_no_devices=False,
+    no_memory_needs_a_node=False,
     unknown_fields_are_dropped=False,
     memory_node_classes=(NodeClass.CPU,),
 )

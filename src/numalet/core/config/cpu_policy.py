@@ -8,12 +8,14 @@ Kubelet v1.32: ``cpumanager.NewManager``, ``NewStaticPolicy``, ``getReservedCPUs
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from numalet.core.config import policy_options
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import CpuPolicy, CpuRules
 from numalet.core.findings.config import ConfigReservedCpusNoTopology, ConfigReservedCpusOffline
 from numalet.core.findings.managers import (
@@ -79,6 +81,7 @@ def topology_problem(machine: MachineInfo) -> str | None:
 def resolve(
     config: KubeletConfig,
     machine: MachineInfo,
+    release: Release,
     gates: FeatureGates,
     reservation: ResourceList | None,
     reserved_cpus: CpuSet,
@@ -96,7 +99,7 @@ def resolve(
             _refuse_options(config, findings)
             return CpuRules()
         case CpuPolicy.STATIC.value:
-            return _static(config, machine, gates, reservation, reserved_cpus, findings)
+            return _static(config, machine, release, gates, reservation, reserved_cpus, findings)
         case unknown:
             where = config.where("cpuManagerPolicy")
             findings.add(ConfigCpuPolicy(policy=GoText(unknown), where=where))
@@ -113,6 +116,7 @@ def _refuse_options(config: KubeletConfig, findings: Findings) -> None:
 def _static(
     config: KubeletConfig,
     machine: MachineInfo,
+    release: Release,
     gates: FeatureGates,
     reservation: ResourceList | None,
     reserved_cpus: CpuSet,
@@ -121,12 +125,14 @@ def _static(
     if config.reserved_system_cpus and not reserved_cpus:
         reservation = None  # The list was refused already; how many it means is not known.
     count = _reserved_count(config, reservation, findings)
-    options = policy_options.cpu_options(config, gates, findings)
+    options = policy_options.cpu_options(config, release, gates, findings)
     if options[policy_options.ALIGN_BY_SOCKET]:
         _check_align_by_socket(config, machine, findings)
     if count is not None:
         _check_count(config, machine, count, reserved_cpus, findings)
-    return _rules(options, count or 0, reserved_cpus)
+    rules = _rules(options, count or 0, reserved_cpus)
+    of_release = release.rules_with(gates.enabled)
+    return replace(rules, odd_requests_drop_one_cpu=of_release.odd_requests_drop_one_cpu)
 
 
 def _reserved_count(

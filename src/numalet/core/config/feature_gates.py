@@ -2,7 +2,8 @@
 
 A gate is alpha (off), beta (mostly on), GA (usually locked to on) or deprecated. ``AllAlpha`` and
 ``AllBeta`` set every gate of their stage that is not named itself. Names that no list here has
-are unknown to the kubelet and stop its start.
+are unknown to the kubelet and stop its start. From some release on a gate may need others to be
+on.
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.config import gates_v1_32
-from numalet.core.config.release import Release
+from numalet.core.config.releases.release import GateStage, Release, ReleaseRules
 
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
@@ -26,28 +25,17 @@ TOPOLOGY_MANAGER_POLICY_OPTIONS: Final = "TopologyManagerPolicyOptions"
 TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS: Final = "TopologyManagerPolicyAlphaOptions"
 TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS: Final = "TopologyManagerPolicyBetaOptions"
 CUSTOM_CPU_CFS_QUOTA_PERIOD: Final = "CustomCPUCFSQuotaPeriod"
+GRACEFUL_NODE_SHUTDOWN: Final = "GracefulNodeShutdown"
+GRACEFUL_NODE_SHUTDOWN_BY_PRIORITY: Final = "GracefulNodeShutdownBasedOnPodPriority"
+IMAGE_MAXIMUM_GC_AGE: Final = "ImageMaximumGCAge"
+KUBELET_CRASH_LOOP_BACK_OFF_MAX: Final = "KubeletCrashLoopBackOffMax"
+VERIFIED_IMAGES: Final = "KubeletEnsureSecretPulledImages"
+KUBELET_TRACING: Final = "KubeletTracing"
+MEMORY_QOS: Final = "MemoryQoS"
+NODE_LOG_QUERY: Final = "NodeLogQuery"
 NODE_SWAP: Final = "NodeSwap"
+ROTATE_KUBELET_SERVER_CERTIFICATE: Final = "RotateKubeletServerCertificate"
 WINDOWS_CPU_AND_MEMORY_AFFINITY: Final = "WindowsCPUAndMemoryAffinity"
-
-_LISTS: Final = {Release.V1_32: gates_v1_32}
-
-
-class GateStage(Enum):
-    """How mature the feature behind a gate is."""
-
-    ALPHA = "alpha"
-    BETA = "beta"
-    GA = "GA"
-    DEPRECATED = "deprecated"
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """A gate's stage and default in one release; a locked one can not be set."""
-
-    stage: GateStage
-    is_on: bool
-    is_locked: bool = False
 
 
 class GateProblem(Enum):
@@ -64,31 +52,13 @@ class FeatureGates:
     _gates: Mapping[str, bool]
 
     def enabled(self, name: str) -> bool:
-        """Whether a gate is on; the name must be one of the release's."""
-        return self._gates[name]
-
-
-@cache
-def known(release: Release) -> Mapping[str, Gate]:
-    """The gates of a release."""
-    lists = _LISTS[release]
-    gates = {ALL_ALPHA: Gate(GateStage.ALPHA, False), ALL_BETA: Gate(GateStage.BETA, False)}
-    for names, gate in (
-        (lists.ALPHA, Gate(GateStage.ALPHA, False)),
-        (lists.ALPHA_ON, Gate(GateStage.ALPHA, True)),
-        (lists.BETA_ON, Gate(GateStage.BETA, True)),
-        (lists.BETA_OFF, Gate(GateStage.BETA, False)),
-        (lists.GA_ON, Gate(GateStage.GA, True)),
-        (lists.GA_LOCKED, Gate(GateStage.GA, True, is_locked=True)),
-        (lists.DEPRECATED_OFF, Gate(GateStage.DEPRECATED, False)),
-    ):
-        gates.update(dict.fromkeys(names.split(), gate))
-    return MappingProxyType(gates)
+        """Whether a gate is on; one that the release does not have is off."""
+        return self._gates.get(name, False)
 
 
 def problem(name: str, value: bool, release: Release) -> GateProblem | None:
     """Why the kubelet would refuse to set the gate so; None if it would not."""
-    gate = known(release).get(name)
+    gate = release.gates.get(name)
     if gate is None:
         return GateProblem.UNKNOWN
     if gate.is_locked and gate.is_on is not value:
@@ -96,12 +66,26 @@ def problem(name: str, value: bool, release: Release) -> GateProblem | None:
     return None
 
 
+def unmet(settings: Mapping[str, bool], release: Release) -> Mapping[str, tuple[str, ...]]:
+    """The gates that are on although gates that they need are off, and these, all by name.
+
+    Kubelet v1.35: ``featuregate.SetFromMap`` and ``Validate``, in random order.
+    """
+    gates = with_settings(settings, release)
+    missing = {
+        name: tuple(needed for needed in gate.needs if not gates.enabled(needed))
+        for name, gate in sorted(release.gates.items())
+        if gate.needs and gates.enabled(name)
+    }
+    return {name: needed for name, needed in missing.items() if needed}
+
+
 def with_settings(settings: Mapping[str, bool], release: Release) -> FeatureGates:
     """The gates of a release, some of them set; settings that have a problem are left out.
 
     Kubelet v1.32: ``featuregate.SetFromMap``: a gate that is named itself wins over its stage.
     """
-    gates = known(release)
+    gates = release.gates
     state = {name: gate.is_on for name, gate in gates.items()}
     accepted = {
         name: value for name, value in settings.items() if not problem(name, value, release)
@@ -112,3 +96,8 @@ def with_settings(settings: Mapping[str, bool], release: Release) -> FeatureGate
                 if gate.stage is stage:
                     state[name] = accepted[everything]
     return FeatureGates(MappingProxyType({**state, **accepted}))
+
+
+def rules_of(release: Release, settings: Mapping[str, bool]) -> ReleaseRules:
+    """The rules of a kubelet of this release whose feature gates are set so."""
+    return release.rules_with(with_settings(settings, release).enabled)

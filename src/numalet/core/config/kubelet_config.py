@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 
+from numalet.core.config.housekeeping import AS_DEFAULTED, Housekeeping
 from numalet.core.model import go_duration
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import Finding, Location
 from numalet.core.model.quantity import Quantity
 
 
@@ -38,7 +39,9 @@ class KubeletConfig:
     thresholds, so that the operating system's defaults apply. ``origins`` says where a field
     came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Quotas, their
     period, the limit of processes, OOM kills and throttling are for who enforces; ports and swap
-    decide nothing, but a wrong one stops the start.
+    decide nothing, but a wrong one stops the start. ``fail_cgroup_v1`` is None where it was not
+    given, as releases differ in its default. ``undecoded`` are values of another
+    type than their field's, where a start with them was recorded; readers raise them otherwise.
     """
 
     cpu_manager_policy: str = "none"
@@ -76,6 +79,11 @@ class KubeletConfig:
     eviction_soft_grace_period: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    merge_default_eviction_settings: bool = False
+    fail_cgroup_v1: bool | None = None
+    memory_reservation_policy: str = "None"
+    housekeeping: Housekeeping = AS_DEFAULTED
+    undecoded: tuple[Finding, ...] = ()
     origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:

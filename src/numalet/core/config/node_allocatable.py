@@ -8,12 +8,14 @@ capacity, zero ones left out. Huge pages have no way into it. Kubelet v1.32: ``p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.config import percentages
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.percentages import Percentage, PercentageError
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.findings.reservation import (
     ConfigEvictionAboveAll,
     ConfigEvictionBelowZero,
@@ -76,6 +78,18 @@ def default_eviction(system: OperatingSystem) -> Mapping[str, str]:
     Kubelet v1.32: ``eviction.DefaultEvictionHard``.
     """
     return _DEFAULT_EVICTION[system]
+
+
+def with_default_eviction(
+    config: KubeletConfig, rules: ReleaseRules, system: OperatingSystem
+) -> KubeletConfig:
+    """The configuration with the default thresholds where the kubelet fills them in."""
+    default = default_eviction(system)
+    if config.uses_default_eviction:
+        return replace(config, eviction_hard=default)
+    if config.merge_default_eviction_settings and rules.default_eviction_is_merged_if_asked:
+        return replace(config, eviction_hard={**default, **config.eviction_hard})
+    return config
 
 
 def parse_reserved(
@@ -183,6 +197,18 @@ def reservation(
         if not total.is_zero:
             kept[name] = total
     return MappingProxyType(kept)
+
+
+def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quantity]:
+    """What of a capacity is left beside the reservations, eviction thresholds not subtracted.
+
+    Kubelet: ``GetNodeAllocatableAbsolute``, v1.32. The configuration is one that starts.
+    """
+    findings = Findings()
+    kube = parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
+    system = parse_reserved(config, "systemReserved", config.system_reserved, findings)
+    left = {name: each - system.get(name, ZERO) - kube.get(name, ZERO) for name, each in of.items()}
+    return {name: ZERO if amount.sign < 0 else amount for name, amount in left.items()}
 
 
 def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
+from numalet.core.config.releases.release import Release
 from numalet.core.model.machine_queries import NodeClass
 
 
@@ -19,11 +20,13 @@ class NumaletConfig:
 
     ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the
     general predicates are asked after the managers; None where nothing is configured, and they are.
+    ``release`` is the release that is followed; None leaves it to what else is known of it.
     """
 
     mode: Mode = Mode.EXACT
     memory_node_classes: tuple[NodeClass, ...] | None = None
     general_predicates: bool | None = None
+    release: Release | None = None
 
     @property
     def behaviour(self) -> Behaviour:
@@ -33,6 +36,8 @@ class NumaletConfig:
             rules = replace(rules, memory_node_classes=self.memory_node_classes)
         if self.general_predicates is not None:
             rules = replace(rules, predicates_are_asked=self.general_predicates)
+        if self.release is not None:
+            rules = replace(rules, release=self.release)
         return rules
 
 

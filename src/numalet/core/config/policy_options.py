@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from numalet.core.config import feature_gates
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
 from numalet.core.findings.policy_options import (
     ConfigCpuOptionNeedsGate,
     ConfigCpuOptionNotBoolean,
@@ -48,27 +48,6 @@ PREFER_UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 LEAST_NODE_LIMIT: Final = 8
 """The least value of max-allowable-numa-nodes."""
 
-
-class Maturity(Enum):
-    """How mature an option is; alpha and beta ones need their gate."""
-
-    ALPHA = "Alpha"
-    BETA = "Beta"
-    STABLE = "stable"
-
-
-TOPOLOGY_OPTIONS: Final = {
-    PREFER_CLOSEST: Maturity.STABLE,
-    MAX_ALLOWABLE: Maturity.BETA,
-}
-CPU_OPTIONS: Final = {
-    FULL_PCPUS_ONLY: Maturity.BETA,
-    DISTRIBUTE_ACROSS_NUMA: Maturity.ALPHA,
-    ALIGN_BY_SOCKET: Maturity.ALPHA,
-    DISTRIBUTE_ACROSS_CORES: Maturity.ALPHA,
-    STRICT_RESERVATION: Maturity.ALPHA,
-    PREFER_UNCORE_CACHE: Maturity.ALPHA,
-}
 _EXCLUDE_EACH_OTHER: Final = (
     (FULL_PCPUS_ONLY, DISTRIBUTE_ACROSS_CORES),
     (DISTRIBUTE_ACROSS_NUMA, DISTRIBUTE_ACROSS_CORES),
@@ -90,7 +69,7 @@ class _Manager:
     """A manager with options: where they stand, what guards them, what can be wrong with them."""
 
     place: str
-    known: Mapping[str, Maturity]
+    name: str
     gate: str
     gates: Mapping[Maturity, str]
     """The gate of the options of each maturity; stable ones have none."""
@@ -102,7 +81,7 @@ class _Manager:
 
 _CPU: Final = _Manager(
     place="cpuManagerPolicyOptions",
-    known=CPU_OPTIONS,
+    name="CPU Manager Policy",
     gate=feature_gates.CPU_MANAGER_POLICY_OPTIONS,
     gates={
         Maturity.ALPHA: feature_gates.CPU_MANAGER_POLICY_ALPHA_OPTIONS,
@@ -115,7 +94,7 @@ _CPU: Final = _Manager(
 )
 _TOPOLOGY: Final = _Manager(
     place="topologyManagerPolicyOptions",
-    known=TOPOLOGY_OPTIONS,
+    name="Topology Manager Policy",
     gate=feature_gates.TOPOLOGY_MANAGER_POLICY_OPTIONS,
     gates={
         Maturity.ALPHA: feature_gates.TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
@@ -148,7 +127,12 @@ def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) 
 
 
 def topology_options(
-    config: KubeletConfig, gates: FeatureGates, default_limit: int | None, findings: Findings
+    config: KubeletConfig,
+    release: Release,
+    release_rules: ReleaseRules,
+    gates: FeatureGates,
+    default_limit: int | None,
+    findings: Findings,
 ) -> TopologyOptions:
     """The Topology Manager's options; bad ones keep their default and are reported.
 
@@ -156,8 +140,12 @@ def topology_options(
     kubelet all the same.
     """
     prefer_closest, limit = False, default_limit
+    lower_case = release_rules.topology_option_levels_are_lower_case
     for name, value in sorted((config.topology_manager_policy_options or {}).items()):
-        if not _is_available(_TOPOLOGY, name, config, gates, findings):
+        options = release.topology_options
+        if not _is_available(
+            _TOPOLOGY, options, name, config, gates, findings, lower_case=lower_case
+        ):
             continue
         if name == PREFER_CLOSEST:
             prefer_closest = _boolean(_TOPOLOGY, name, value, config, findings)
@@ -168,12 +156,12 @@ def topology_options(
 
 
 def cpu_options(
-    config: KubeletConfig, gates: FeatureGates, findings: Findings
+    config: KubeletConfig, release: Release, gates: FeatureGates, findings: Findings
 ) -> Mapping[str, bool]:
     """The static CPU policy's options by name; bad ones are off and reported."""
-    options = dict.fromkeys(CPU_OPTIONS, False)
+    options = dict.fromkeys(release.cpu_options, False)
     for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
-        if _is_available(_CPU, name, config, gates, findings):
+        if _is_available(_CPU, release.cpu_options, name, config, gates, findings):
             options[name] = _boolean(_CPU, name, value, config, findings)
     for first, second in _EXCLUDE_EACH_OTHER:
         if options[first] and options[second]:
@@ -183,19 +171,33 @@ def cpu_options(
 
 
 def _is_available(
-    manager: _Manager, name: str, config: KubeletConfig, gates: FeatureGates, findings: Findings
+    manager: _Manager,
+    known: Mapping[str, Maturity],
+    name: str,
+    config: KubeletConfig,
+    gates: FeatureGates,
+    findings: Findings,
+    *,
+    lower_case: bool = False,
 ) -> bool:
     where = config.where(f"{manager.place}.{name}")
-    maturity = manager.known.get(name)
+    maturity = known.get(name)
     if maturity is None:
-        allowed = ", ".join(manager.known)
+        allowed = ", ".join(known)
         findings.add(manager.unknown(option=GoText(name), allowed=allowed, where=where))
         return False
     gate = manager.gates.get(maturity)
     if gate is None or gates.enabled(gate):
         return True
+    level = f"{manager.name} {maturity.value}-level Options"
     findings.add(
-        manager.needs_gate(option=GoText(name), maturity=maturity.value, gate=gate, where=where)
+        manager.needs_gate(
+            option=GoText(name),
+            maturity=maturity.value,
+            gate=gate,
+            level_options=level.lower() if lower_case else level,
+            where=where,
+        )
     )
     return False
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from numalet.core.config.kubelet_config import ReservedMemory
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.model import go_text, resources
 from numalet.core.model.quantity import Quantity, QuantityError
 
@@ -20,11 +21,19 @@ _SIGN_BIT: Final = 2**31
 
 
 class ReservedMemoryError(ValueError):
-    """The value can not be read; ``go_text`` is what the kubelet says."""
+    """The value can not be read; ``go_text`` is what the kubelet says.
 
-    def __init__(self, go_text: str) -> None:
+    ``later`` is what later releases say, where they say it otherwise.
+    """
+
+    def __init__(self, go_text: str, later: str | None = None) -> None:
         self.go_text = go_text
+        self.later = go_text if later is None else later
         super().__init__(go_text)
+
+    def in_words_of(self, rules: ReleaseRules) -> str:
+        """What a kubelet with these rules says."""
+        return self.later if rules.reserved_memory_flag_is_spelt_right else self.go_text
 
 
 def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
@@ -39,7 +48,7 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
     emptied = False
     for value in values:
         if emptied:
-            raise ReservedMemoryError(NO_TARGET)
+            raise ReservedMemoryError(NO_TARGET, f"{NO_TARGET})")
         emptied = value == ""
         entries.extend(parse(value))
     return tuple(entries)
@@ -77,7 +86,8 @@ def _parse_group(group: str) -> ReservedMemory:
         node = go_text.atoi(fields[0])
     except go_text.GoNumberError:
         raise ReservedMemoryError(
-            f"failed to convert the NUMA node ID, exptected integer, got {fields[0]}"
+            f"failed to convert the NUMA node ID, exptected integer, got {fields[0]}",
+            f"failed to convert the NUMA node ID, expected integer, got {fields[0]}",
         ) from None
     return ReservedMemory(_as_int32(node), _parse_types(fields[1]))
 
@@ -88,7 +98,8 @@ def _parse_types(text: str) -> Mapping[str, Quantity]:
         name, *quantities = item.split("=")
         if len(quantities) != 1:
             raise ReservedMemoryError(
-                "the reserved limit has incorrect value, expected type=quantatity, got " + item
+                "the reserved limit has incorrect value, expected type=quantatity, got " + item,
+                "the reserved limit has incorrect value, expected type=quantity, got " + item,
             )
         if not resources.is_memory_type(name):
             raise ReservedMemoryError(
@@ -98,7 +109,8 @@ def _parse_types(text: str) -> Mapping[str, Quantity]:
             limits[name] = Quantity.parse(quantities[0])
         except QuantityError:
             raise ReservedMemoryError(
-                "failed to parse the quantatity, expected quantatity, got " + quantities[0]
+                "failed to parse the quantatity, expected quantatity, got " + quantities[0],
+                "failed to parse the quantity: " + quantities[0],
             ) from None
     return MappingProxyType(limits)
 

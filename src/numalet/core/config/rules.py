@@ -12,7 +12,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from numalet.core.config.behaviour import EXACT, Behaviour
-from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.releases.release import V1_32_RULES, Release, ReleaseRules
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
@@ -73,7 +73,7 @@ class MemoryRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuRules:
-    """Policy and options of the CPU Manager.
+    """Policy and options of the CPU Manager; ``odd_requests_drop_one_cpu`` is a release's rule.
 
     ``reserved_count`` CPUs are kept back under policy static; ``reserved_cpus`` says which, or is
     None where the policy chooses them itself with its own algorithm.
@@ -86,6 +86,7 @@ class CpuRules:
     distribute_cpus_across_cores: bool = False
     strict_cpu_reservation: bool = False
     prefer_align_cpus_by_uncore_cache: bool = False
+    odd_requests_drop_one_cpu: bool = False
     reserved_count: int = 0
     reserved_cpus: CpuSet | None = None
 
@@ -100,12 +101,18 @@ class NodeRules:
     cpu: CpuRules = CpuRules()
     reservation: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
     behaviour: Behaviour = EXACT
-    release: Release = DEFAULT
+    release_rules: ReleaseRules = V1_32_RULES
+    """The rules of the release, with the feature gates as they are set."""
     max_pods: int = 110
     """How many pods the node admits."""
     identity: NodeIdentity = UNKNOWN_NODE
     managers_are_stand_ins: bool = False
     """Windows without its feature gate: nothing is aligned, nothing is stored."""
+
+    @property
+    def release(self) -> Release:
+        """The release that is followed."""
+        return self.behaviour.release
 
     def __repr__(self) -> str:
         return (

@@ -8,7 +8,7 @@ later, and after them ``check_node_allocatable``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,13 +26,16 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.feature_gates import FeatureGates, GateProblem
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.node_allocatable import ResourceList
-from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.findings.config import (
     ConfigGateLockedInFile,
     ConfigGateLockedInFlag,
+    ConfigGateNeedsInFile,
+    ConfigGateNeedsInFlag,
     ConfigGateUnknownInFile,
     ConfigGateUnknownInFlag,
+    GateNeeds,
 )
 from numalet.core.model import resources
 from numalet.core.model.cpu_set import CpuSet
@@ -72,15 +75,19 @@ def resolve(
     config: KubeletConfig,
     machine: MachineInfo,
     *,
-    release: Release = DEFAULT,
     behaviour: Behaviour = EXACT,
 ) -> NodeRules | StartRefused:
     """The rules that a kubelet with this configuration follows on this machine, or its refusal."""
-    if config.uses_default_eviction:
-        config = replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
+    if config.undecoded:
+        return StartRefused(StartStage.CONFIG_DECODE, config.undecoded[:1], config.undecoded[1:])
+    release = behaviour.release
     stages = _Stages()
     gates = _gates(config, release, stages)
-    stages.begin(StartStage.CONFIG_VALIDATION).extend(validation.validate(config, gates))
+    release_rules = release.rules_with(gates.enabled)
+    config = node_allocatable.with_default_eviction(config, release_rules, machine.os)
+    stages.begin(StartStage.CONFIG_VALIDATION).extend(
+        validation.validate(config, release_rules, gates)
+    )
     cpus = cpu_policy.reserved_system_cpus(config, machine, stages.begin(StartStage.RESERVED_CPUS))
     reservation = _reservation(config, machine, cpus, stages)
     policy_options.check_gates(config, gates, stages.begin(StartStage.POLICY_OPTIONS))
@@ -88,16 +95,21 @@ def resolve(
         machine=machine,
         reservation=reservation or {},
         behaviour=behaviour,
-        release=release,
+        release_rules=release_rules,
         max_pods=_most_pods(config, machine),
     )
     if _has_stand_ins(machine, gates):
         return stages.refusal() or replace(rules, managers_are_stand_ins=True)
     topology = topology_policy.resolve(
-        config, machine, gates, behaviour, stages.begin(StartStage.TOPOLOGY_MANAGER)
+        config,
+        machine,
+        release_rules,
+        gates,
+        behaviour,
+        stages.begin(StartStage.TOPOLOGY_MANAGER),
     )
     cpu = cpu_policy.resolve(
-        config, machine, gates, reservation, cpus, stages.begin(StartStage.CPU_MANAGER)
+        config, machine, release, gates, reservation, cpus, stages.begin(StartStage.CPU_MANAGER)
     )
     memory = memory_policy.resolve(
         config, machine, reservation, behaviour, stages.begin(StartStage.MEMORY_MANAGER)
@@ -123,20 +135,34 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
     """The feature gates; those of the command line are set first and fail in other words."""
     by_flag = {name for name in config.feature_gates if _is_flag(config, name)}
     by_file = set(config.feature_gates) - by_flag
-    for names, unknown, locked in (
-        (by_flag, ConfigGateUnknownInFlag, ConfigGateLockedInFlag),
-        (by_file, ConfigGateUnknownInFile, ConfigGateLockedInFile),
+    settings: dict[str, bool] = {}
+    for names, unknown, locked, needs in (
+        (by_flag, ConfigGateUnknownInFlag, ConfigGateLockedInFlag, ConfigGateNeedsInFlag),
+        (by_file, ConfigGateUnknownInFile, ConfigGateLockedInFile, ConfigGateNeedsInFile),
     ):
         findings = stages.begin(StartStage.CONFIG_DECODE)
         for name in sorted(names):
             where, value = config.where(f"featureGates.{name}"), config.feature_gates[name]
             problem = feature_gates.problem(name, value, release)
             if problem is GateProblem.UNKNOWN:
-                findings.add(unknown(gate=name, release=release.value, where=where))
+                findings.add(unknown(gate=name, release=release.name, where=where))
             elif problem is GateProblem.LOCKED:
                 shown, locked_to = _go_bool(value), _go_bool(not value)
                 findings.add(locked(gate=name, value=shown, locked_to=locked_to, where=where))
+        settings |= {name: config.feature_gates[name] for name in names}
+        if names and not findings.all:
+            findings.extend(_unmet(settings, release, needs, config))
     return feature_gates.with_settings(config.feature_gates, release)
+
+
+def _unmet(
+    settings: Mapping[str, bool], release: Release, needs: type[GateNeeds], config: KubeletConfig
+) -> Iterator[Finding]:
+    """Gates that are on without what they need, at the setting that is the cause if one is."""
+    for gate, missing in feature_gates.unmet(settings, release).items():
+        cause = next((name for name in (*missing, gate) if name in settings), None)
+        where = config.where("featureGates" if cause is None else f"featureGates.{cause}")
+        yield needs(gate=gate, needed=", ".join(missing), where=where)
 
 
 def _is_flag(config: KubeletConfig, gate: str) -> bool:

@@ -10,6 +10,7 @@ from numalet.core.config import policy_options
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
 from numalet.core.config.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
 from numalet.core.findings.managers import ConfigTopologyDistances, ConfigTopologyTooManyNodes
@@ -20,6 +21,7 @@ from numalet.core.model.machine_info import MachineInfo
 def resolve(
     config: KubeletConfig,
     machine: MachineInfo,
+    release_rules: ReleaseRules,
     gates: FeatureGates,
     behaviour: Behaviour,
     findings: Findings,
@@ -33,7 +35,9 @@ def resolve(
     policy = TopologyPolicy(config.topology_manager_policy)
     if policy is TopologyPolicy.NONE:
         return TopologyRules(node_limit=behaviour.default_node_limit)
-    options = policy_options.topology_options(config, gates, behaviour.default_node_limit, findings)
+    options = policy_options.topology_options(
+        config, behaviour.release, release_rules, gates, behaviour.default_node_limit, findings
+    )
     where = config.where("topologyManagerPolicy")
     if options.prefer_closest and any(node.distances is None for node in machine.nodes):
         findings.add(ConfigTopologyDistances(where=where))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.core.config import feature_gates
+from numalet.core.config import feature_gates, housekeeping_checks
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.findings.config import (
     ConfigMaxPods,
     ConfigPodsPerCore,
@@ -64,24 +65,36 @@ _OPTIONAL_PORTS: Final = ("healthzPort", "readOnlyPort")
 _SWAP_BEHAVIORS: Final = ("", "LimitedSwap", "NoSwap")
 
 
-def validate(config: KubeletConfig, gates: FeatureGates) -> tuple[Finding, ...]:
+def validate(
+    config: KubeletConfig, rules: ReleaseRules, gates: FeatureGates
+) -> tuple[Finding, ...]:
     """Everything that the kubelet's own validation finds, in its order."""
     findings = Findings()
+    housekeeping_checks.check_lease_and_events(config, findings)
     _validate_port("healthzPort", config.healthz_port, config, findings)
     _validate_quota_period(config, gates, findings)
+    housekeeping_checks.check_images_and_rates(config, rules, gates, findings)
     _validate_pods(config, findings)
     _validate_port("port", config.port, config, findings)
     _validate_port("readOnlyPort", config.read_only_port, config, findings)
+    housekeeping_checks.check_pulls(config, rules, gates, findings)
     _validate_topology(config, findings)
+    housekeeping_checks.check_shutdown(config, gates, findings)
     _validate_swap(config, gates, findings)
+    housekeeping_checks.check_restart_period(config, gates, findings)
     _validate_enforcement(config, findings)
+    housekeeping_checks.check_verification(config, rules, gates, findings)
     _validate_reserved_cpus(config, findings)
     _validate_reserved_memory(config, findings)
+    housekeeping_checks.check_user_namespaces(config, rules, findings)
+    housekeeping_checks.check_tracing(config, gates, findings)
     factor = config.memory_throttling_factor
     if not 0 < factor <= 1:
         findings.add(
             ConfigThrottlingFactor(factor=factor, where=config.where("memoryThrottlingFactor"))
         )
+    housekeeping_checks.check_memory_reservation(config, rules, gates, findings)
+    housekeeping_checks.check_logs(config, rules, gates, findings)
     return findings.all
 
 
@@ -123,6 +136,7 @@ def _validate_swap(config: KubeletConfig, gates: FeatureGates, findings: Finding
 def _validate_pods(config: KubeletConfig, findings: Findings) -> None:
     if config.max_pods < 0:
         findings.add(ConfigMaxPods(count=config.max_pods, where=config.where("maxPods")))
+    housekeeping_checks.check_oom_score(config, findings)
     if config.pods_per_core < 0:
         findings.add(
             ConfigPodsPerCore(count=config.pods_per_core, where=config.where("podsPerCore"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from numalet.core.config import node_allocatable, start
+from numalet.core.config import cpu_policy, feature_gates, node_allocatable, start
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.releases import table
 from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
@@ -22,7 +23,7 @@ from numalet.core.config.rules import (
     TopologyPolicy,
     TopologyRules,
 )
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import Findings, Location
 from numalet.core.model.machine_info import (
     CoreInfo,
     HugePages,
@@ -142,8 +143,7 @@ def test_gates_of_the_command_line_fail_first_and_in_other_words() -> None:
     )
 
     assert wording.text(found) == (
-        "failed to set feature gates from initial flags-based config: [unrecognized feature gate: "
-        "B, cannot set feature gate CPUManager to false, feature is locked to true]"
+        "failed to set feature gates from initial flags-based config: unrecognized feature gate: B"
     )
     assert [finding.fields["gate"] for finding in found.further] == ["A"]
 
@@ -810,3 +810,16 @@ def test_pods_are_limited_as_a_whole_and_by_core(per_core: int, pods: int) -> No
     resolved = start.resolve(config, builders.machine(8, 8))
     assert isinstance(resolved, NodeRules)
     assert pods == resolved.max_pods
+
+
+@pytest.mark.parametrize(("release", "drops"), [("1.32", False), ("1.33", True)])
+def test_the_cpu_manager_s_rules_have_those_of_the_release(release: str, drops: bool) -> None:
+    asked = KubeletConfig(cpu_manager_policy="static", reserved_system_cpus="0")
+    of_release = table.of_name(release)
+    gates = feature_gates.with_settings({}, of_release)
+    found = Findings()
+    reservation = {"cpu": Quantity.parse("1")}
+    one = frozenset({0})
+    rules = cpu_policy.resolve(asked, machine(), of_release, gates, reservation, one, found)
+    assert (found.all, rules.policy) == ((), CpuPolicy.STATIC)
+    assert rules.odd_requests_drop_one_cpu is drops

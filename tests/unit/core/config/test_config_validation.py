@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from numalet.core.config import feature_gates, release, validation
+from numalet.core.config import feature_gates, validation
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.releases.release import V1_32_RULES
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Location
 from numalet.core.model.quantity import Quantity
@@ -16,8 +18,8 @@ from numalet.wording import kubelet_start as wording
 
 def texts(**fields: Any) -> list[str]:
     config = KubeletConfig(**fields)
-    gates = feature_gates.with_settings(config.feature_gates, release.DEFAULT)
-    found = validation.validate(config, gates)
+    gates = feature_gates.with_settings(config.feature_gates, DEFAULT)
+    found = validation.validate(config, V1_32_RULES, gates)
     assert all(str(finding) for finding in found)
     return [finding.in_kubelet_words.removeprefix("invalid configuration: ") for finding in found]
 
@@ -199,8 +201,8 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
         max_pods=-1,
         origins={"topologyManagerPolicy": Location("kubelet.yaml", "$.topologyManagerPolicy", 3)},
     )
-    gates = feature_gates.with_settings({}, release.DEFAULT)
-    found = validation.validate(config, gates)
+    gates = feature_gates.with_settings({}, DEFAULT)
+    found = validation.validate(config, V1_32_RULES, gates)
 
     assert [finding.code for finding in found] == [
         "config/max-pods",

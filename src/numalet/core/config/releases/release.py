@@ -1,0 +1,286 @@
+"""What a release is: gates, options, and rules, all of them data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from numalet.core.config.releases.rule import rule as _rule
+from numalet.core.config.releases.running import RunningRules
+
+T = TypeVar("T")
+
+
+class GateStage(Enum):
+    """How mature the feature behind a gate is."""
+
+    ALPHA = "alpha"
+    BETA = "beta"
+    GA = "GA"
+    DEPRECATED = "deprecated"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate's stage and default in one release; a locked one can not be set.
+
+    ``needs`` are gates that must be on where this one is.
+    """
+
+    stage: GateStage
+    is_on: bool
+    is_locked: bool = False
+    needs: tuple[str, ...] = ()
+
+
+class Maturity(Enum):
+    """How mature a policy option is; alpha and beta ones need their gate."""
+
+    ALPHA = "Alpha"
+    BETA = "Beta"
+    STABLE = "stable"
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """With which feature gates a rule holds: all of ``on`` are on, all of ``off`` are off."""
+
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+
+
+ALWAYS: Final = When()
+"""A rule that no feature gate guards."""
+
+
+class ReleaseRules(RunningRules):
+    """The rules of one kubelet, with its feature gates; without arguments those of v1.32."""
+
+    odd_requests_drop_one_cpu: bool = _rule(
+        "With prefer-align-cpus-by-uncorecache an odd number of CPUs is taken from one cache too: "
+        "its cores are counted rounded up, and the highest CPU of them is left.",
+        kubelet="cpuAccumulator.takePartialUncore",
+        test="tests/unit/core/managers/cpu/test_cpu_manager_packed.py::test_an_odd_number_leaves_one_cpu_of_a_cache",
+    )
+    device_hints_over_device_nodes: bool = _rule(
+        "Hints for a device resource name only NUMA nodes that have a device of it, unless none "
+        "of its devices is on a NUMA node of the machine.",
+        kubelet="ManagerImpl.generateDeviceTopologyHints, deviceNUMANodes",
+        test="tests/unit/core/managers/device/test_device_hints.py::test_hints_may_name_the_nodes_of_devices_alone",
+    )
+    memory_checksum_zero_is_accepted: bool = _rule(
+        "A Memory Manager state file with the checksum 0, or none, is accepted.",
+        kubelet="state.stateCheckpoint.restoreState",
+        test="tests/unit/core/checkpoint/test_checkpoint_memory.py::test_a_checksum_of_zero"
+        "_is_accepted_by_some_releases",
+    )
+    memory_type_has_a_version: bool = _rule(
+        "An error about a Memory Manager state file names the type MemoryManagerCheckpointV1.",
+        kubelet="state.MemoryManagerCheckpointV1",
+        test="tests/unit/core/checkpoint/test_checkpoint_memory.py::"
+        "test_some_releases_name_another_type",
+        is_of_words=True,
+    )
+    oldest_cpu_format_is_tried_last: bool = _rule(
+        "The formats of a CPU Manager state file are tried newest first, and a file that fits "
+        "none is complained of in the words of the oldest.",
+        kubelet="state.stateCheckpoint.restoreState",
+        test="tests/unit/core/checkpoint/test_checkpoint_cpu.py::test_the_newest_format_is_tried_first"
+        "_by_some_releases",
+    )
+    cgroup_v1_is_refused_unless_allowed: bool = _rule(
+        "On a host with cgroup v1 the kubelet does not start unless failCgroupV1 is false.",
+        kubelet="SetDefaults_KubeletConfiguration, app.run",
+        test="tests/unit/insight/lint/test_lint_releases.py::test_cgroup_v1_is_refused_by_default"
+        "_in_later_releases",
+    )
+    reserved_memory_flag_is_spelt_right: bool = _rule(
+        "Complaints about --reserved-memory are spelt right: `expected`, `quantity`, and a bracket "
+        "that is closed.",
+        kubelet="flag.ReservedMemoryVar.Set",
+        test="tests/unit/io/documents/test_kubelet_flags_of_releases.py::test_complaints_about"
+        "_reserved_memory_are_spelt_right_in_later_releases",
+    )
+    topology_option_levels_are_lower_case: bool = _rule(
+        "A topology option whose level is not enabled is refused in lower case: `topology manager "
+        "policy beta-level options not enabled`.",
+        kubelet="topologymanager.CheckPolicyOptionAvailable",
+        test="tests/unit/core/config/test_config_releases.py::test_topology_option_levels"
+        "_are_lower_case_in_later_releases",
+        is_of_words=True,
+    )
+    allocated_resources_count: bool = _rule(
+        "Where the pod's status has an entry for a container, its allocatedResources are what the "
+        "container asks the CPU Manager and the Memory Manager for, also if it has none; the "
+        "requests in the spec do not count.",
+        kubelet="staticPolicy.guaranteedCPUs, getRequestedResources",
+        test="tests/unit/core/admission/test_counting.py::test_allocated_resources_take_the_place_of_requests",
+    )
+    sidecar_statuses_count: bool = _rule(
+        "The entries of initContainerStatuses count for sidecars, as those of containerStatuses "
+        "do.",
+        kubelet="staticPolicy.guaranteedCPUs, getRequestedResources",
+        test="tests/unit/core/admission/test_counting.py::test_a_sidecar_has_its_entry_among_the_init_containers",
+    )
+    pod_level_resources_count: bool = _rule(
+        "Resources of a pod as a whole (spec.resources) decide its QoS class and how much room it "
+        "takes on the node.",
+        kubelet="qos.ComputePodQOS, resource.PodRequests",
+        test="tests/unit/core/admission/test_counting.py::test_the_qos_class_is_that_of_the_pod_as_a_whole",
+    )
+    pod_level_pods_are_passed_over: bool = _rule(
+        "Pods with spec.resources get no CPUs and no memory of their own, and have no preference "
+        "for NUMA nodes but for their devices.",
+        kubelet="staticPolicy.Allocate, GetTopologyHints, GetPodTopologyHints of both managers",
+        test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_passed_over",
+    )
+    pod_level_pods_are_refused: bool = _rule(
+        "Pods with spec.resources are refused as PodLevelResourcesNotSupported, after the managers "
+        "have allocated for them.",
+        kubelet="podFeaturesAdmitHandler",
+        test="tests/unit/core/admission/test_pod_level_pods.py::test_without_the_gate_a_pod_level_pod_is_refused_at_last",
+    )
+    pod_level_pods_are_placed_whole: bool = _rule(
+        "In pod scope a pod with spec.resources gets its CPUs and memory as a whole, and its "
+        "containers divide them; a pod that would leave nothing to containers that share is "
+        "refused. In container scope its Guaranteed containers get theirs.",
+        kubelet="staticPolicy.AllocatePod of both managers",
+        test="tests/unit/core/admission/test_pod_level_pods.py::test_a_pod_level_pod_is_placed_whole",
+    )
+    state_files_have_pods: bool = _rule(
+        "State files are of format 3 (CPU Manager) and 2 (Memory Manager): podEntries have what "
+        "pods got as a whole, and checksums cover them.",
+        kubelet="state.stateCheckpoint.storeState",
+        test="tests/unit/core/checkpoint/test_pod_entries.py::test_empty_states_have_other_checksums",
+    )
+
+    default_eviction_is_merged_if_asked: bool = _rule(
+        "With mergeDefaultEvictionSettings the signals that evictionHard does not name have "
+        "their default thresholds.",
+        kubelet="app.mergeKubeletConfigurations, eviction.DefaultEvictionHard",
+        test="tests/unit/core/config/test_config_releases.py::test_default_eviction_settings_are_merged_if_asked",
+    )
+    one_log_file_is_refused: bool = _rule(
+        "containerLogMaxFiles must be greater than 1.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+    image_verification_is_checked: bool = _rule(
+        "imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist are "
+        "fields; they need KubeletEnsureSecretPulledImages.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+    user_namespace_ids_are_checked: bool = _rule(
+        "userNamespaces.idsPerPod is a field: a multiple of 65536, up to 4294967295.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+    log_query_is_named: bool = _rule(
+        "enableSystemLogQuery without its feature gate is complained of by its own name.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_the_log_query_is_named_in_later_releases",
+    )
+    minimum_image_age_is_checked: bool = _rule(
+        "imageMinimumGCAge must not be negative.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+    memory_reservation_policy_is_checked: bool = _rule(
+        "memoryReservationPolicy is a field: None, or TieredReservation with the feature gate "
+        "MemoryQoS.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+    run_once_is_refused: bool = _rule(
+        "runOnce is refused.",
+        kubelet="ValidateKubeletConfiguration",
+        test="tests/unit/core/config/test_config_releases.py::test_a_field_is_checked_from_some_release_on",
+    )
+
+
+V1_32_RULES: Final = ReleaseRules()
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Release:
+    """A minor release of the kubelet. ``rules`` are named as the fields of ``ReleaseRules``.
+
+    Gates and options are by name; a name that is not there is unknown to the kubelet.
+    ``claim_versions`` are those of resource.k8s.io that have ResourceClaims, and whether an API
+    server serves them without being configured to.
+    """
+
+    name: str
+    gates: Mapping[str, Gate]
+    cpu_options: Mapping[str, Maturity]
+    topology_options: Mapping[str, Maturity]
+    fields: frozenset[str] = frozenset()
+    """Fields of KubeletConfiguration that v1.32 does not have."""
+    flags_gone: frozenset[str] = frozenset()
+    """Flags that v1.32 has and this release does not."""
+    rules: Mapping[str, When] = field(default_factory=lambda: MappingProxyType({}))
+    claim_versions: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __repr__(self) -> str:
+        return f"<Release {self.name}>"
+
+    def rules_with(self, is_on: Callable[[str], bool]) -> ReleaseRules:
+        """The rules of this release with feature gates that are set so, asked by their names."""
+        holding = {
+            name: all(map(is_on, when.on)) and not any(map(is_on, when.off))
+            for name, when in self.rules.items()
+        }
+        return ReleaseRules(**holding)
+
+
+def later(
+    before: Release,
+    name: str,
+    *,
+    gates: Mapping[str, Gate | None] = MappingProxyType({}),
+    needs: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    cpu_options: Mapping[str, Maturity] = MappingProxyType({}),
+    topology_options: Mapping[str, Maturity] = MappingProxyType({}),
+    fields: tuple[str, ...] = (),
+    flags_gone: tuple[str, ...] = (),
+    rules: Mapping[str, When | None] = MappingProxyType({}),
+    claim_versions: Mapping[str, bool | None] = MappingProxyType({}),
+) -> Release:
+    """The release after another one: what is not named stays, and None takes away.
+
+    ``needs`` are the gates that must be on where a gate is on; a gate that is stated anew keeps
+    what it needed before.
+    """
+    return Release(
+        name=name,
+        gates=_with_needs(before, _changed(before.gates, gates), needs),
+        cpu_options=_changed(before.cpu_options, cpu_options),
+        topology_options=_changed(before.topology_options, topology_options),
+        fields=before.fields | set(fields),
+        flags_gone=before.flags_gone | set(flags_gone),
+        rules=_changed(before.rules, rules),
+        claim_versions=_changed(before.claim_versions, claim_versions),
+    )
+
+
+def _changed(before: Mapping[str, T], changes: Mapping[str, T | None]) -> Mapping[str, T]:
+    merged = {**before, **changes}
+    return MappingProxyType({name: each for name, each in merged.items() if each is not None})
+
+
+def _with_needs(
+    before: Release, gates: Mapping[str, Gate], needs: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Gate]:
+    """The gates with what each needs, which the tables of stages do not say."""
+    former = {name: gate.needs for name, gate in before.gates.items() if gate.needs}
+    wanted = {**former, **needs}
+    changed = {
+        name: replace(gates[name], needs=needed)
+        for name, needed in wanted.items()
+        if name in gates and gates[name].needs != needed
+    }
+    return MappingProxyType({**gates, **changed})

@@ -1,0 +1,155 @@
+"""The rules about pods that run: what is admitted beside the managers, resized, held and shown."""
+
+from __future__ import annotations
+
+from numalet.core.config.releases.rule import Rules
+from numalet.core.config.releases.rule import rule as _rule
+
+
+class RunningRules(Rules):
+    """The part of a release's rules that the managers do not ask about."""
+
+    sidecars_are_forbidden: bool = _rule(
+        'A pod with a restartable init container is rejected: `Init container "x" may not have a '
+        "non-default restartPolicy`.",
+        kubelet="lifecycle.predicateAdmitHandler.Admit",
+        test="tests/unit/core/admission/test_predicates.py"
+        "::test_without_the_gate_sidecars_are_rejected_where_there_is_one",
+    )
+    strict_groups_need_a_runtime: bool = _rule(
+        "A pod with supplementalGroupsPolicy Strict is rejected on a node whose runtime does not "
+        "support it, with the reason SupplementalGroupsPolicyNotSupported.",
+        kubelet="lifecycle.predicateAdmitHandler.Admit, "
+        "rejectPodAdmissionBasedOnSupplementalGroupsPolicy",
+        test="tests/unit/core/admission/test_predicates.py"
+        "::test_strict_groups_need_a_runtime_in_releases_that_ask",
+    )
+    pods_are_resized: bool = _rule(
+        "A running pod may get more or less CPU and memory in place.",
+        kubelet="kubelet.canResizePod, allocation.IsInPlacePodVerticalScalingAllowed",
+        test="tests/unit/core/node/test_resizing.py::test_pods_are_resized_where_the_gate_is_on",
+    )
+    resizes_keep_exclusive_cpus: bool = _rule(
+        "A resize of a Guaranteed pod is infeasible beside the CPU Manager's policy static.",
+        kubelet="allocation.manager.canResizePod",
+        test="tests/unit/core/node/test_resizing.py::test_guaranteed_pods_keep_what_is_pinned",
+    )
+    resizes_keep_pinned_memory: bool = _rule(
+        "A resize of a Guaranteed pod is infeasible beside the Memory Manager's policy Static.",
+        kubelet="allocation.manager.canResizePod",
+        test="tests/unit/core/node/test_resizing.py::test_guaranteed_pods_keep_what_is_pinned",
+    )
+    resizes_are_refused_by_what_changes: bool = _rule(
+        "A static policy makes a resize infeasible only if requests of its own resource change; "
+        "the message names the policy in quotes.",
+        kubelet="allocation.manager.guaranteedPodResourceResizeRequired",
+        test="tests/unit/core/node/test_resizing.py::test_later_releases_look_at_what_changes",
+    )
+    resizes_may_use_eviction_reserves: bool = _rule(
+        "The most that a resize may ask for is the capacity without reservations, and eviction "
+        "thresholds are not subtracted.",
+        kubelet="cm.containerManagerImpl.GetNodeAllocatableAbsolute",
+        test="tests/unit/core/node/test_resizing.py"
+        "::test_eviction_thresholds_are_subtracted_before_later_releases",
+    )
+    resizes_above_capacity_are_left_to_admission: bool = _rule(
+        "A resize to more than the node has is deferred, because its admission fails, and not "
+        "infeasible.",
+        kubelet="allocation.podResizesAdmitHandler.Admit",
+        test="tests/unit/core/node/test_resizing.py::test_more_than_the_node_has_is_infeasible",
+    )
+    init_containers_are_resized: bool = _rule(
+        "Init containers that end can be resized too.",
+        kubelet="allocation.IsResizableContainer",
+        test="tests/unit/core/node/test_resizing.py::test_init_containers_count_in_later_releases",
+    )
+    containers_have_pod_level_pages: bool = _rule(
+        "A container without a limit of huge pages has that of its pod's resources as a whole.",
+        kubelet="kuberuntime.GetHugepageLimitsFromResources",
+        test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
+        "::test_huge_pages_of_a_whole_pod_limit_its_containers_in_some_releases",
+    )
+    exclusive_cpus_have_no_quota: bool = _rule(
+        "A container with CPUs of its own has no CPU quota, and neither has a pod with such a "
+        "container.",
+        kubelet="cpumanager.staticPolicy, cm.podContainerManagerImpl.EnsureExists, "
+        "kuberuntime.calculateLinuxResources",
+        test="tests/unit/core/enforcement/test_enforcement_desired.py"
+        "::test_exclusive_cpus_have_no_quota_in_releases_that_switch_it_off",
+    )
+    pod_resources_answer_get: bool = _rule(
+        "The PodResources API answers Get about one pod.",
+        kubelet="podresources.v1PodResourcesServer.Get",
+        test="tests/agent/test_settings.py"
+        "::test_monitors_may_ask_for_one_pod_where_the_release_lets_them",
+    )
+    pod_resources_list_active_pods: bool = _rule(
+        "The PodResources API lists active pods alone, and not those that were rejected or ended.",
+        kubelet="podresources.v1PodResourcesServer.List",
+        test="tests/servers/test_pod_resources.py::test_some_releases_list_active_pods_alone",
+    )
+    failed_alignments_are_counted: bool = _rule(
+        "Refusals of single-numa-node and of full-pcpus-only are counted by what could not be "
+        "aligned, and the series of aligned and of failed containers begin with 0.",
+        kubelet="metrics.ContainerAlignedComputeResourcesFailure",
+        test="tests/unit/agent/telemetry/test_admission_counts.py"
+        "::test_what_could_not_be_aligned_is_counted_in_releases_that_do_so",
+    )
+    containers_in_one_cache_are_counted: bool = _rule(
+        "A container whose exclusive CPUs share one uncore cache is counted as aligned to it.",
+        kubelet="cpumanager.staticPolicy.updateMetricsOnAllocate",
+        test="tests/unit/agent/telemetry/test_admission_counts.py"
+        "::test_containers_in_one_cache_are_counted_in_releases_that_do_so",
+    )
+    exclusive_cpus_are_shown_by_numa_node: bool = _rule(
+        "A gauge shows the exclusive CPUs of each NUMA node that has had some; with the last of "
+        "them it keeps its value.",
+        kubelet="cpumanager.updateAllocationPerNUMAMetric",
+        test="tests/unit/agent/telemetry/test_cpu_gauges.py"
+        "::test_a_node_whose_last_cpu_is_released_keeps_its_value",
+    )
+    shared_cpus_count_once_at_start: bool = _rule(
+        "At the start the gauge of exclusive CPUs counts a CPU that two containers of a pod have "
+        "once.",
+        kubelet="cpumanager.staticPolicy.initializeMetrics, getTotalAssignedExclusiveCPUs",
+        test="tests/unit/agent/telemetry/test_cpu_gauges.py"
+        "::test_some_releases_count_a_cpu_of_two_containers_once_at_the_start",
+    )
+    hint_lines_name_the_pod: bool = _rule(
+        "The log lines ContainerTopologyHint and PodTopologyHint name the pod and the container.",
+        kubelet="topologymanager.containerScope.calculateAffinity, podScope.calculateAffinity",
+        test="tests/unit/agent/telemetry/test_admission_log.py"
+        "::test_later_releases_name_the_pod_and_say_more_at_level_four",
+        is_of_words=True,
+    )
+    checks_and_starts_are_logged: bool = _rule(
+        "At level 4 the log says that a pod is checked and with which result, and that managers "
+        "have started.",
+        kubelet="topologymanager.manager.Admit, cpumanager.manager.Start, "
+        "memorymanager.manager.Start",
+        test="tests/unit/agent/telemetry/test_admission_log.py"
+        "::test_later_releases_name_the_pod_and_say_more_at_level_four",
+        is_of_words=True,
+    )
+    stale_lines_are_verbose: bool = _rule(
+        "What is forgotten of a container that has gone is logged at level 2.",
+        kubelet="memorymanager.manager.removeStaleState",
+        test="tests/unit/agent/telemetry/test_admission_log.py"
+        "::test_what_is_forgotten_is_said_at_level_two_by_later_releases",
+        is_of_words=True,
+    )
+    memory_is_kept_by_policy: bool = _rule(
+        "With MemoryQoS requests are kept for pods (memory.min) only under the memory reservation "
+        "policy TieredReservation, and those of Guaranteed pods alone; of Burstable ones it is "
+        "memory.low, which numalet does not write.",
+        kubelet="cm.ResourceConfigForPod, kuberuntime.generateLinuxContainerConfig",
+        test="tests/unit/core/enforcement/test_enforcement_pod_level.py"
+        "::test_later_releases_keep_memory_by_policy",
+    )
+    sources_of_allocations_are_counted: bool = _rule(
+        "Metrics count allocations of CPUs and memory, and the containers that have them, by "
+        "whether they come from the node or from what their pod has as a whole.",
+        kubelet="metrics.ResourceManagerAllocationsTotal",
+        test="tests/unit/agent/telemetry/test_admission_counts.py"
+        "::test_shares_of_the_node_and_of_a_pod_are_told_apart",
+    )

@@ -1,0 +1,38 @@
+"""Every release, oldest first, and the one that is followed where none is chosen."""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Callable
+from typing import Final
+
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.v1_32 import V1_32
+from numalet.core.config.releases.v1_33 import V1_33
+from numalet.core.config.releases.v1_34 import V1_34
+from numalet.core.config.releases.v1_35 import V1_35
+from numalet.core.config.releases.v1_36 import V1_36
+
+RELEASES: Final = (V1_32, V1_33, V1_34, V1_35, V1_36)
+DEFAULT: Final = V1_32
+NEWEST: Final = RELEASES[-1]
+
+_BY_NAME: Final = {each.name: each for each in RELEASES}
+
+
+def named(name: str) -> Release | None:
+    """The release of this name, for example ``1.34``; None if it is not known."""
+    return _BY_NAME.get(name)
+
+
+def of_name(name: str) -> Release:
+    """The release of a name that is known. Raises ``KeyError`` if it is not."""
+    return _BY_NAME[name]
+
+
+def _pickled(release: Release) -> tuple[Callable[[str], Release], tuple[str]]:
+    return of_name, (release.name,)
+
+
+# Nodes travel between processes, and a release is the same value in each.
+copyreg.pickle(Release, _pickled)
