@@ -7,11 +7,11 @@ then stays in the ledgers until the next admission clears it, as in the kubelet.
 
 from __future__ import annotations
 
-from numalet.core.admission import lifecycle, predicates, scopes
+from numalet.core.admission import counting, lifecycle, predicates, scopes
 from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.predicates import PredicatesAnswer
-from numalet.core.admission.reasons import Rejection
+from numalet.core.admission.reasons import PodLevelOff, Rejection
 from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.model.cpu_set import CpuSet
@@ -27,13 +27,24 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     Kubelet: ``topologymanager.Admit`` and the scopes below it, then
     ``predicateAdmitHandler.Admit``, v1.32.
     """
+    rules = roster.rules.release_rules
+    pod = counting.counted(pod, rules)
     working = snapshot.with_pod(pod)
-    attempt = AdmissionAttempt(roster, recorder, pod, working, working.active_containers())
+    attempt = AdmissionAttempt(
+        roster,
+        recorder,
+        counting.for_managers(pod, rules),
+        working,
+        working.active_containers(),
+        counting.is_placed_whole(pod, rules),
+    )
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
     answer = PredicatesAnswer()
     if rejection is None:
         answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
         rejection = answer.failure
+    if rejection is None and pod.pod_level is not None and rules.pod_level_pods_are_refused:
+        rejection = PodLevelOff()
     after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)

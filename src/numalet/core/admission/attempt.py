@@ -17,13 +17,14 @@ from numalet.core.admission.reasons import (
     AllocationRefused,
     KubeletWouldCrash,
     NotAligned,
+    PodLevelNotAligned,
     Rejection,
 )
 from numalet.core.admission.recorder import Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.hints import filtering, policies
 from numalet.core.hints.hint import ZERO_HINT, Hint, ProviderHints
-from numalet.core.hints.provider import ActiveContainers, Refused, RefusedMidway
+from numalet.core.hints.provider import WHOLE_POD, ActiveContainers, Refused, RefusedMidway
 from numalet.core.model.pod import Container, Pod
 from numalet.core.snapshot.slots import Slot
 from numalet.core.snapshot.snapshot import Snapshot
@@ -38,6 +39,8 @@ class AdmissionAttempt:
     pod: Pod
     snapshot: Snapshot
     active: ActiveContainers
+    is_placed_whole: bool = False
+    """Whether the pod asks for CPUs and memory as a whole, and the managers know that."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""
@@ -47,7 +50,9 @@ class AdmissionAttempt:
         hints: dict[str, ProviderHints] = {}
         for slot in self.roster.slots:
             self._forget_stale(slot)
-            if container is None:
+            if container is None and self.is_placed_whole:
+                answer = slot.whole_pod_hints(self.snapshot, self.pod)
+            elif container is None:
                 answer = slot.pod_hints(self.snapshot, self.pod)
             else:
                 answer = slot.container_hints(self.snapshot, self.pod, container)
@@ -68,7 +73,10 @@ class AdmissionAttempt:
         self.alignments[subject] = Alignment(hints, merged)
         self.recorder.hints_were_merged(self.pod, subject, merged)
         if not merged.admit:
-            return NotAligned(subject, rules.topology.policy.value, merged.affinity)
+            refusal = (subject, rules.topology.policy.value, merged.affinity)
+            if self.is_placed_whole:
+                return PodLevelNotAligned(*refusal, rules.topology.scope.value)
+            return NotAligned(*refusal)
         return merged.affinity
 
     def store(self, container: Container, affinity: Hint) -> None:
@@ -82,17 +90,48 @@ class AdmissionAttempt:
             before = self.snapshot
             after = slot.allocate(before, self.pod, container, affinity)
             if isinstance(after, Refused):
-                if isinstance(after, RefusedMidway):
-                    self.snapshot = after.so_far
-                self.recorder.allocation_was_refused(self.pod, container, slot.provider, after)
-                if after.reason.code in CRASHES:
-                    return KubeletWouldCrash(container.name, slot.provider, after.reason)
-                return AllocationRefused(container.name, slot.provider, after.reason)
+                return self._refused(slot, container, after)
             self.snapshot = after
             self.recorder.resources_were_allocated(
                 self.pod, container, slot.provider, before, after
             )
         return None
+
+    def allocate_whole(self, affinity: Hint) -> Rejection | None:
+        """Let every provider allocate for the pod as a whole, and its containers divide that.
+
+        The kubelet's Device Manager does nothing here, though it gave hints: it allocates when a
+        container starts, and if nothing is free then, the container does not.
+        """
+        waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
+        containers = tuple(self.pod.containers())
+        for slot in self.roster.slots:
+            self._forget_stale(slot)
+            if not slot.places_pods and waits:
+                continue
+            before = after = self.snapshot
+            for container in (Container(WHOLE_POD),) if slot.places_pods else containers:
+                if slot.places_pods:
+                    result = slot.allocate_whole_pod(after, self.pod, affinity)
+                else:
+                    result = slot.allocate(after, self.pod, container, affinity)
+                if isinstance(result, Refused):
+                    return self._refused(slot, container, result)
+                self.snapshot = after = result
+            for container in containers:
+                self.recorder.resources_were_allocated(
+                    self.pod, container, slot.provider, before, after
+                )
+        return None
+
+    def _refused(self, slot: Slot, container: Container, refused: Refused) -> Rejection:
+        """The rejection for a manager's refusal; what it keeps stays."""
+        if isinstance(refused, RefusedMidway):
+            self.snapshot = refused.so_far
+        self.recorder.allocation_was_refused(self.pod, container, slot.provider, refused)
+        if refused.reason.code in CRASHES:
+            return KubeletWouldCrash(container.name, slot.provider, refused.reason)
+        return AllocationRefused(container.name, slot.provider, refused.reason)
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.

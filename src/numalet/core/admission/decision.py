@@ -9,8 +9,10 @@ from numalet.core.admission.reasons import (
     NotAsked,
     NothingToPreempt,
     OutOfResource,
+    PodLevelOff,
     PredicateFailed,
     Rejection,
+    SidecarForbidden,
 )
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.policies import Merged
@@ -77,8 +79,10 @@ class Decision:
     @property
     def managers_admitted(self) -> bool:
         """Whether no manager objected; the general predicates may have."""
-        is_later = isinstance(self.rejection, OutOfResource | PredicateFailed | NothingToPreempt)
-        return self.admitted or is_later
+        return self.admitted or isinstance(
+            self.rejection,
+            OutOfResource | PredicateFailed | SidecarForbidden | NothingToPreempt | PodLevelOff,
+        )
 
     @property
     def placements(self) -> dict[str, Placement]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from numalet.core.admission import scopes
 from numalet.core.admission.roster import Roster
-from numalet.core.model.pod import ContainerKey
+from numalet.core.hints.hint import ZERO_HINT
+from numalet.core.hints.provider import Refused, RefusedMidway
+from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -27,9 +30,29 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
     """
     pod = snapshot.pods[key.pod_uid]
     container = pod.by_name[key.container]
+    if scopes.devices_wait(roster, pod):
+        snapshot = _with_devices(roster, snapshot, pod, container)
     for slot in roster.slots:
         snapshot = slot.container_started(snapshot, pod, container)
     return snapshot.next_revision()
+
+
+def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
+    """The snapshot after the container of a pod placed as a whole got its devices at last.
+
+    If they are not free any more, the kubelet can not create the container, and tries again.
+    Kubelet: ``ManagerImpl.GetDeviceRunContainerOptions``, v1.36.
+    """
+    affinity = snapshot.affinities.get(pod.uid, {}).get(container.name, ZERO_HINT)
+    for slot in roster.slots:
+        if slot.places_pods:
+            continue
+        after = slot.allocate(snapshot, pod, container, affinity)
+        if isinstance(after, RefusedMidway):
+            snapshot = after.so_far
+        elif not isinstance(after, Refused):
+            snapshot = after
+    return snapshot
 
 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:

@@ -1,9 +1,10 @@
 """The general predicates: whether a pod fits beside the others, and may be on this node at all.
 
-They come after the managers. In this order, as in the kubelet: the operating system, which decides
-alone; room for one more pod; CPU, memory, and every other resource of the node that the pod asks
-for; the node selector and the required node affinity; the node's name; ports of the host. All but
-the first are gone through, and the first that fails is the reason.
+They come after the managers. In this order, as in the kubelet: the operating system, strict groups
+and sidecars, each of which decides alone; room for one more pod; CPU, memory, and every other
+resource of the node that the pod asks for; the node selector and the required node affinity; the
+node's name; ports of the host. All that do not decide alone are gone through, and the first that
+fails is the reason.
 
 A *critical* pod (a static pod, or one of a priority from 2,000,000,000 on) is not rejected for lack
 of resources: others that are not critical, or of a lower priority, are to be *evicted* for it, and
@@ -32,11 +33,12 @@ from numalet.core.admission.reasons import (
     NothingToPreempt,
     OutOfResource,
     PredicateFailed,
+    SidecarForbidden,
     Unknown,
 )
 from numalet.core.admission.roster import Roster
 from numalet.core.model import pod_demand, resources
-from numalet.core.model.pod import Pod
+from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.snapshot.requested import Requested
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -45,13 +47,14 @@ HOST_LABEL: Final = "kubernetes.io/hostname"
 
 OS: Final = "PodOSSelectorNodeLabelDoesNotMatch"
 OS_FIELD: Final = "PodOSNotSupported"
+GROUPS: Final = "SupplementalGroupsPolicyNotSupported"
 SELECTOR: Final = "NodeAffinity"
 NAME: Final = "NodeName"
 PORTS: Final = "NodePorts"
 
 _FIRST: Final = (resources.CPU, resources.MEMORY)
 
-Failure: TypeAlias = OutOfResource | PredicateFailed | NothingToPreempt
+Failure: TypeAlias = OutOfResource | PredicateFailed | SidecarForbidden | NothingToPreempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,9 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
         return NONE_ASKED
     question = _Question(roster, after, pod, before.requested_by_others(pod.uid))
     rules = roster.rules.behaviour
-    if rules.constraints_are_asked and (wrong := question.wrong_system()):
-        return PredicatesAnswer(PredicateFailed(wrong))
+    wrong = question.unsupported() if rules.constraints_are_asked else None
+    if wrong is not None:
+        return PredicatesAnswer(wrong)
     lacking = list(question.lacking())
     misplaced = list(question.misplaced()) if rules.constraints_are_asked else []
     evicted: tuple[str, ...] = ()
@@ -101,6 +105,12 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
     )
 
 
+def about_place(roster: Roster, snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
+    """What is said of a pod that is not on the node yet, room aside; equal for equal answers."""
+    question = _Question(roster, snapshot, pod, snapshot.requested)
+    return (question.unsupported(), *question.misplaced(), *question.not_asked)
+
+
 @dataclass(slots=True)
 class _Question:
     """One pod, the node with it, and what the others ask for; alive in one call of ``ask``."""
@@ -112,15 +122,30 @@ class _Question:
     not_asked: list[NotAsked] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
 
-    def wrong_system(self) -> str | None:
-        """The predicate that fails because the pod is for another operating system."""
-        system = self.roster.rules.machine.os.value
-        node_label = self.roster.rules.identity.labels.get(OS_LABEL, system)
+    def unsupported(self) -> Failure | None:
+        """What no eviction would help with, and the kubelet asks first."""
+        rules, constraints = self.roster.rules, self.pod.constraints
+        system = rules.machine.os.value
+        node_label = rules.identity.labels.get(OS_LABEL, system)
         if self.pod.labels.get(OS_LABEL, node_label) != node_label:
-            return OS
-        constraints = self.pod.constraints
-        is_other = constraints is not None and constraints.os_name not in ("", system)
-        return OS_FIELD if is_other else None
+            return PredicateFailed(OS)
+        if constraints is not None and constraints.os_name not in ("", system):
+            return PredicateFailed(OS_FIELD)
+        if rules.release_rules.strict_groups_need_a_runtime and self._lacks_groups():
+            return PredicateFailed(GROUPS)
+        if rules.release_rules.sidecars_are_forbidden:
+            inits = self.pod.init_containers
+            sidecars = (each.name for each in inits if each.kind is ContainerKind.SIDECAR)
+            return next(map(SidecarForbidden, sidecars), None)
+        return None
+
+    def _lacks_groups(self) -> bool:
+        """Whether the pod needs strict groups and the node is known not to have them."""
+        has, constraints = self.roster.rules.identity.has_strict_groups, self.pod.constraints
+        needs = constraints is not None and constraints.strict_groups
+        if needs and has is None:
+            self.not_asked.append(NotAsked(GROUPS, Unknown.NODE_FEATURES))
+        return needs and has is False
 
     def lacking(self) -> Iterator[OutOfResource]:
         """Everything that the node has too little of, room for pods first."""

@@ -28,6 +28,17 @@ class NotAligned:
 
 
 @dataclass(frozen=True, slots=True)
+class PodLevelNotAligned(NotAligned):
+    """The same for a pod that asks for resources as a whole, where managers know of these.
+
+    ``scope`` is the Topology Manager's: ``pod`` or ``container``.
+    """
+
+    code: ClassVar[str] = "admission/pod-level-not-aligned"
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
 class AllocationRefused:
     """A manager could not allocate for a container, although the policy let the hint pass."""
 
@@ -47,7 +58,7 @@ class KubeletWouldCrash:
 
     code: ClassVar[str] = "admission/kubelet-would-crash"
     sentence: ClassVar[str] = (
-        "Refused, because the kubelet v1.32 itself would crash or hang in its {provider} manager "
+        "Refused, because the kubelet itself would crash or hang in its {provider} manager "
         "over {subject}: {cause}"
     )
     subject: str
@@ -76,12 +87,34 @@ class OutOfResource:
 
 
 @dataclass(frozen=True, slots=True)
+class PodLevelOff:
+    """Pods with resources of their own as a whole are not supported; said after allocation."""
+
+    code: ClassVar[str] = "admission/pod-level-off"
+    sentence: ClassVar[str] = (
+        "the pod asks for resources as a whole (spec.resources), and the feature gate "
+        "PodLevelResources is off"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PredicateFailed:
     """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
 
     code: ClassVar[str] = "admission/predicate-failed"
     sentence: ClassVar[str] = "the pod may not run on this node: {predicate}"
     predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarForbidden:
+    """The node does not know restartable init containers."""
+
+    code: ClassVar[str] = "admission/sidecar-forbidden"
+    sentence: ClassVar[str] = (
+        "init container {container} restarts always, and the feature gate SidecarContainers is off"
+    )
+    container: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +143,8 @@ class Unknown(Enum):
     """Pods are known from state files alone; what they ask for is not in these."""
     NOT_MEASURED = "not-measured"
     """How much of it the node has is not measured here."""
+    NODE_FEATURES = "node-features"
+    """What the container runtime of the node can do is not known."""
     SWITCHED_OFF = "switched-off"
     """The managers alone are to decide."""
 
@@ -126,8 +161,10 @@ Rejection: TypeAlias = (
     NotAligned
     | AllocationRefused
     | KubeletWouldCrash
+    | PodLevelOff
     | OutOfResource
     | PredicateFailed
+    | SidecarForbidden
     | NothingToPreempt
 )
 

@@ -22,16 +22,18 @@ from numalet.core.config.rules import (
 )
 from numalet.core.findings.managers import CpuManagerReservingWouldHang
 from numalet.core.hints.fitness import FAR, Distances
-from numalet.core.hints.no_policy import Indifferent
-from numalet.core.hints.provider import ResourceManager
+from numalet.core.hints.no_policy import Indifferent, NoPlacement
+from numalet.core.hints.provider import PodPlacement, ResourceManager
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.pod_pool import CpuPodPools
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy as StaticCpuPolicy
 from numalet.core.managers.device.device_policy import DevicePolicy
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import MemoryLedger, NodeMemory
+from numalet.core.managers.memory.pod_pool import MemoryPodPools
 from numalet.core.managers.memory.static_policy import MemoryStaticPolicy as StaticMemoryPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
@@ -78,7 +80,7 @@ def build(
     if isinstance(static_cpus, Finding):
         hangs = isinstance(static_cpus, CpuManagerReservingWouldHang)
         return StartRefused(StartStage.NUMALET if hangs else StartStage.CPU_MANAGER, (static_cpus,))
-    device, cpu = _device_slot(rules, plugins), _cpu_slot(static_cpus)
+    device, cpu = _device_slot(rules, plugins), _cpu_slot(rules, static_cpus)
     memory = _memory_slot(rules)
     slots: tuple[Slot, ...]
     match rules.machine.os:
@@ -120,37 +122,33 @@ def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[Dev
     known = numa_mask.of(rules.machine.node_ids) if has_nodes else numa_mask.EMPTY
     return ManagerSlot(
         "device",
-        DevicePolicy(known, plugins),
+        DevicePolicy(known, plugins, rules.release_rules.device_hints_over_device_nodes),
         _device_ledger,
         _with_device_ledger,
     )
 
 
-def _cpu_slot(static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
-    manager: ResourceManager[CpuLedger] = Indifferent() if static_cpus is None else static_cpus
-    return ManagerSlot(
-        "cpu",
-        manager,
-        _cpu_ledger,
-        _with_cpu_ledger,
-    )
+def _cpu_slot(rules: NodeRules, static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
+    manager: ResourceManager[CpuLedger] = Indifferent()
+    pods: PodPlacement[CpuLedger] = NoPlacement()
+    if static_cpus is not None:
+        manager = static_cpus
+        pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
+    return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods)
 
 
 def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
     manager: ResourceManager[MemoryLedger]
+    pods: PodPlacement[MemoryLedger]
     match rules.memory.policy:
         case MemoryPolicy.NONE:
-            manager = Indifferent()
+            manager, pods = Indifferent(), NoPlacement()
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            manager = StaticMemoryPolicy(rules.behaviour)
+            manager = static = StaticMemoryPolicy(rules.behaviour)
+            pods = MemoryPodPools(static)
         case _:
             assert_never(rules.memory.policy)
-    return ManagerSlot(
-        "memory",
-        manager,
-        _memory_ledger,
-        _with_memory_ledger,
-    )
+    return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods)
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:

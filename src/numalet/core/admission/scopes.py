@@ -4,8 +4,9 @@
     pod         hints and merge once; then store and allocate for each container
     none        no hints, nothing stored; allocate for each container (topology policy none)
 
-Containers come in the order of the manifest, init containers first.
-Kubelet: ``scope_container.go``, ``scope_pod.go``, ``scope_none.go``, v1.32.
+Containers come in the order of the manifest, init containers first. A pod that asks for CPUs and
+memory as a whole is allocated once in pod scope, where the managers know what it asks for.
+Kubelet: ``scope_container.go``, ``scope_pod.go``, ``scope_none.go``, v1.32; v1.36 for whole pods.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import assert_never
 from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import POD
 from numalet.core.admission.reasons import Rejection
-from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
 from numalet.core.hints.hint import Hint
+from numalet.core.model.pod import Pod
 
 
 def run(attempt: AdmissionAttempt) -> Rejection | None:
@@ -31,6 +34,22 @@ def run(attempt: AdmissionAttempt) -> Rejection | None:
             return _pod(attempt)
         case _:
             assert_never(rules.scope)
+
+
+def devices_wait(roster: Roster, pod: Pod) -> bool:
+    """Whether the devices of a counted pod are allocated not before its containers start."""
+    waits = roster.rules.behaviour.pods_placed_whole_have_no_devices
+    return waits and is_placed_at_once(roster.rules, pod)
+
+
+def is_placed_at_once(rules: NodeRules, pod: Pod) -> bool:
+    """Whether CPUs and memory of a counted pod are allocated once, and its containers divide it."""
+    return (
+        pod.pod_level is not None
+        and rules.release_rules.pod_level_pods_are_placed_whole
+        and rules.topology.scope is Scope.POD
+        and rules.topology.policy is not TopologyPolicy.NONE
+    )
 
 
 def _none(attempt: AdmissionAttempt) -> Rejection | None:
@@ -57,6 +76,10 @@ def _pod(attempt: AdmissionAttempt) -> Rejection | None:
     affinity = attempt.align(POD, None)
     if not isinstance(affinity, Hint):
         return affinity
+    if attempt.is_placed_whole:
+        for container in attempt.pod.containers():
+            attempt.store(container, affinity)
+        return attempt.allocate_whole(affinity)
     for container in attempt.pod.containers():
         attempt.store(container, affinity)
         refused = attempt.allocate(container, affinity)

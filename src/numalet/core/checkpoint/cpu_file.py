@@ -1,18 +1,22 @@
 """``cpu_manager_state``: the CPU Manager's state file, text to ledger and back.
 
-Two formats are read: the present one (pod uid, container, CPU list) and the first one (container
-id, CPU list), which the kubelet tries first. A checksum of 0 or none is accepted in both.
+Two formats are read: the second one (pod uid, container, CPU list) and the first one (container
+id, CPU list). Which is tried first, and so which of them a bad file is complained of as, is a rule
+of the release. A checksum of 0 or none is accepted in both. A third one is the second with what
+pods got as a whole (``pod_entries``); a release that writes it tries it before the others.
 Kubelet: ``state.CPUManagerCheckpoint``, v1.32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from numalet.core.checkpoint import go_dump, go_json
+from numalet.core.checkpoint import go_dump, go_json, pod_entries
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
+from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.findings.state_files import (
     CpuStateBadCpus,
     CpuStateBadDefault,
@@ -28,23 +32,29 @@ from numalet.core.model.findings import Finding
 
 FILE_NAME = "cpu_manager_state"
 
-_PLACE = "CPUManagerCheckpoint"
-_ENTRIES = f"{_PLACE}.entries"
+_FIRST_FORMAT = "CPUManagerCheckpointV1"
+_SECOND_FORMAT = "CPUManagerCheckpoint"
+"""Types of the kubelet, as errors name them. The first is named since it may be tried last."""
 
 
-def write(policy_name: str, ledger: CpuLedger) -> str:
+def write(policy_name: str, ledger: CpuLedger, rules: ReleaseRules = V1_32_RULES) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
     default = cpu_set.text(ledger.default)
     entries = {
         uid: {name: cpu_set.text(cpus) for name, cpus in containers.items()}
         for uid, containers in ledger.exclusive.items()
     }
-    checksum = fnv1a_32(go_dump.cpu(policy_name, default, entries))
+    if rules.state_files_have_pods:
+        dumped = go_dump.cpu_with_pods(policy_name, default, entries, ledger.pods)
+        pods = pod_entries.cpus_text(ledger.pods)
+    else:
+        dumped, pods = go_dump.cpu(policy_name, default, entries), ""
+    checksum = fnv1a_32(dumped)
     listed = go_json.object_of(entries, lambda pod: go_json.object_of(pod, go_json.string))
     member = f'"entries":{listed},' if entries else ""
     return (
         f'{{"policyName":{go_json.string(policy_name)},'
-        f'"defaultCpuSet":{go_json.string(default)},{member}"checksum":{checksum}}}'
+        f'"defaultCpuSet":{go_json.string(default)},{member}{pods}"checksum":{checksum}}}'
     )
 
 
@@ -56,6 +66,7 @@ class CpuDocument:
     default_cpus: str
     entries: Mapping[str, Mapping[str, str]]
     container_ids: Mapping[str, str]
+    pods: Mapping[str, CpuSet] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +77,56 @@ class CpuReading:
     checksum: int
     expected: int
     is_first_format: bool = False
+    is_third_format: bool = False
 
     @property
     def is_sound(self) -> bool:
-        """Whether the kubelet accepts the checksum; 0, or none, is as good as a right one."""
-        return self.checksum in (0, self.expected)
+        """Whether the kubelet accepts the checksum.
+
+        Up to the second format 0, or none, is as good as a right one.
+        """
+        accepts_zero = not self.checksum and not self.is_third_format
+        return accepts_zero or self.checksum == self.expected
 
 
-def read(text: str) -> CpuReading | Finding:
+def read(text: str, rules: ReleaseRules = V1_32_RULES) -> CpuReading | Finding:
     """What a file holds, or why Go can not decode it. The checksum is not verified.
 
-    The first format is what it is read as only if it is sound, as in the kubelet.
+    The formats are tried in the order of the release until one is sound; of a file that is sound
+    in none the last one says what is wrong.
     """
-    return _read_first_format(text) or _read(text)
+    if rules.state_files_have_pods:
+        return _read_with_pods(text, rules)
+    return _read_without_pods(text, rules)
 
 
-def load(text: str, policy_name: str) -> CpuLedger | Finding:
+def _read_with_pods(text: str, rules: ReleaseRules) -> CpuReading | Finding:
+    third = _read_third_format(text)
+    if _is_sound(third):
+        return third
+    reading = _read_without_pods(text, rules)
+    if isinstance(reading, Finding):
+        return reading
+    # What the first try decoded is not forgotten.
+    pods = pod_entries.readable_cpus(_fields(text, _SECOND_FORMAT))
+    return replace(reading, document=replace(reading.document, pods=pods))
+
+
+def _read_without_pods(text: str, rules: ReleaseRules) -> CpuReading | Finding:
+    formats = [_read_first_format, _read_second_format]
+    if rules.oldest_cpu_format_is_tried_last:
+        formats.reverse()
+    reading = formats[0](text)
+    return reading if _is_sound(reading) else formats[1](text)
+
+
+def _is_sound(reading: CpuReading | Finding) -> bool:
+    return isinstance(reading, CpuReading) and reading.is_sound
+
+
+def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> CpuLedger | Finding:
     """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
-    reading = read(text)
+    reading = read(text, rules)
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
@@ -91,17 +134,43 @@ def load(text: str, policy_name: str) -> CpuLedger | Finding:
     document = reading.document
     # The kubelet would ask the container runtime for these; they are not known here.
     for container_id in sorted(document.container_ids):
-        return CpuStateUnknownContainerId(container_id=container_id)
+        step = _MIGRATION[rules.oldest_cpu_format_is_tried_last]
+        return CpuStateUnknownContainerId(container_id=container_id, step=step)
     if document.policy_name != policy_name:
         return CpuStateOtherPolicy(configured=policy_name, found=document.policy_name)
     return to_ledger(document)
 
 
-def _read(text: str) -> CpuReading | Finding:
+_MIGRATION: Final = {
+    False: "error migrating v1 checkpoint state to v2 checkpoint state",
+    True: "failed to migrate checkpoint from v1 to v2",
+}
+
+
+def _read_third_format(text: str) -> CpuReading | Finding:
+    second = _read_second_format(text)
+    if isinstance(second, Finding):
+        return second
+    fields = _fields(text, _SECOND_FORMAT)
     try:
-        fields = _fields(text)
-        map_type = "map[string]map[string]string"
-        entries_by_uid = go_json.mapping(fields.get("entries"), _ENTRIES, _texts_or_nil, map_type)
+        pods = pod_entries.cpus(fields)
+    except GoJsonError as error:
+        return CpuStateNotJson(error=error.go_text)
+    document = replace(second.document, pods=pods or {})
+    entries = None if _is_nil(fields) else _entries(fields)
+    dumped = go_dump.cpu_with_pods(document.policy_name, document.default_cpus, entries, pods)
+    return CpuReading(document, second.checksum, fnv1a_32(dumped), is_third_format=True)
+
+
+def _entries(fields: Fields) -> dict[str, dict[str, str] | None]:
+    map_type, place = "map[string]map[string]string", f"{_SECOND_FORMAT}.entries"
+    return go_json.mapping(fields.get("entries"), place, _texts_or_nil, map_type)
+
+
+def _read_second_format(text: str) -> CpuReading | Finding:
+    try:
+        fields = _fields(text, _SECOND_FORMAT)
+        entries_by_uid = _entries(fields)
         policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
         checksum = fields.number("checksum", "checksum.Checksum")
     except GoJsonError as error:
@@ -111,22 +180,20 @@ def _read(text: str) -> CpuReading | Finding:
     return CpuReading(CpuDocument(policy, default, entries, {}), checksum, fnv1a_32(dumped))
 
 
-def _read_first_format(text: str) -> CpuReading | None:
-    """The document if the file is of the first format and sound."""
+def _read_first_format(text: str) -> CpuReading | Finding:
     try:
-        fields = _fields(text)
-        entries = _texts(fields.get("entries"), _ENTRIES)
+        fields = _fields(text, _FIRST_FORMAT)
+        entries = _texts(fields.get("entries"), f"{_FIRST_FORMAT}.entries")
         policy, default = fields.text("policyName"), fields.text("defaultCpuSet")
         checksum = fields.number("checksum", "checksum.Checksum")
-    except GoJsonError:
-        return None
+    except GoJsonError as error:
+        return CpuStateNotJson(error=error.go_text)
     expected = fnv1a_32(go_dump.cpu_v1(policy, default, None if _is_nil(fields) else entries))
-    reading = CpuReading(CpuDocument(policy, default, {}, entries), checksum, expected, True)
-    return reading if reading.is_sound else None
+    return CpuReading(CpuDocument(policy, default, {}, entries), checksum, expected, True)
 
 
-def _fields(text: str) -> Fields:
-    return Fields(go_json.as_object(go_json.loads(text), "", f"state.{_PLACE}"), _PLACE)
+def _fields(text: str, name: str) -> Fields:
+    return Fields(go_json.as_object(go_json.loads(text), "", f"state.{name}"), name)
 
 
 def _texts(value: object, place: str) -> dict[str, str]:
@@ -157,4 +224,4 @@ def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
                 exclusive[uid][container] = cpu_set.parse(cpus)
             except CpuListError as error:
                 return CpuStateBadCpus(cpus=cpus, container=container, pod=uid, error=error.go_text)
-    return CpuLedger(default, exclusive)
+    return CpuLedger(default, exclusive, pods=document.pods)

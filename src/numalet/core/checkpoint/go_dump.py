@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from numalet.core.checkpoint.memory_document import Block, MachineStateNode, MemoryDocument, Table
+from numalet.core.model.cpu_set import CpuSet
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
@@ -42,9 +43,18 @@ def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
     return (
         f"(*state.MemoryManagerCheckpoint){{PolicyName:(string){policy}"
         f" MachineState:({layout.node_map_type}){nodes}"
-        f" Entries:(state.ContainerMemoryAssignments){entries}"
+        f" Entries:(state.ContainerMemoryAssignments){entries}{_memory_of_pods(document)}"
         " Checksum:(checksum.Checksum)0}"
     )
+
+
+def _memory_of_pods(document: MemoryDocument) -> str:
+    if not document.has_pods:
+        return ""
+    pods = _map(
+        document.pods, lambda held: f"{{MemoryBlocks:([]state.Block){_list(held, _block)}}}"
+    )
+    return f" PodEntries:(state.PodMemoryAssignments){pods}"
 
 
 def _node(node: MachineStateNode | None, layout: MemoryLayout) -> str:
@@ -80,8 +90,27 @@ def cpu(
     policy_name: str, default_cpus: str, entries: Mapping[str, Mapping[str, str] | None] | None
 ) -> str:
     """The dump of a CPU state file, its checksum counted as 0."""
-    dumped = _map(entries, lambda containers: _map(containers, str))
+    return _cpu(policy_name, default_cpus, "map[string]map[string]string", _cpu_entries(entries))
+
+
+def cpu_with_pods(
+    policy_name: str,
+    default_cpus: str,
+    entries: Mapping[str, Mapping[str, str] | None] | None,
+    pods: Mapping[str, CpuSet] | None,
+) -> str:
+    """The dump of a CPU state file of the third format, its checksum counted as 0."""
+    dumped = f"{_cpu_entries(entries)} PodEntries:(state.PodCPUAssignments){_map(pods, _cpu_set)}"
     return _cpu(policy_name, default_cpus, "map[string]map[string]string", dumped)
+
+
+def _cpu_entries(entries: Mapping[str, Mapping[str, str] | None] | None) -> str:
+    return _map(entries, lambda containers: _map(containers, str))
+
+
+def _cpu_set(held: CpuSet) -> str:
+    elements = _map(dict.fromkeys(held, "{}"), str)
+    return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}}){elements}}}}}"
 
 
 def cpu_v1(policy_name: str, default_cpus: str, entries: Mapping[str, str] | None) -> str:

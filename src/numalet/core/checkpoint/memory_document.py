@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
-from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
+from numalet.core.managers.memory.ledger import (
+    Blocks,
+    MemoryBlock,
+    MemoryLedger,
+    MemoryTable,
+    NodeMemory,
+)
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
@@ -43,6 +50,8 @@ class Block:
 
 
 PodEntries = Mapping[str, tuple[Block, ...] | None]
+PodBlocks: TypeAlias = tuple[Block, ...] | None
+"""What a pod got as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,8 @@ class MemoryDocument:
     """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
 
     ``early_layout`` is true for a file whose groups are called ``nodes`` and not ``cells``.
+    ``pods`` is what pods got as a whole, by uid; only in a file that ``has_pods`` do they belong to
+    the format, and to what the checksum covers.
     """
 
     policy_name: str
@@ -57,10 +68,15 @@ class MemoryDocument:
     entries: Mapping[str, PodEntries | None] | None
     checksum: int = 0
     early_layout: bool = False
+    pods: Mapping[str, PodBlocks] | None = None
+    has_pods: bool = False
 
 
-def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
-    """The document with the content of the ledger; its checksum is still 0."""
+def of_ledger(policy_name: str, ledger: MemoryLedger, has_pods: bool = False) -> MemoryDocument:
+    """The document with the content of the ledger; its checksum is still 0.
+
+    ``has_pods``: in the format that says what pods got as a whole.
+    """
     return MemoryDocument(
         policy_name,
         {
@@ -68,13 +84,19 @@ def of_ledger(policy_name: str, ledger: MemoryLedger) -> MemoryDocument:
             for node_id, node in ledger.nodes.items()
         },
         {
-            uid: {
-                name: tuple(Block(b.nodes, b.resource, b.size_bytes) for b in blocks)
-                for name, blocks in containers.items()
-            }
+            uid: {name: _written(blocks) for name, blocks in containers.items()}
             for uid, containers in ledger.blocks.items()
         },
+        # The kubelet writes no member for no blocks.
+        pods={uid: _written(blocks) or None for uid, blocks in ledger.pods.items()}
+        if has_pods
+        else None,
+        has_pods=has_pods,
     )
+
+
+def _written(blocks: Blocks) -> tuple[Block, ...]:
+    return tuple(Block(each.nodes, each.resource, each.size_bytes) for each in blocks)
 
 
 def to_ledger(document: MemoryDocument) -> MemoryLedger:
@@ -86,6 +108,7 @@ def to_ledger(document: MemoryDocument) -> MemoryLedger:
             uid: {name: _blocks(blocks) for name, blocks in (containers or {}).items()}
             for uid, containers in (document.entries or {}).items()
         },
+        pods={uid: _blocks(blocks) for uid, blocks in (document.pods or {}).items()},
     )
 
 

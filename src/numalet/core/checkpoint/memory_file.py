@@ -8,18 +8,21 @@ Kubelet: ``state.MemoryManagerCheckpoint``, v1.32.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 
-from numalet.core.checkpoint import go_dump, go_json, memory_document
+from numalet.core.checkpoint import go_dump, go_json, memory_document, pod_entries
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
 from numalet.core.checkpoint.memory_document import (
     Block,
     MachineStateNode,
     MemoryDocument,
+    PodBlocks,
     PodEntries,
     Table,
 )
+from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.findings.state_files import (
     MemoryStateCorrupted,
     MemoryStateEarlyLayout,
@@ -42,9 +45,9 @@ class ChecksumVerdict(Enum):
     CORRUPTED = "corrupted"
 
 
-def write(policy_name: str, ledger: MemoryLedger) -> str:
+def write(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules = V1_32_RULES) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
-    document = memory_document.of_ledger(policy_name, ledger)
+    document = memory_document.of_ledger(policy_name, ledger, rules.state_files_have_pods)
     return _text(document, checksum_of(document))
 
 
@@ -53,9 +56,12 @@ def checksum_of(document: MemoryDocument) -> int:
     return fnv1a_32(go_dump.memory(document))
 
 
-def verdict(document: MemoryDocument) -> ChecksumVerdict:
+def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> ChecksumVerdict:
     """Whether the document's own checksum is right, and by which rule."""
     if checksum_of(document) == document.checksum:
+        return ChecksumVerdict.SOUND
+    accepts_zero = rules.memory_checksum_zero_is_accepted and not document.has_pods
+    if accepts_zero and not document.checksum:
         return ChecksumVerdict.SOUND
     if document.early_layout:
         early_groups = memory_document.with_early_groups(document)
@@ -64,35 +70,45 @@ def verdict(document: MemoryDocument) -> ChecksumVerdict:
     return ChecksumVerdict.CORRUPTED
 
 
-def read(text: str) -> MemoryDocument | Finding:
+def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Finding:
     """The document that a file holds, or why Go can not decode it.
 
     The early layout is what it is read as only if it is right by its own rule; to v1.32 its groups
     are members that it does not know.
     """
     try:
-        document = _document(go_json.loads(text))
+        value = go_json.loads(text)
+        with_pods = _with_pods(value) if rules.state_files_have_pods else None
+        if with_pods is not None:
+            return with_pods
+        document = _document(value, _type_name(rules))
     except GoJsonError as error:
         return MemoryStateNotJson(error=error.go_text)
+    if rules.state_files_have_pods and isinstance(value, dict):
+        # What was decoded as the newer format is not forgotten.
+        pods = pod_entries.readable_blocks(Fields(value, _TOP).get(pod_entries.MEMBER))
+        document = replace(document, pods=pods)
     is_early = document.early_layout and verdict(document) is ChecksumVerdict.EARLY
     return memory_document.with_early_groups(document) if is_early else document
 
 
-def load(text: str, policy_name: str) -> MemoryLedger | Finding:
+def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> MemoryLedger | Finding:
     """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
-    document = load_document(text, policy_name)
+    document = load_document(text, policy_name, rules)
     return document if isinstance(document, Finding) else memory_document.to_ledger(document)
 
 
-def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
+def load_document(
+    text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES
+) -> MemoryDocument | Finding:
     """The content that a kubelet of this policy loads, or why it does not start.
 
     Kubelet: ``stateCheckpoint.restoreState``, v1.32: JSON, then checksum, then policy.
     """
-    document = read(text)
+    document = read(text, rules)
     if isinstance(document, Finding):
         return document
-    match verdict(document):
+    match verdict(document, rules):
         case ChecksumVerdict.EARLY:
             return MemoryStateEarlyLayout(checksum=document.checksum)
         case ChecksumVerdict.CORRUPTED:
@@ -105,21 +121,46 @@ def load_document(text: str, policy_name: str) -> MemoryDocument | Finding:
     return document
 
 
+def _type_name(rules: ReleaseRules) -> str:
+    """The kubelet's type, as errors name it."""
+    return f"{_TOP}V1" if rules.memory_type_has_a_version else _TOP
+
+
 _TOP = "MemoryManagerCheckpoint"
-_NODES = f"{_TOP}.machineState"
 _IN_NODE = "NUMANodeState.machineState"
 _TABLES = f"{_IN_NODE}.memoryMap"
 _IN_TABLE = "MemoryTable.machineState.memoryMap"
-_ENTRIES = f"{_TOP}.entries"
 _IN_BLOCK = "Block.entries"
 """Places as Go names them: the innermost struct, and the members on the way down."""
 
 
-def _document(value: object) -> MemoryDocument:
-    top = Fields(go_json.as_object(value, "", f"state.{_TOP}"), _TOP)
+def _with_pods(value: object) -> MemoryDocument | None:
+    """The document if it is a right one of the format with ``podEntries``."""
+    try:
+        document = _document(value, _TOP)
+        top = Fields(go_json.as_object(value, "", _TOP), _TOP)
+        entries, place = top.get(pod_entries.MEMBER), pod_entries.MEMBER
+        by_uid = go_json.mapping(entries, place, _pod_blocks, "state.PodMemoryAssignments")
+    except GoJsonError:
+        return None
+    is_nil = entries is None and top.has(pod_entries.MEMBER)
+    document = replace(document, pods=None if is_nil else by_uid, has_pods=True)
+    return document if checksum_of(document) == document.checksum else None
+
+
+def _pod_blocks(value: object, place: str) -> PodBlocks:
+    fields = Fields(go_json.as_object(value, place, "state.PodEntry"), place)
+    return _blocks(fields.get("memoryBlocks"), place)
+
+
+def _document(value: object, type_name: str) -> MemoryDocument:
+    top = Fields(go_json.as_object(value, "", f"state.{type_name}"), type_name)
     nodes, entries = top.get("machineState"), top.get("entries")
-    by_id = _by_id(go_json.mapping(nodes, _NODES, _node, "state.NUMANodeMap"))
-    pods = go_json.mapping(entries, _ENTRIES, _pod, "state.ContainerMemoryAssignments")
+    place = f"{type_name}.machineState"
+    by_id = _by_id(go_json.mapping(nodes, place, _node, "state.NUMANodeMap"), place)
+    pods = go_json.mapping(
+        entries, f"{type_name}.entries", _pod, "state.ContainerMemoryAssignments"
+    )
     return MemoryDocument(
         policy_name=top.text("policyName"),
         nodes=None if nodes is None and top.has("machineState") else by_id,
@@ -139,14 +180,16 @@ def _is_early(node: object) -> bool:
     return fields.has("nodes") and not fields.has("cells")
 
 
-def _by_id(nodes: dict[str, MachineStateNode | None]) -> dict[int, MachineStateNode | None]:
+def _by_id(
+    nodes: dict[str, MachineStateNode | None], place: str
+) -> dict[int, MachineStateNode | None]:
     by_id = {}
     for key, node in nodes.items():
         try:
             by_id[go_text.atoi(key)] = node
         except go_text.GoNumberError:
             raise GoJsonError(
-                f"json: cannot unmarshal number {key} into Go struct field {_NODES} of type int"
+                f"json: cannot unmarshal number {key} into Go struct field {place} of type int"
             ) from None
     return by_id
 
@@ -211,6 +254,9 @@ def _text(document: MemoryDocument, checksum: int) -> str:
     if document.entries:
         pods = go_json.object_of(document.entries, lambda pod: go_json.object_of(pod, _blocks_text))
         entries = f'"entries":{pods},'
+    if document.pods:
+        listed = go_json.object_of(document.pods, _pod_blocks_text)
+        entries += f'"{pod_entries.MEMBER}":{listed},'
     return (
         f'{{"policyName":{go_json.string(document.policy_name)},'
         f'"machineState":{go_json.object_of(nodes, _node_text)},'
@@ -231,6 +277,10 @@ def _table_text(table: Table) -> str:
         f'{{"total":{table.total},"systemReserved":{table.system_reserved},'
         f'"allocatable":{table.allocatable},"reserved":{table.reserved},"free":{table.free}}}'
     )
+
+
+def _pod_blocks_text(blocks: PodBlocks) -> str:
+    return f'{{"memoryBlocks":{_blocks_text(blocks)}}}' if blocks else "{}"
 
 
 def _blocks_text(blocks: tuple[Block, ...]) -> str:

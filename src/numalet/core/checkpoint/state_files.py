@@ -40,10 +40,10 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
             snapshot, cpu_file.FILE_NAME, _said(snapshot.cpu)
-        ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu)
+        ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu, rules.release_rules)
         files[memory_file.FILE_NAME] = _as_read(
             snapshot, memory_file.FILE_NAME, _said(snapshot.memory)
-        ) or memory_file.write(rules.memory.policy.value, snapshot.memory)
+        ) or memory_file.write(rules.memory.policy.value, snapshot.memory, rules.release_rules)
     written = snapshot.device.written
     if written is not None:
         # This one is rewritten at every report and allocation, also with the same content.
@@ -122,7 +122,11 @@ def _device(files: StateFiles, running: Iterable[ContainerKey]) -> DeviceLedger:
 
 def _load_cpu(rules: NodeRules, files: StateFiles) -> CpuLedger | Finding:
     text = files.get(cpu_file.FILE_NAME)
-    return NO_CPUS if text is None else cpu_file.load(text, rules.cpu.policy.value)
+    return (
+        NO_CPUS
+        if text is None
+        else cpu_file.load(text, rules.cpu.policy.value, rules.release_rules)
+    )
 
 
 def _checked_cpu(staff: Roster, loaded: CpuLedger | Finding) -> CpuLedger | Finding:
@@ -133,7 +137,9 @@ def _checked_cpu(staff: Roster, loaded: CpuLedger | Finding) -> CpuLedger | Find
 
 def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryDocument | Finding | None:
     text = files.get(memory_file.FILE_NAME)
-    return None if text is None else memory_file.load_document(text, rules.memory.policy.value)
+    if text is None:
+        return None
+    return memory_file.load_document(text, rules.memory.policy.value, rules.release_rules)
 
 
 def _memory_ledger(loaded: MemoryDocument | Finding | None) -> MemoryLedger | Finding:

@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from numalet.core.admission import counting
 from numalet.core.enforcement import conversions, paths
 from numalet.core.enforcement.limits import Limits
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings, ContainerSettings
 from numalet.core.model import cpu_set, pod_demand, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import NumaNodeInfo
-from numalet.core.model.pod import Container, Pod, QosClass, Resources
+from numalet.core.model.pod import NO_RESOURCES, Container, Pod, QosClass, Resources
 from numalet.core.snapshot import runtime_sets
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -49,8 +50,9 @@ def container(
 ) -> ContainerSettings:
     """What holds one container of an admitted pod. Raises ``KeyError`` for an unknown name."""
     spec = pod.by_name[name]
-    is_limited = _is_limited(limits, bool(snapshot.cpu.cpus_of(pod.uid, name)))
-    memory_limit = _amount(spec.limits, resources.MEMORY)
+    most = _limits_of(limits, pod, spec)
+    is_limited = _is_limited(limits, _has_own_cpus(snapshot, pod, spec))
+    memory_limit = _amount(most, resources.MEMORY)
     request = _milli(spec.requests if resources.CPU in spec.requests else spec.limits)
     score = conversions.oom_score_adj(pod, spec, limits.capacity_bytes, priority_class)
     return ContainerSettings(
@@ -60,17 +62,33 @@ def container(
             memory_nodes=memory_nodes(limits.nodes, snapshot, pod, name) or None,
             memory_max_bytes=_whole(limits, memory_limit),
             memory_high_bytes=_high(limits, spec),
-            memory_min_bytes=_asked_protection(limits, spec),
+            memory_min_bytes=_asked_protection(limits, pod, spec),
             swap_max_bytes=0,
-            hugetlb_max_bytes=_huge_pages(limits, spec.limits),
+            hugetlb_max_bytes=_huge_pages(limits, most),
             cpu_weight=conversions.weight_of_request(request),
-            cpu_quota_us=_quota(limits, spec.limits) if is_limited else NO_QUOTA,
+            cpu_quota_us=_quota(limits, most) if is_limited else NO_QUOTA,
             cpu_period_us=limits.period_us,
             oom_group=limits.oom_group,
         ),
         # It is not spared when memory runs out, since it may be what uses it up.
         oom_score_adj=0 if _is_without_size(pod, spec) else score,
     )
+
+
+def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
+    """The limits of a container; where it has none, those of its pod as a whole, if they count.
+
+    Kubelet: ``getCPULimit``, ``getMemoryLimit``, v1.34; ``GetHugepageLimitsFromResources``.
+    """
+    if pod.pod_level is None or not pod.pod_level.count:
+        return spec.limits
+    whole = {
+        name: each
+        for name, each in pod.pod_level.limits.items()
+        if limits.pod_level_pages or not resources.is_hugepages(name)
+    }
+    own = {name: each for name, each in spec.limits.items() if each.sign > 0 or name not in whole}
+    return {**whole, **own}
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
@@ -129,10 +147,15 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
     requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
     containers = tuple(of.containers())
     is_best_effort = of.qos_class is QosClass.BEST_EFFORT
-    limits_cpu = not is_best_effort and conversions.all_have(containers, resources.CPU)
-    is_limited = _is_limited(limits, bool(snapshot.cpu.exclusive.get(of.uid)))
+    whole = of.pod_level.limits if of.pod_level is not None and of.pod_level.count else NO_RESOURCES
+    limits_cpu = not is_best_effort and (
+        conversions.all_have(containers, resources.CPU) or _milli(whole) > 0
+    )
+    is_limited = _is_limited(limits, _holds_own_cpus(snapshot, of))
     quota = _quota(limits, most) if limits_cpu else None
-    limits_memory = not is_best_effort and conversions.all_have(containers, resources.MEMORY)
+    limits_memory = not is_best_effort and (
+        conversions.all_have(containers, resources.MEMORY) or _amount(whole, resources.MEMORY) > 0
+    )
     return CgroupSettings(
         cpus=cpu_set.EMPTY,
         memory_nodes=(),
@@ -151,6 +174,23 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
 def _is_limited(limits: Limits, holds_exclusive: bool) -> bool:
     """Whether limits of CPU are quotas, for who holds exclusive CPUs or none."""
     return limits.has_quotas and (limits.quota_on_exclusive_cpus or not holds_exclusive)
+
+
+def _has_own_cpus(snapshot: Snapshot, pod: Pod, spec: Container) -> bool:
+    """Whether no other container runs on its CPUs; those of a pod that is one may share its own."""
+    if not snapshot.cpu.cpus_of(pod.uid, spec.name):
+        return False
+    return pod.uid not in snapshot.cpu.pods or counting.has_a_share_of_its_own(spec)
+
+
+def _holds_own_cpus(snapshot: Snapshot, pod: Pod) -> bool:
+    """Whether a quota of the pod would throttle only containers with CPUs of their own.
+
+    Kubelet: ``PodHasExclusiveCPUs``, v1.33, and v1.36 of a pod that is placed as a whole.
+    """
+    if pod.uid in snapshot.cpu.pods:
+        return all(_has_own_cpus(snapshot, pod, each) for each in pod.containers())
+    return bool(snapshot.cpu.exclusive.get(pod.uid))
 
 
 def _quota(limits: Limits, most: Resources) -> int | None:
@@ -179,8 +219,8 @@ def _high(limits: Limits, spec: Container) -> int | None:
     )
 
 
-def _asked_protection(limits: Limits, spec: Container) -> int | None:
-    if limits.throttling_thousandths is None:
+def _asked_protection(limits: Limits, pod: Pod, spec: Container) -> int | None:
+    if limits.throttling_thousandths is None or pod.qos_class not in limits.classes_with_memory:
         return None
     return _whole(limits, _amount(spec.requests, resources.MEMORY))
 
@@ -189,7 +229,8 @@ def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
     """``memory.min`` of a level: it counts only as far as every level above has as much."""
     if limits.throttling_thousandths is None:
         return None
-    return _whole(limits, _sum_bytes(pods))
+    kept = (pod for pod in pods if pod.qos_class in limits.classes_with_memory)
+    return _whole(limits, _sum_bytes(kept))
 
 
 def _whole(limits: Limits, size_bytes: int) -> int | None:

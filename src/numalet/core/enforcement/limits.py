@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.config import node_allocatable
+from numalet.core.config import feature_gates, node_allocatable
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.enforcement import conversions
 from numalet.core.model import resources
-from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
-from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.pod import QosClass
+from numalet.core.model.quantity import Quantity
 
-MEMORY_QOS_GATE: Final = "MemoryQoS"
 _PIDS: Final = "pid"
+_TIERED: Final = "TieredReservation"
 _NS_PER_US: Final = 1000
 PODS: Final = "pods"
 """The word in ``enforceNodeAllocatable`` that keeps reservations from the pods."""
@@ -31,7 +32,8 @@ class Limits:
     reserved for the system and the kubelet; eviction thresholds are not subtracted. ``allocatable``
     is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
     ``period_us`` is that of quotas, if limits of CPU are quotas at all (``has_quotas``).
-    ``throttling_thousandths`` is MemoryQoS's factor, None without it. ``nodes`` are the machine's.
+    ``throttling_thousandths`` is MemoryQoS's factor, None without it, ``classes_with_memory`` those
+    for which it keeps what they ask for. ``nodes`` are the machine's.
     """
 
     capacity_bytes: int
@@ -45,8 +47,11 @@ class Limits:
     pids_for_pods: int | None = None
     oom_group: bool = True
     throttling_thousandths: int | None = None
+    classes_with_memory: frozenset[QosClass] = frozenset(QosClass)
     quota_on_exclusive_cpus: bool = True
     nodes: tuple[NumaNodeInfo, ...] = ()
+    pod_level_pages: bool = False
+    """Whether a container without a limit of huge pages has that of its pod as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +79,14 @@ def resolve(
 
     Kubelet: ``getNodeAllocatableInternalAbsolute``, ``GetNodeAllocatableAbsolute``, v1.32.
     """
-    findings = Findings()
     capacity = dict(node_allocatable.capacity(machine))
     if kernel.tasks is not None:
         capacity[_PIDS] = Quantity(kernel.tasks)
-    kube = node_allocatable.parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
-    system = node_allocatable.parse_reserved(
-        config, "systemReserved", config.system_reserved, findings
-    )
-    allocatable = {
-        name: _not_below_zero(amount - system.get(name, ZERO) - kube.get(name, ZERO))
-        for name, amount in capacity.items()
-    }
+    allocatable = node_allocatable.without_eviction(config, capacity)
     for_pods = allocatable if PODS in config.enforce_node_allocatable else capacity
-    has_qos = config.feature_gates.get(MEMORY_QOS_GATE, False)
+    release = behaviour.release
+    gates = feature_gates.with_settings(config.feature_gates, release)
+    has_qos, rules = gates.enabled(feature_gates.MEMORY_QOS), release.rules_with(gates.enabled)
     sizes = (resources.page_bytes(name) for name in capacity if resources.is_hugepages(name))
     return Limits(
         capacity_bytes=max(machine.memory_capacity_bytes, 1),
@@ -101,10 +100,17 @@ def resolve(
         pids_for_pods=None if kernel.tasks is None else for_pods[_PIDS].value,
         oom_group=not config.single_process_oom_kill,
         throttling_thousandths=round(config.memory_throttling_factor * 1000) if has_qos else None,
-        quota_on_exclusive_cpus=behaviour.exclusive_cpus_have_quota,
+        classes_with_memory=_classes_with_memory(config, rules),
+        quota_on_exclusive_cpus=(
+            behaviour.exclusive_cpus_have_quota and not rules.exclusive_cpus_have_no_quota
+        ),
         nodes=machine.nodes,
+        pod_level_pages=rules.containers_have_pod_level_pages,
     )
 
 
-def _not_below_zero(amount: Quantity) -> Quantity:
-    return ZERO if amount.sign < 0 else amount
+def _classes_with_memory(config: KubeletConfig, rules: ReleaseRules) -> frozenset[QosClass]:
+    if not rules.memory_is_kept_by_policy:
+        return frozenset(QosClass)
+    is_tiered = config.memory_reservation_policy == _TIERED
+    return frozenset({QosClass.GUARANTEED}) if is_tiered else frozenset()

@@ -61,6 +61,34 @@ class ConfigGateLockedInFile(GateLocked):
     )
 
 
+class GateNeeds(Finding):
+    """A feature gate that is on while gates that it needs are off."""
+
+    gate: str
+    needed: str
+
+
+_GATE_NEEDS: Final = (
+    "From release 1.35 on a feature gate that is on needs every gate that its feature builds on."
+)
+
+
+class ConfigGateNeedsInFlag(GateNeeds):
+    code = "config/gate-needs-in-flag"
+    sentence = "feature gate {gate} is on and needs {needed}, off here"
+    why = _GATE_NEEDS
+    mend = "add {gate}=false to --feature-gates, or switch on {needed}"
+    kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
+
+
+class ConfigGateNeedsInFile(GateNeeds):
+    code = "config/gate-needs-in-file"
+    sentence = "feature gate {gate} is on and needs {needed}, off here"
+    why = _GATE_NEEDS
+    mend = "set featureGates.{gate} to false, or {needed} to true"
+    kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
+
+
 class ConfigMaxPods(Finding):
     code = "config/max-pods"
     why = "Numbers of pods can not be negative."

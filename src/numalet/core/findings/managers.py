@@ -183,7 +183,7 @@ class CpuManagerUnknownReservedCpu(Finding):
 class CpuManagerReservingWouldHang(Finding):
     code = "cpu-manager/reserving-would-hang"
     sentence = (
-        "The kubelet v1.32 would not come to an end with choosing {count} CPUs to reserve: with "
+        "The kubelet would not come to an end with choosing {count} CPUs to reserve: with "
         "distribute-cpus-across-numa it goes round NUMA nodes {nodes}, which have no whole group "
         "of {group_size} CPUs left. Name the CPUs in reservedSystemCPUs."
     )

@@ -23,4 +23,4 @@ OPTIONS: Final = (
 PAGES: Final = "Huge pages are whole pages of the size that their name says."
 PODS: Final = "A pod has containers, and a container holds something."
 POLICY: Final = "The policy is one that the manager knows, and decides what the file holds."
-READABLE: Final = "The file is of the format of v1.32."
+READABLE: Final = "The file is of a format that the kubelet reads."

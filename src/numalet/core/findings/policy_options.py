@@ -27,6 +27,8 @@ class OptionNeedsGate(Finding):
     option: GoText
     maturity: str
     gate: str
+    level_options: str
+    """What the release calls the options of this level."""
 
 
 class OptionNotBoolean(Finding):
@@ -60,10 +62,7 @@ class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
     sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
-    kubelet_text = (
-        "Topology Manager Policy {maturity}-level Options not enabled, but option {option:q} "
-        "provided"
-    )
+    kubelet_text = "{level_options} not enabled, but option {option:q} provided"
 
 
 class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
@@ -128,8 +127,7 @@ class ConfigCpuOptionNeedsGate(OptionNeedsGate):
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
     kubelet_text = (
-        "new static policy error: CPU Manager Policy {maturity}-level Options not enabled, but "
-        "option {option:q} provided"
+        "new static policy error: {level_options} not enabled, but option {option:q} provided"
     )
 
 

@@ -142,7 +142,7 @@ class MemoryStateEarlyLayout(StateFileNotRestored):
     sentence = (
         "The memory manager's state file is of the layout before the first release (groups are "
         "called 'nodes'). Its checksum {checksum} is right by the rule of that layout; the "
-        "kubelet v1.32 does not read it and calls it corrupted."
+        "kubelet does not read it and calls it corrupted."
     )
     mend = "drain the node and delete memory_manager_state: it was written by an early kubelet"
     kubelet_text = "checkpoint is corrupted"
@@ -223,7 +223,7 @@ class MemoryStateDiffers(StateFileRefused):
 class MemoryStateWouldCrash(StateFileRefused):
     code = "memory-state/would-crash"
     sentence = (
-        "Refused, because the kubelet v1.32 itself would crash at this start: the memory "
+        "Refused, because the kubelet itself would crash at this start: the memory "
         "manager's state file has the NUMA nodes {node} and {other} in one group, and while it "
         "adds up {type} over the group it finds that node {other} does not offer pages of that "
         "size at all. It starts again once the file is deleted."
@@ -273,11 +273,10 @@ class CpuStateUnknownContainerId(StateFileNotRestored):
         "{container_id!r}, which the container runtime does not know."
     )
     mend = _REBASE
-    kubelet_text = (
-        "error migrating v1 checkpoint state to v2 checkpoint state: containerID '{container_id}' "
-        "not found in initial containers list"
-    )
+    kubelet_text = "{step}: containerID '{container_id}' not found in initial containers list"
     container_id: str
+    step: str
+    """What the kubelet was about to do, in its own words, which releases change."""
 
 
 class CpuStateBadDefault(StateFileNotRestored):

@@ -44,3 +44,16 @@ class Indifferent(Generic[L]):
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
         """The same ledger."""
         return ledger
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlacement(Generic[L]):
+    """A ``PodPlacement`` for any ledger type: pods as a whole get nothing either."""
+
+    def hints(self, ledger: L, pod: Pod) -> ProviderHints:
+        """No preference."""
+        return NO_HINTS
+
+    def allocate(self, ledger: L, pod: Pod, affinity: Hint) -> L:
+        """The same ledger."""
+        return ledger

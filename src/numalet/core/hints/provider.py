@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Set
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.pod import Container, ContainerKey, Pod
 
 L = TypeVar("L")
+
+WHOLE_POD: Final = ""
+"""Stands for the name of a container in a reason that is about a pod as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +73,20 @@ class ResourceManager(Protocol[L]):
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
         """The ledger when this container is about to start."""
+        ...
+
+
+class PodPlacement(Protocol[L]):
+    """What a manager does for a pod that asks for its resource as a whole.
+
+    In pod scope such a pod is hinted and allocated once, and its containers divide what it gets.
+    A manager without this is asked for each container.
+    """
+
+    def hints(self, ledger: L, pod: Pod) -> ProviderHints | Refused:
+        """Hints for all that the pod asks for."""
+        ...
+
+    def allocate(self, ledger: L, pod: Pod, affinity: Hint) -> L | Refused:
+        """The ledger with the pod's share, and its containers' parts of it."""
         ...

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -21,11 +21,14 @@ T = TypeVar("T")
 
 
 class Severity(Enum):
-    """How bad a finding is."""
+    """How bad a finding is; the worst comes first."""
 
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"
+
+
+_RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,11 @@ class NoteFinding(Finding, kw_only=True):
     """One thing worth knowing."""
 
     severity: Severity = Severity.NOTE
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors, then warnings, then notes; those of one severity in the order in which they come."""
+    return tuple(sorted(findings, key=lambda finding: _RANKS[finding.severity]))
 
 
 class BadInput(Exception):  # noqa: N818 - it is not an error of the program

@@ -51,12 +51,14 @@ class NodeConstraints:
     """``nodeSelector``, required node affinity, ports of the host, ``os.name``.
 
     ``affinity`` has the terms, of which one has to match; None without such an affinity.
+    ``strict_groups``: its processes may be in no group that an image put them in.
     """
 
     selector: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     affinity: tuple[Term, ...] | None = None
     ports: tuple[HostPort, ...] = ()
     os_name: str = ""
+    strict_groups: bool = False
 
 
 UNCONSTRAINED: Final = NodeConstraints()

@@ -16,12 +16,15 @@ class NodeIdentity:
     """``name`` is empty where it is not known.
 
     ``has_all_labels``: there are no other labels, but for those of ``unknown_labels``.
+    ``has_strict_groups``: its runtime keeps processes out of groups of images, None if that is not
+    known (``status.features.supplementalGroupsPolicy`` of a Node).
     """
 
     name: str = ""
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     has_all_labels: bool = False
     unknown_labels: frozenset[str] = frozenset()
+    has_strict_groups: bool | None = None
 
     def knows_label(self, key: str) -> bool:
         """Whether it is known what the node has under this key, or that it has nothing."""

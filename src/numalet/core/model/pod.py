@@ -46,23 +46,72 @@ class ContainerKey(NamedTuple):
     container: str
 
 
+class PodClaim(NamedTuple):
+    """A claim of a pod: what its containers call it, and the ResourceClaim or the template.
+
+    ``claim`` is empty where only the template is known.
+    """
+
+    name: str
+    claim: str = ""
+    template: str = ""
+
+
+class ContainerClaim(NamedTuple):
+    """A claim of the pod that a container uses, or one request of it."""
+
+    name: str
+    request: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container: name, kind, requests and limits by resource name."""
+    """One container: name, kind, requests and limits by resource name, claims that it uses."""
 
     name: str
     kind: ContainerKind = ContainerKind.APP
     requests: Resources = field(default_factory=lambda: NO_RESOURCES)
     limits: Resources = field(default_factory=lambda: NO_RESOURCES)
+    claims: tuple[ContainerClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodLevelResources:
+    """``spec.resources``: what a pod asks for as a whole, its containers' shares included.
+
+    ``qos_class`` is the pod's class where these count: computed from them alone, or the one that
+    ``status.qosClass`` has. ``count`` is whether they do, which admission decides.
+    """
+
+    requests: Resources
+    limits: Resources
+    qos_class: QosClass
+    count: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResources:
+    """``allocatedResources`` of the entries in a pod's status, by the container's name.
+
+    An entry without the member is there too, with nothing in it.
+    """
+
+    containers: Mapping[str, Resources]
+    """Of ``status.containerStatuses``."""
+    init_containers: Mapping[str, Resources]
+    """Of ``status.initContainerStatuses``."""
 
 
 @dataclass(frozen=True)
 class Pod:
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
-    ``qos_class`` is the one that was computed or that ``status.qosClass`` has. ``priority`` is the
-    number in the manifest, None without one; a *static* pod comes from a file of the node.
-    ``constraints`` None means that they are unknown, not that there are none.
+    ``qos_class`` is the one that was computed of the containers or that ``status.qosClass`` has.
+    ``priority`` is the number in the manifest, None without one; a *static* pod comes from a file
+    of the node. ``constraints`` None means that they are unknown, not that there are none.
+    ``claims`` are devices of dynamic resource allocation: the managers do not know of them.
+    ``pod_level`` and ``allocated`` are None for a pod without; whether they count is said by the
+    release and its feature gates, see ``core.admission.counting``.
     """
 
     uid: str
@@ -78,6 +127,9 @@ class Pod:
     priority: int | None = None
     is_static: bool = False
     constraints: NodeConstraints | None = None
+    claims: tuple[PodClaim, ...] = ()
+    pod_level: PodLevelResources | None = None
+    allocated: StatusResources | None = None
 
     @property
     def is_critical(self) -> bool:

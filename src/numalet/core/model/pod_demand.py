@@ -2,13 +2,14 @@
 
 Init containers run one after the other before the app containers, so of them only the largest
 counts; sidecars (restartable init containers) stay, so they count beside everything that
-starts after them. The memory and cpu managers have their own, narrower rules; these numbers
-are for the admission check against the node, cgroups, and devices in pod scope.
+starts after them. Resources of the pod as a whole take the place of these sums where they count.
+The memory and cpu managers have their own, narrower rules; these numbers are for the admission
+check against the node, cgroups, and devices in pod scope.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from numalet.core.model import resources
@@ -26,9 +27,13 @@ class Overhead(Enum):
 def effective_requests(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:
     """What the pod asks for at its peak, by resource name, names sorted.
 
-    Kubelet: ``resource.PodRequests`` of component-helpers, v1.32.
+    Kubelet: ``resource.PodRequests`` of component-helpers, v1.32 to v1.36.
     """
-    demand = _peak_demand(pod, lambda container: container.requests)
+    demand = peak_demand(
+        pod.init_containers, pod.app_containers, lambda container: container.requests
+    )
+    if pod.pod_level is not None and pod.pod_level.count:
+        demand.update(pod.pod_level.requests)
     if overhead is Overhead.INCLUDED:
         _add(demand, pod.overhead)
     return dict(sorted(demand.items()))
@@ -54,7 +59,11 @@ def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resour
     A resource without a limit stays without one: overhead is added only to a limit that is
     there and is not zero. Kubelet: ``resource.PodLimits`` of component-helpers, v1.32.
     """
-    demand = _peak_demand(pod, lambda container: container.limits)
+    demand = peak_demand(
+        pod.init_containers, pod.app_containers, lambda container: container.limits
+    )
+    if pod.pod_level is not None and pod.pod_level.count:
+        demand.update(pod.pod_level.limits)
     if overhead is Overhead.INCLUDED:
         limited = {
             name: quantity
@@ -65,14 +74,18 @@ def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resour
     return dict(sorted(demand.items()))
 
 
-def _peak_demand(pod: Pod, asked: Callable[[Container], Resources]) -> dict[str, Quantity]:
+def peak_demand(
+    init_containers: Iterable[Container],
+    app_containers: Iterable[Container],
+    asked: Callable[[Container], Resources],
+) -> dict[str, Quantity]:
     """The larger, by resource, of the running pod's sum and of the peak while it initializes."""
     running: dict[str, Quantity] = {}
-    for container in pod.app_containers:
+    for container in app_containers:
         _add(running, asked(container))
     sidecars: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
-    for container in pod.init_containers:
+    for container in init_containers:
         if container.kind is ContainerKind.SIDECAR:
             _add(running, asked(container))
             _add(sidecars, asked(container))

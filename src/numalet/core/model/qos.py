@@ -3,14 +3,15 @@
 Only the Guaranteed class gets anything exclusive from the managers, so this small rule decides
 most of what follows. It compares sums over the pod, on exact numbers; only cpu and memory
 count, neither huge pages nor devices nor the pod's overhead. A class that the API server has
-already written into ``status.qosClass`` is used as it is by the reader, not here.
+already written into ``status.qosClass`` is used as it is by the reader, not here. Where resources
+of the whole pod count, they decide alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numalet.core.model.pod import Container, QosClass, Resources
+from numalet.core.model.pod import Container, PodLevelResources, QosClass, Resources
 from numalet.core.model.quantity import Quantity
 
 _COUNTED = ("cpu", "memory")
@@ -33,6 +34,17 @@ def qos_class(containers: Iterable[Container]) -> QosClass:
     if all_limited and requests == limits:
         return QosClass.GUARANTEED
     return QosClass.BURSTABLE
+
+
+def of_pod_level(
+    requests: Resources, limits: Resources, given: QosClass | None
+) -> PodLevelResources:
+    """Resources of a whole pod, with the class that they make; ``given`` is one from its status.
+
+    Kubelet: ``qos.ComputePodQOS``, v1.34.
+    """
+    whole = Container("", requests=requests, limits=limits)
+    return PodLevelResources(requests, limits, given or qos_class([whole]))
 
 
 def _add_positive(sums: dict[str, Quantity], resources: Resources) -> int:

@@ -27,6 +27,11 @@ def is_memory_type(name: str) -> bool:
     return name == MEMORY or is_hugepages(name)
 
 
+def is_pod_level(name: str) -> bool:
+    """Whether it may be asked for by a pod as a whole: CPU, memory, huge pages; no devices."""
+    return name == CPU or is_memory_type(name)
+
+
 def hugepages_name(page_size_kib: int) -> str:
     """The resource name of huge pages of a size: ``hugepages-2Mi`` for 2048."""
     return f"{HUGEPAGES_PREFIX}{Quantity.from_bytes(page_size_kib * 1024)}"

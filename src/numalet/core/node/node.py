@@ -20,7 +20,6 @@ from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config import start as configuration
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.release import DEFAULT, Release
 from numalet.core.config.rules import NodeRules, StartRefused
 from numalet.core.managers.device import registration
 from numalet.core.managers.device.inventory import Device
@@ -102,7 +101,7 @@ class Node:
         return lifecycle.leftovers(self.roster, self.snapshot)
 
     def state_files(self) -> dict[str, str]:
-        """Texts of the state files by name, as v1.32 writes them."""
+        """Texts of the state files by name, as the kubelet writes them."""
         return state_files.write(self.rules, self.snapshot)
 
     def restart(
@@ -122,7 +121,6 @@ class Node:
             files,
             devices,
             running=self.snapshot.active_containers(),
-            release=self.rules.release,
             behaviour=self.rules.behaviour,
             identity=self.rules.identity,
             managers=self.roster.extra,
@@ -172,7 +170,6 @@ def start(
     *,
     running: Iterable[ContainerKey] = (),
     plugins: PreferredDevices = NO_SAY,
-    release: Release = DEFAULT,
     behaviour: Behaviour = EXACT,
     identity: NodeIdentity = UNKNOWN_NODE,
     managers: Iterable[ExtraManager[Any]] = (),
@@ -186,7 +183,7 @@ def start(
     Order as in the kubelet: build the managers, start them on their files, check node
     allocatable, register devices.
     """
-    rules = configuration.resolve(config, machine, release=release, behaviour=behaviour)
+    rules = configuration.resolve(config, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         return rules
     staff = roster.build(replace(rules, identity=identity), plugins, managers)

@@ -52,13 +52,7 @@ def _tables(ledger: MemoryLedger) -> Iterator[Violation]:
 
 
 def _assignments(ledger: MemoryLedger) -> Iterator[Violation]:
-    counted = Counter(
-        node_id
-        for containers in ledger.blocks.values()
-        for blocks in containers.values()
-        for block in blocks
-        for node_id in block.nodes
-    )
+    counted = Counter(node_id for _, block in ledger.counted_blocks() for node_id in block.nodes)
     for node_id, node in ledger.nodes.items():
         if node.assignments != counted[node_id]:
             yield Violation(
@@ -80,10 +74,8 @@ def _groups(ledger: MemoryLedger) -> Iterator[Violation]:
 def _sums(ledger: MemoryLedger) -> Iterator[Violation]:
     blocks: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
-    for containers in ledger.blocks.values():
-        for held in containers.values():
-            for block in held:
-                blocks[block.resource] += block.size_bytes
+    for _, block in ledger.counted_blocks():
+        blocks[block.resource] += block.size_bytes
     for node in ledger.nodes.values():
         for name, table in node.tables.items():
             reserved[name] += table.reserved

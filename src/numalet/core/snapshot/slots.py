@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
-from numalet.core.hints.provider import ActiveContainers, Refused, RefusedMidway, ResourceManager
+from numalet.core.hints.provider import (
+    ActiveContainers,
+    PodPlacement,
+    Refused,
+    RefusedMidway,
+    ResourceManager,
+)
 from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -40,6 +46,21 @@ class Slot(Protocol):
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
         """The snapshot after the manager's allocation."""
+        ...
+
+    @property
+    def places_pods(self) -> bool:
+        """Whether it hints and allocates for a pod as a whole, where one asks for that."""
+        ...
+
+    def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
+        """The manager's hints for a pod that asks as a whole."""
+        ...
+
+    def allocate_whole_pod(
+        self, snapshot: Snapshot, pod: Pod, affinity: Hint
+    ) -> Snapshot | Refused:
+        """The snapshot after the manager's allocation for a pod that asks as a whole."""
         ...
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
@@ -96,12 +117,16 @@ class _WithExtraLedger(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class ManagerSlot(Generic[L]):
-    """A manager, and how to read and replace its ledger."""
+    """A manager, and how to read and replace its ledger.
+
+    ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not.
+    """
 
     provider: str
     manager: ResourceManager[L]
     read: Callable[[Snapshot], L]
     write: Callable[[Snapshot, L], Snapshot]
+    pods: PodPlacement[L] | None = None
 
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
@@ -117,7 +142,28 @@ class ManagerSlot(Generic[L]):
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
         """The snapshot after the manager's allocation."""
-        ledger = self.manager.allocate(self.read(snapshot), pod, container, affinity)
+        return self._after(
+            snapshot, self.manager.allocate(self.read(snapshot), pod, container, affinity)
+        )
+
+    @property
+    def places_pods(self) -> bool:
+        """Whether it hints and allocates for a pod as a whole, where one asks for that."""
+        return self.pods is not None
+
+    def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
+        """The manager's hints for a pod that asks as a whole."""
+        ledger = self.read(snapshot)
+        return (self.pods.hints if self.pods else self.manager.pod_hints)(ledger, pod)
+
+    def allocate_whole_pod(
+        self, snapshot: Snapshot, pod: Pod, affinity: Hint
+    ) -> Snapshot | Refused:
+        """The snapshot after the manager's allocation for a pod that asks as a whole."""
+        assert self.pods is not None, "asked only where places_pods says so"
+        return self._after(snapshot, self.pods.allocate(self.read(snapshot), pod, affinity))
+
+    def _after(self, snapshot: Snapshot, ledger: L | Refused) -> Snapshot | Refused:
         match ledger:
             case RefusedMidway(reason=reason, so_far=so_far):
                 return RefusedMidway(reason, self._with(snapshot, so_far))

@@ -16,7 +16,9 @@ from numalet.core.admission.reasons import (
     Rejection,
     Unknown,
 )
+from numalet.core.config import feature_gates
 from numalet.core.config.behaviour import EXACT, NATIVE
+from numalet.core.config.releases import table
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.node_constraints import HostPort, NodeConstraints, NodeRequirement, Term
@@ -311,3 +313,52 @@ def test_whoever_is_refused_leaves_the_sums_as_they_were() -> None:
 def test_a_decision_that_only_the_predicates_refuse_is_none_of_the_managers() -> None:
     found = _decide(_pod("a", cpu="9"))
     assert (found.admitted, found.managers_admitted) == (False, True)
+
+
+def _in_release(name: str, identity: NodeIdentity = KNOWN, **gates: bool) -> Node:
+    behaviour = replace(EXACT, release=table.of_name(name))
+    alone = rules(machine(8), policy=MemoryPolicy.NONE)
+    of_release = feature_gates.rules_of(behaviour.release, gates)
+    on = replace(alone, identity=identity, behaviour=behaviour, release_rules=of_release)
+    return builders.node(on)
+
+
+def _said(decision: Decision) -> tuple[str, str]:
+    return kubelet.reason(decision.rejection), kubelet.message(decision.rejection)
+
+
+@pytest.mark.parametrize(
+    ("release", "has_groups", "reason"),
+    [
+        ("1.32", False, ""),
+        ("1.33", False, "SupplementalGroupsPolicyNotSupported"),
+        ("1.36", False, "SupplementalGroupsPolicyNotSupported"),
+        ("1.36", True, ""),
+        ("1.36", None, ""),
+    ],
+)
+def test_strict_groups_need_a_runtime_in_releases_that_ask(
+    release: str, has_groups: bool | None, reason: str
+) -> None:
+    # It asks for too many CPUs as well, which is found out later.
+    cpu = "9" if reason else "1"
+    strict = replace(_pod("a", cpu=cpu), constraints=NodeConstraints(strict_groups=True))
+    node = _in_release(release, replace(KNOWN, has_strict_groups=has_groups))
+    decision = _decide(strict, node=node)
+    text = "SupplementalGroupsPolicy=Strict is not supported in this node" if reason else ""
+    assert (reason, text) == _said(decision)
+    unknown = NotAsked("SupplementalGroupsPolicyNotSupported", Unknown.NODE_FEATURES)
+    assert (has_groups is None) is (unknown in decision.not_asked)
+
+
+def test_without_the_gate_sidecars_are_rejected_where_there_is_one() -> None:
+    one = builders.pod("a", Container("s", ContainerKind.SIDECAR), Container("c"))
+    sidecar = replace(one, constraints=NodeConstraints())
+    refused = _decide(sidecar, node=_in_release("1.32", SidecarContainers=False))
+    assert _said(refused) == (
+        "InitContainerRestartPolicyForbidden",
+        'Init container "s" may not have a non-default restartPolicy',
+    )
+    assert refused.managers_admitted
+    assert _decide(sidecar, node=_in_release("1.32")).admitted
+    assert _decide(sidecar, node=_in_release("1.33")).admitted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.checkpoint import cpu_file
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
@@ -65,6 +66,33 @@ def test_the_first_format_is_read_if_it_names_no_containers() -> None:
         "cpu-state/unknown-container-id",
         "containerID1",
     )
+
+
+def test_the_newest_format_is_tried_first_by_some_releases() -> None:
+    newest_first = ReleaseRules(oldest_cpu_format_is_tried_last=True)
+
+    def complaint(text: str, rules: ReleaseRules) -> str:
+        finding = cpu_file.load(text, "static", rules)
+        assert isinstance(finding, Finding)
+        return finding.in_kubelet_words
+
+    entries = '"entries":{"u":{"c":"1"}}'
+    bad = f'{{"policyName":"static","defaultCpuSet":"0,4",{entries},"checksum":5}}'
+    assert complaint(bad, ReleaseRules()) == "checkpoint is corrupted"
+    assert complaint(bad, newest_first) == (
+        "json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type "
+        "string"
+    )
+    first = '{"policyName":"static","defaultCpuSet":"0-7","entries":{"id1":"2-3"}}'
+    missing = "containerID 'id1' not found in initial containers list"
+    assert complaint(first, ReleaseRules()) == (
+        f"error migrating v1 checkpoint state to v2 checkpoint state: {missing}"
+    )
+    assert complaint(first, newest_first) == (
+        f"failed to migrate checkpoint from v1 to v2: {missing}"
+    )
+    for _, _, _, text in WRITTEN:
+        assert cpu_file.load(text, "static", newest_first) == cpu_file.load(text, "static")
 
 
 def test_a_pod_without_containers_stays_in_the_file() -> None:

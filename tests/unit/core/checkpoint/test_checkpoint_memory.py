@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from numalet.core.checkpoint import memory_file
 from numalet.core.checkpoint.memory_document import MemoryDocument, to_ledger
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
 from numalet.core.managers.memory.ledger import MemoryLedger, MemoryTable
 from numalet.core.model.findings import Finding
@@ -224,6 +226,29 @@ def test_values_of_the_wrong_kind_are_named(text: str, words: str) -> None:
 
     assert isinstance(finding, Finding)
     assert f"json: cannot unmarshal {words}" == finding.fields["error"]
+
+
+def test_some_releases_name_another_type() -> None:
+    versioned = ReleaseRules(memory_type_has_a_version=True)
+    finding = memory_file.read('{"policyName":7}', versioned)
+
+    assert isinstance(finding, Finding)
+    assert finding.fields["error"] == (
+        "json: cannot unmarshal number into Go struct field MemoryManagerCheckpointV1.policyName "
+        "of type string"
+    )
+
+
+@pytest.mark.parametrize("checksum", ['"checksum":0', '"unknown":1'])
+def test_a_checksum_of_zero_is_accepted_by_some_releases(checksum: str) -> None:
+    text = node(rules(builders.machine(10))).state_files()["memory_manager_state"]
+    without = re.sub(r'"checksum":\d+', checksum, text)
+    accepting = ReleaseRules(memory_checksum_zero_is_accepted=True)
+
+    assert isinstance(memory_file.load(without, "Static"), Finding)
+    assert memory_file.load(without, "Static", accepting) == memory_file.load(text, "Static")
+    wrong = re.sub(r'"checksum":\d+', '"checksum":5', text)
+    assert isinstance(memory_file.load(wrong, "Static", accepting), Finding)
 
 
 def test_a_member_named_nodes_beside_cells_is_unknown_and_passed_over() -> None:

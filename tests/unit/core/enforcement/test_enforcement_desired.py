@@ -10,6 +10,7 @@ import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.limits import KernelLimits, Limits
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
@@ -104,6 +105,33 @@ def test_exclusive_cpus_have_a_quota_in_exact_mode_alone() -> None:
     native = limits.resolve(KubeletConfig(), MACHINE, NATIVE)
     assert desired.container(native, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us == NO_QUOTA
     assert desired.pod(native, BOOKS, GUARANTEED).cpu_quota_us == NO_QUOTA
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "quotas"),
+    [
+        ("1.32", {}, (200_000, 250_000)),
+        ("1.33", {}, (NO_QUOTA, NO_QUOTA)),
+        ("1.33", {"DisableCPUQuotaWithExclusiveCPUs": False}, (200_000, 250_000)),
+        ("1.36", {}, (NO_QUOTA, NO_QUOTA)),
+        ("1.36", {"DisableCPUQuotaWithExclusiveCPUs": False}, (200_000, 250_000)),
+    ],
+)
+def test_exclusive_cpus_have_no_quota_in_releases_that_switch_it_off(
+    release: str, gates: Mapping[str, bool], quotas: tuple[int, int]
+) -> None:
+    config = KubeletConfig(feature_gates=gates)
+    behaviour = replace(EXACT, release=table.of_name(release))
+    resolved = limits.resolve(config, MACHINE, behaviour)
+    own = desired.container(resolved, BOOKS, GUARANTEED, "c").cgroup.cpu_quota_us
+    assert quotas == (own, desired.pod(resolved, BOOKS, GUARANTEED).cpu_quota_us)
+    # A container that shares CPUs keeps its quota.
+    assert desired.container(resolved, BOOKS, GUARANTEED, "d").cgroup.cpu_quota_us == 50_000
+
+
+def test_memory_qos_is_switched_on_with_all_alpha_gates_too() -> None:
+    config = KubeletConfig(feature_gates={"AllAlpha": True})
+    assert limits.resolve(config, MACHINE) == QOS_ON
 
 
 def test_who_shares_cpus_has_a_quota_in_native_mode_too() -> None:

@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.findings import (
+    BadInput,
+    Findings,
+    Location,
+    NoteFinding,
+    Severity,
+    worst_first,
+)
 from values.made_up import First, OnlyWarned, Second, Third
 
 
@@ -44,3 +51,14 @@ def test_warnings_alone_raise_nothing() -> None:
     found.raise_errors()
 
     assert not found.has_errors
+
+
+class Noted(NoteFinding):
+    code = "a/noted"
+    sentence = "noted"
+
+
+def test_the_worst_come_first_and_others_keep_their_order() -> None:
+    note, second, warned, first = Noted(), Second(), OnlyWarned(), First()
+    assert worst_first([note, second, warned, first]) == (second, first, warned, note)
+    assert list(Severity) == [Severity.ERROR, Severity.WARNING, Severity.NOTE]

@@ -6,6 +6,7 @@ Kubelet: ``staticPolicy.guaranteedCPUs``, ``podGuaranteedCPUs``, v1.32.
 from __future__ import annotations
 
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.quantity import Quantity
 
 CPU = "cpu"
 """Name of the resource."""
@@ -18,8 +19,7 @@ def of_container(pod: Pod, container: Container) -> int:
     """
     if pod.qos_class is not QosClass.GUARANTEED or CPU not in container.requests:
         return 0
-    request = container.requests[CPU]
-    return request.value if request.value * 1000 == request.milli_value else 0
+    return _if_whole(container.requests[CPU])
 
 
 def of_pod(pod: Pod) -> int:
@@ -34,3 +34,18 @@ def of_pod(pod: Pod) -> int:
         else:
             apps += cpus
     return max(apps + sidecars, init_peak)
+
+
+def of_pod_level(pod: Pod) -> int:
+    """Whole CPUs that the pod asks for as a whole, its containers' shares included.
+
+    Kubelet: ``staticPolicy.podGuaranteedCPUs``, v1.36.
+    """
+    asked = pod.pod_level
+    if pod.qos_class is not QosClass.GUARANTEED or asked is None or CPU not in asked.requests:
+        return 0
+    return _if_whole(asked.requests[CPU])
+
+
+def _if_whole(request: Quantity) -> int:
+    return request.value if request.value * 1000 == request.milli_value else 0

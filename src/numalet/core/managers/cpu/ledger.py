@@ -42,12 +42,15 @@ NOTHING_REUSABLE = ReusableCpus("", cpu_set.EMPTY)
 class CpuLedger:
     """Everything that the CPU Manager remembers: CPU ids by pod uid and container.
 
-    Containers of one pod may hold the same CPU: an init container and those after it.
+    Containers of one pod may hold the same CPU: an init container and those after it. ``pods`` has
+    the CPUs of pods that were placed as a whole, by uid: their containers divide these, and those
+    that share have records too.
     """
 
     default: CpuSet = frozenset()
     exclusive: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
     reusable: ReusableCpus = NOTHING_REUSABLE
+    pods: Mapping[str, CpuSet] = field(default_factory=dict)
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
         """Exclusive CPUs of a container; None if it has no record."""
@@ -75,21 +78,45 @@ class CpuLedger:
         """The ledger in which the container holds these CPUs and the pool has lost them."""
         of_pod = {**self.exclusive.get(key.pod_uid, {}), key.container: cpus}
         return CpuLedger(
-            self.default - cpus, {**self.exclusive, key.pod_uid: of_pod}, self.reusable
+            self.default - cpus,
+            {**self.exclusive, key.pod_uid: of_pod},
+            self.reusable,
+            self.pods,
+        )
+
+    def with_pod(
+        self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None
+    ) -> CpuLedger:
+        """The ledger in which a pod as a whole has these CPUs, its containers their parts of them.
+
+        None keeps the records that the containers have.
+        """
+        kept = {} if containers is None else {pod_uid: containers}
+        return CpuLedger(
+            self.default - cpus,
+            {**self.exclusive, **kept},
+            self.reusable,
+            {**self.pods, pod_uid: cpus},
         )
 
     def without(self, key: ContainerKey) -> CpuLedger:
         """The ledger without a container that has a record.
 
-        What no other container of its pod holds goes back into the pool.
-        Kubelet: ``staticPolicy.RemoveContainer``, v1.32.
+        What no other container of its pod holds goes back into the pool. What a pod has as a whole
+        goes back with the record of its last container.
+        Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and v1.36.
         """
         of_pod = dict(self.exclusive[key.pod_uid])
         released = of_pod.pop(key.container).difference(*of_pod.values())
         exclusive = {uid: held for uid, held in self.exclusive.items() if uid != key.pod_uid}
         if of_pod:
             exclusive[key.pod_uid] = of_pod
-        return CpuLedger(self.default | released, exclusive, self.reusable)
+        pods = self.pods
+        if key.pod_uid in pods:
+            released = cpu_set.EMPTY if of_pod else pods[key.pod_uid]
+            if not of_pod:
+                pods = {uid: cpus for uid, cpus in pods.items() if uid != key.pod_uid}
+        return CpuLedger(self.default | released, exclusive, self.reusable, pods)
 
 
 EMPTY_LEDGER = CpuLedger()

@@ -44,7 +44,8 @@ class Picker:
         if self.rules.distribute_cpus_across_cores:
             return Packing.SPREAD_OVER_CORES
         if self.rules.prefer_align_cpus_by_uncore_cache:
-            return Packing.BY_UNCORE_CACHE
+            odd_too = self.rules.odd_requests_drop_one_cpu
+            return Packing.BY_UNCORE_CACHE_ODD_TOO if odd_too else Packing.BY_UNCORE_CACHE
         return Packing.PLAIN
 
     def pick(

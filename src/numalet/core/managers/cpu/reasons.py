@@ -75,7 +75,7 @@ class AccountingError:
     code: ClassVar[str] = "cpu/accounting-error"
     sentence: ClassVar[str] = (
         "The NUMA nodes that were to share the request could not give all of it: {remaining} CPUs "
-        "are missing. The kubelet v1.32 confuses the nodes that it has chosen with others."
+        "are missing. The kubelet confuses the nodes that it has chosen with others."
     )
     kubelet_text: ClassVar[str] = (
         "accounting error, not enough CPUs allocated, remaining: {remaining}"
@@ -92,7 +92,7 @@ class WouldHang:
 
     code: ClassVar[str] = "cpu/would-hang"
     sentence: ClassVar[str] = (
-        "The kubelet v1.32 would look for ever for {remaining} more CPUs, in groups of "
+        "The kubelet would look for ever for {remaining} more CPUs, in groups of "
         "{group_size}, on NUMA nodes {mask}, which have no whole group left."
     )
     mask: NumaMask
@@ -102,6 +102,45 @@ class WouldHang:
 
 Unpickable: TypeAlias = TooFewCpus | AccountingError | WouldHang
 """Why CPUs could not be picked."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoCpusToShare:
+    """A pod placed as a whole leaves no CPUs to containers that share. A typed admission error."""
+
+    code: ClassVar[str] = "cpu/no-cpus-to-share"
+    sentence: ClassVar[str] = (
+        "The pod asks for {total} CPUs as a whole and {exclusive} of them are for single "
+        "containers alone, so that none are left for the containers that share."
+    )
+    kubelet_text: ClassVar[str] = (
+        "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus "
+        "for shared containers"
+    )
+    kubelet_reason: ClassVar[str] = "EmptyPodSharedPoolError"
+    total: int
+    exclusive: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoCpusToShareAtStart:
+    """A pod placed as a whole leaves no CPUs to an init container that shares.
+
+    A typed admission error; ``exclusive`` are the CPUs of the sidecars before it.
+    """
+
+    code: ClassVar[str] = "cpu/no-cpus-to-share-at-start"
+    sentence: ClassVar[str] = (
+        "The pod asks for {total} CPUs as a whole and {exclusive} of them are for its sidecars "
+        "alone, so that none are left for init container {container}, which shares."
+    )
+    kubelet_text: ClassVar[str] = (
+        "pod rejected, pod has shared init containers but no cpus available for them"
+    )
+    kubelet_reason: ClassVar[str] = "EmptyPodSharedPoolError"
+    container: str
+    total: int
+    exclusive: int
 
 
 @dataclass(frozen=True, slots=True)

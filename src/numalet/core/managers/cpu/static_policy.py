@@ -76,14 +76,17 @@ class CpuStaticPolicy:
         held = ledger.cpus_of(pod.uid, container.name)
         if held is None:
             reusable = cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
-            return self._offered(self._free(ledger), reusable, count)
+            return self.offered(self.free(ledger), reusable, count)
         if len(held) != count:
             return {CPU: Impossible(OtherSize(container.name, count, len(held)))}
-        return self._offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
+        return self.offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
 
     def pod_hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints | Refused:
         """Hints for the pod as one; what its containers hold already counts as theirs."""
-        count = demand.of_pod(pod)
+        return self.hints_for(ledger, pod, demand.of_pod(pod))
+
+    def hints_for(self, ledger: CpuLedger, pod: Pod, count: int) -> ProviderHints:
+        """Hints for so many CPUs in all; no preference for none."""
         if not count:
             return NO_HINTS
         assigned = cpu_mask.EMPTY
@@ -96,14 +99,15 @@ class CpuStaticPolicy:
                 return {CPU: Impossible(OtherSize(container.name, asked, len(held)))}
             assigned |= cpu_mask.of_set(held)
         if assigned.bit_count() == count:
-            return self._offered(assigned, cpu_mask.EMPTY, count)
+            return self.offered(assigned, cpu_mask.EMPTY, count)
         reusable = cpu_mask.of_set(ledger.reusable.of_pod(pod.uid)) | assigned
-        return self._offered(self._free(ledger), reusable, count)
+        return self.offered(self.free(ledger), reusable, count)
 
-    def _offered(self, available: CpuMask, reusable: CpuMask, count: int) -> ProviderHints:
+    def offered(self, available: CpuMask, reusable: CpuMask, count: int) -> ProviderHints:
+        """Hints for so many CPUs of these; those to be used again must be in every set."""
         return {CPU: hints.offered(self._sets, available, reusable, count)}
 
-    def _free(self, ledger: CpuLedger) -> CpuMask:
+    def free(self, ledger: CpuLedger) -> CpuMask:
         """What of the shared pool may be given away."""
         return cpu_mask.of_set(ledger.default) & ~self.reserved.cpus
 
@@ -118,12 +122,12 @@ class CpuStaticPolicy:
         count = demand.of_container(pod, container)
         if not count:
             return ledger
-        broken = self._breaks_cores(ledger, container, count)
+        broken = self.breaks_cores(ledger, container.name, count)
         if broken is not None:
             return broken
         held = ledger.cpus_of(pod.uid, container.name)
         if held is None:
-            available = self._free(ledger) | cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
+            available = self.free(ledger) | cpu_mask.of_set(ledger.reusable.of_pod(pod.uid))
             picked = self.picker.pick(available, count, affinity.mask)
             if not isinstance(picked, int):
                 return Refused(picked)
@@ -131,15 +135,16 @@ class CpuStaticPolicy:
             ledger = ledger.with_cpus(ContainerKey(pod.uid, container.name), held)
         return replace(ledger, reusable=ledger.reusable.after(pod, container, held))
 
-    def _breaks_cores(self, ledger: CpuLedger, container: Container, count: int) -> Refused | None:
+    def breaks_cores(self, ledger: CpuLedger, container: str, count: int) -> Refused | None:
+        """Why full-pcpus-only refuses so many CPUs; None if it does not."""
         if not self.rules.full_pcpus_only:
             return None
         per_core = self.topology.cpus_per_core
         if count % per_core:
-            return Refused(NotWholeCores(container.name, count, per_core))
+            return Refused(NotWholeCores(container, count, per_core))
         available = self.most_at_once(ledger.default)
         if count > available:
-            return Refused(TooFewWholeCores(container.name, count, available, per_core))
+            return Refused(TooFewWholeCores(container, count, available, per_core))
         return None
 
     def forget_stale(self, ledger: CpuLedger, active: ActiveContainers) -> CpuLedger:

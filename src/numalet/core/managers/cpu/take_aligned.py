@@ -33,16 +33,17 @@ def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) ->
     return cpus
 
 
-def take_uncore_caches(taking: FreeCpus) -> None:
+def take_uncore_caches(taking: FreeCpus, odd_too: bool) -> None:
     """Take whole caches, then a part of one cache if it holds exactly what is still needed.
 
     The list of caches is made once; which of them are whole is determined anew for each.
+    ``odd_too`` is the rule ``odd_requests_drop_one_cpu`` of a release.
     """
     for uncore in free_cpus.uncores(taking.topology, taking.free):
         if taking.need >= taking.topology.cpus_per_uncore:
             _take_whole_caches(taking)
         if not taking.satisfied:
-            _take_part(taking, uncore)
+            _take_part(taking, uncore, odd_too)
         if taking.satisfied:
             return
 
@@ -55,17 +56,21 @@ def _take_whole_caches(taking: FreeCpus) -> None:
             taking.take(uncore.cpus)
 
 
-def _take_part(taking: FreeCpus, uncore: TopologyPart) -> None:
+def _take_part(taking: FreeCpus, uncore: TopologyPart, odd_too: bool) -> None:
     """Take the free CPUs of the cache's lowest cores, if they are neither more nor fewer.
 
-    An odd number on cores with two threads is never reached: the number of cores is rounded
-    down. Changed in release 1.33.
+    With the number of cores rounded down, an odd number of CPUs is never reached on cores with two
+    threads. Rounded up (``odd_too``) there is one too many, and the highest one is left; it is
+    never more than one, so 5 CPUs are not reached on cores with four threads.
     """
-    wanted = taking.need // taking.topology.cpus_per_core
+    per_core, is_odd = taking.topology.cpus_per_core, taking.need % 2 == 1
+    wanted = -(-taking.need // per_core) if odd_too else taking.need // per_core
     cores = taking.topology.cores_of_uncore[uncore.part_id]
     usable = [core for core in cores if core.here & taking.free]
     cpus = cpu_mask.EMPTY
     for core in usable[:wanted]:
         cpus |= core.cpus & taking.free
+    if odd_too and is_odd and per_core > 1 and cpus.bit_count() > taking.need:
+        cpus ^= 1 << (cpus.bit_length() - 1)
     if cpus.bit_count() == taking.need:
         taking.take(cpus)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from itertools import islice
+from typing import Final
 
 from numalet.core.managers.cpu import cpu_mask, free_cpus, take_aligned
 from numalet.core.managers.cpu.cpu_mask import CpuMask
@@ -30,7 +31,12 @@ class Packing(Enum):
 
     PLAIN = "plain"
     BY_UNCORE_CACHE = "by uncore cache"
+    BY_UNCORE_CACHE_ODD_TOO = "by uncore cache, an odd number too"
+    """With the rule ``odd_requests_drop_one_cpu`` of a release."""
     SPREAD_OVER_CORES = "spread over cores"
+
+
+_BY_CACHE: Final = (Packing.BY_UNCORE_CACHE, Packing.BY_UNCORE_CACHE_ODD_TOO)
 
 
 def take(
@@ -43,8 +49,9 @@ def take(
     if count > taking.free.bit_count():
         return TooFewCpus(count, available.bit_count())
     _take_whole_units(taking)
-    if packing is Packing.BY_UNCORE_CACHE and not taking.satisfied:
-        take_aligned.take_uncore_caches(taking)
+    if packing in _BY_CACHE and not taking.satisfied:
+        odd_too = packing is Packing.BY_UNCORE_CACHE_ODD_TOO
+        take_aligned.take_uncore_caches(taking, odd_too)
     if packing is not Packing.SPREAD_OVER_CORES and not taking.satisfied:
         _take_whole_cores(taking)
     if not taking.satisfied:

@@ -30,7 +30,7 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
     if not ledger.default:
         if ledger.exclusive:
             return CpuStateEmptyDefault(pods=sorted(ledger.exclusive))
-        return CpuLedger(base)
+        return CpuLedger(base, pods=ledger.pods)
     default = cpu_set.text(ledger.default)
     misplaced = _misplaced_reserved(policy, ledger.default, default)
     if misplaced is not None:
@@ -41,8 +41,9 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
                 return CpuStateOverlap(
                     pod=uid, container=name, cpus=cpu_set.text(cpus), default=default
                 )
+    # What a pod has as a whole counts, whether or not its containers' parts make it up.
     records = [cpus for pod in ledger.exclusive.values() for cpus in pod.values()]
-    union = ledger.default.union(*records)
+    union = ledger.default.union(*records, *ledger.pods.values())
     if union != base:
         return CpuStateOtherCpus(available=cpu_set.text(base), found=cpu_set.text(union))
     return ledger

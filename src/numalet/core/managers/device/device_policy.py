@@ -20,12 +20,14 @@ from numalet.core.model.pod_demand import Overhead
 class DevicePolicy:
     """``all_nodes`` are the machine's NUMA nodes.
 
-    They are none on Windows, where the kubelet does not pass them to its Device Manager; so a
+    ``hints_over_device_nodes`` is the rule ``device_hints_over_device_nodes`` of a release.
+    The nodes are none on Windows, where the kubelet does not pass them to its Device Manager; so a
     resource with topology can not be offered anywhere there.
     """
 
     all_nodes: NumaMask
     plugins: PreferredDevices = NO_SAY
+    hints_over_device_nodes: bool = False
 
     def container_hints(
         self, ledger: DeviceLedger, pod: Pod, container: Container
@@ -33,7 +35,9 @@ class DevicePolicy:
         """Hints for every device resource in the container's limits."""
         key = ContainerKey(pod.uid, container.name)
         return {
-            resource: hints.of_container(ledger, key, resource, requested, self.all_nodes)
+            resource: hints.of_container(
+                ledger, key, resource, requested, self._nodes_of(ledger, resource)
+            )
             for resource, requested in allocation.requests(ledger, container.limits)
         }
 
@@ -41,9 +45,17 @@ class DevicePolicy:
         """Hints for every device resource in the pod's effective limits, without overhead."""
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         return {
-            resource: hints.of_pod(ledger, pod.uid, resource, requested, self.all_nodes)
+            resource: hints.of_pod(
+                ledger, pod.uid, resource, requested, self._nodes_of(ledger, resource)
+            )
             for resource, requested in allocation.requests(ledger, limits)
         }
+
+    def _nodes_of(self, ledger: DeviceLedger, resource: str) -> NumaMask:
+        """The NUMA nodes that the hints of a resource may name."""
+        if not self.hints_over_device_nodes:
+            return self.all_nodes
+        return ledger.inventory.devices_of(resource).nodes & self.all_nodes or self.all_nodes
 
     def allocate(
         self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
@@ -56,6 +57,11 @@ class KnownDevices:
     def has_topology(self) -> bool:
         """Whether the resource cares about alignment: one device with a NUMA node is enough."""
         return any(device.numa_nodes for device in self.by_id.values())
+
+    @cached_property
+    def nodes(self) -> NumaMask:
+        """The NUMA nodes that have any of the devices, healthy or not, in use or not."""
+        return reduce(or_, self.masks.values(), numa_mask.EMPTY)
 
     def mask_of(self, device_id: str) -> NumaMask:
         """NUMA nodes of a device; empty if it has none or is not known."""

@@ -8,6 +8,8 @@ Kubelet: ``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from numalet.core.managers.memory import init_reuse, tables
 from numalet.core.managers.memory.demand import Demand
 from numalet.core.managers.memory.ledger import (
@@ -36,19 +38,44 @@ def allocate(
     blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
     records = with_blocks(ledger.blocks, ContainerKey(pod.uid, container.name), blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
-    return MemoryLedger(nodes, records, init_reuse.after(ledger.reusable, pod, container, blocks))
+    reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
+    return MemoryLedger(nodes, records, reusable, ledger.pods)
+
+
+def allocate_whole(
+    ledger: MemoryLedger, pod_uid: str, total: Blocks, parts: Mapping[str, Blocks]
+) -> MemoryLedger:
+    """The ledger with a pod's blocks counted on their nodes, and its containers' parts of them."""
+    nodes = dict(ledger.nodes)
+    for block in total:
+        _count(nodes, block.nodes, +1, group=numa_mask.of(block.nodes))
+        tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
+    return MemoryLedger(
+        nodes,
+        {**ledger.blocks, pod_uid: parts},
+        ledger.reusable,
+        {**ledger.pods, pod_uid: total},
+    )
 
 
 def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
-    """The ledger without this container; the same one if it has no record."""
+    """The ledger without this container; the same one if it has no record.
+
+    The blocks of a pod that was placed as a whole are given back with its last container.
+    """
     blocks = ledger.blocks_of(key.pod_uid, key.container)
     if blocks is None:
         return ledger
+    records, pods = without_blocks(ledger.blocks, key), ledger.pods
+    if key.pod_uid in pods:
+        blocks = () if key.pod_uid in records else pods[key.pod_uid]
+        if key.pod_uid not in records:
+            pods = {uid: held for uid, held in pods.items() if uid != key.pod_uid}
     nodes = dict(ledger.nodes)
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)
         tables.give_back(nodes, block.nodes, block.resource, block.size_bytes)
-    return MemoryLedger(nodes, without_blocks(ledger.blocks, key), ledger.reusable)
+    return MemoryLedger(nodes, records, ledger.reusable, pods)
 
 
 def _count(

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model import resources
-from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass, Resources
 
 Demand = Mapping[str, int]
 """Bytes by memory type, types sorted by name."""
@@ -25,14 +26,34 @@ def is_guaranteed(pod: Pod) -> bool:
 
 def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
+    return _memory_of(container.requests, container.name, behaviour)
+
+
+def of_pod_level(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
+    """The memory types that the pod asks for as a whole; those with size 0 are left out.
+
+    Kubelet: ``getPodRequestedResources``, v1.36.
+    """
+    if pod.pod_level is None:
+        return {}
+    demand = _memory_of(pod.pod_level.requests, WHOLE_POD, behaviour)
+    if isinstance(demand, NotAnInteger):
+        return demand
+    return {name: size for name, size in demand.items() if size > 0}
+
+
+def _memory_of(
+    requests: Resources, container: str, behaviour: Behaviour
+) -> dict[str, int] | NotAnInteger:
     demand = {}
-    for name in sorted(container.requests):
+    for name in sorted(requests):
         if not resources.is_memory_type(name):
             continue
-        asked = container.requests[name]
-        size = asked.as_int64() if behaviour.sizes_are_go_integers else asked.value
+        size = (
+            requests[name].as_int64() if behaviour.sizes_are_go_integers else requests[name].value
+        )
         if size is None:
-            return NotAnInteger(container.name, name, str(container.requests[name]))
+            return NotAnInteger(container, name, str(requests[name]))
         demand[name] = size
     return demand
 

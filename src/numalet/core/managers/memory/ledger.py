@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
@@ -64,11 +64,16 @@ NOTHING_REUSABLE = ReusableMemory("", {})
 
 @dataclass(frozen=True, slots=True)
 class MemoryLedger:
-    """Everything that the Memory Manager remembers."""
+    """Everything that the Memory Manager remembers.
+
+    ``pods`` has the blocks of pods that were placed as a whole, by uid: these are counted on the
+    nodes, and their containers' blocks say how they divide them.
+    """
 
     nodes: Mapping[int, NodeMemory]
     blocks: Mapping[str, Mapping[str, Blocks]]
     reusable: ReusableMemory = NOTHING_REUSABLE
+    pods: Mapping[str, Blocks] = field(default_factory=dict)
 
     def blocks_of(self, pod_uid: str, container: str) -> Blocks | None:
         """Blocks of a container; None if it has no record, which is not an empty record."""
@@ -91,6 +96,18 @@ class MemoryLedger:
             for name in containers
             if (uid, name) not in active
         )
+
+    def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:
+        """The blocks that are counted on the nodes, and whose they are.
+
+        Those of a pod that was placed as a whole have no name of a container.
+        """
+        for uid, containers in self.blocks.items():
+            if self.pods.get(uid):
+                yield from ((ContainerKey(uid, ""), block) for block in self.pods[uid])
+                continue
+            for name, blocks in containers.items():
+                yield from ((ContainerKey(uid, name), block) for block in blocks)
 
 
 EMPTY_LEDGER = MemoryLedger({}, {})

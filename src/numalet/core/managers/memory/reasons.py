@@ -197,3 +197,64 @@ class TooLittleFree:
     resource: str
     asked_bytes: int
     free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemoryToShare:
+    """A pod placed as a whole leaves no memory to containers that share.
+
+    A typed admission error.
+    """
+
+    code: ClassVar[str] = "memory/no-memory-to-share"
+    sentence: ClassVar[str] = (
+        "The pod asks for {total_bytes} of {resource} as a whole and {exclusive_bytes} of it are "
+        "for single containers alone, so that nothing is left for the containers that share."
+    )
+    kubelet_text: ClassVar[str] = (
+        "pod rejected, sum of exclusive container {resource} requests equals pod budget, leaving "
+        "no memory for shared containers"
+    )
+    kubelet_reason: ClassVar[str] = "EmptyPodSharedPoolError"
+    resource: str
+    total_bytes: int
+    exclusive_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemoryToShareAtStart:
+    """A pod placed as a whole leaves no memory to an init container that shares.
+
+    A typed admission error; ``exclusive_bytes`` is what the sidecars before it have.
+    """
+
+    code: ClassVar[str] = "memory/no-memory-to-share-at-start"
+    sentence: ClassVar[str] = (
+        "The pod asks for {total_bytes} of {resource} as a whole and {exclusive_bytes} of it are "
+        "for its sidecars alone, so that nothing is left for init container {container}, which "
+        "shares."
+    )
+    kubelet_text: ClassVar[str] = (
+        "pod rejected, pod has shared init containers but no {resource} available for them"
+    )
+    kubelet_reason: ClassVar[str] = "EmptyPodSharedPoolError"
+    container: str
+    resource: str
+    total_bytes: int
+    exclusive_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartNotAnInteger:
+    """A container of a pod placed as a whole asks for no whole number of bytes.
+
+    A typed admission error.
+    """
+
+    code: ClassVar[str] = "memory/part-not-an-integer"
+    sentence: ClassVar[str] = NotAnInteger.sentence
+    kubelet_text: ClassVar[str] = NotAnInteger.kubelet_text
+    kubelet_reason: ClassVar[str] = "EmptyPodSharedPoolError"
+    container: str
+    resource: str
+    quantity: str

@@ -65,6 +65,10 @@ class MemoryStaticPolicy:
         asked = demand.of_pod(pod, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return NO_HINTS
+        return self.hints_for(ledger, pod, asked)
+
+    def hints_for(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
+        """Hints for so much in all, or for where the pod's containers are already."""
         records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
         held = [blocks for blocks in records if blocks is not None]
         return self._held(held, asked) if held else self._computed(ledger, pod, asked)
@@ -106,41 +110,44 @@ class MemoryStaticPolicy:
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
             reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
-            return MemoryLedger(ledger.nodes, ledger.blocks, reusable)
+            return replace(ledger, reusable=reusable)
         if self._has_ended(ledger, pod, container):
             return ledger
         asked = demand.of_container(container, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
-        missing = hints.missing_type(ledger.nodes, asked)
-        if missing is None:
-            mask = self._final_mask(ledger, pod, container, asked, affinity)
-        elif self.behaviour.missing_page_size_crashes:
-            mask = _given_mask(ledger, container, asked, affinity, missing)
-        else:
-            mask = Refused(NoSuchPages(missing.resource))
+        if not asked and not self.behaviour.no_memory_needs_a_node:
+            return ledger
+        mask = self.mask_for(ledger, ContainerKey(pod.uid, container.name), asked, affinity)
         if isinstance(mask, Refused):
             return mask
         return allocation.allocate(ledger, pod, container, asked, mask)
 
+    def mask_for(
+        self, ledger: MemoryLedger, asker: ContainerKey, asked: Demand, affinity: Hint
+    ) -> NumaMask | Refused:
+        """The nodes on which so much is allocated; the affinity's unless these do not do."""
+        missing = hints.missing_type(ledger.nodes, asked)
+        if missing is None:
+            return self._final_mask(ledger, asker, asked, affinity)
+        if self.behaviour.missing_page_size_crashes:
+            return _given_mask(ledger, asker.container, asked, affinity, missing)
+        return Refused(NoSuchPages(missing.resource))
+
     def _final_mask(
-        self,
-        ledger: MemoryLedger,
-        pod: Pod,
-        container: Container,
-        asked: Demand,
-        affinity: Hint,
+        self, ledger: MemoryLedger, asker: ContainerKey, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
         """The affinity's nodes, replaced or extended where they do not do."""
-        offered = MemoryHintFamily(ledger, pod.uid, asked)
+        name = asker.container
+        offered = MemoryHintFamily(ledger, asker.pod_uid, asked)
         chosen = affinity
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
             default = best_affinity.best(offered)
             if default is None or default.mask is None:
-                return Refused(NoNodeFits(container.name))
+                return Refused(NoNodeFits(name))
             if chosen.preferred and not default.preferred:
-                return Refused(DefaultNotPreferred(container.name, default.mask))
+                return Refused(DefaultNotPreferred(name, default.mask))
             chosen = default
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
         # In native mode some nodes give no memory, whatever other resources do there.
@@ -149,12 +156,12 @@ class MemoryStaticPolicy:
         if not self._will_do(offered, mask):
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
-                return Refused(CanNotExtend(container.name, mask))
+                return Refused(CanNotExtend(name, mask))
             if chosen.preferred and not extended.preferred:
-                return Refused(ExtendedNotPreferred(container.name, mask, extended.mask))
+                return Refused(ExtendedNotPreferred(name, mask, extended.mask))
             mask = extended.mask
         # 3. A set of several nodes must not cut through what is in use.
-        cut = _cut_group(ledger, container, mask)
+        cut = _cut_group(ledger, name, mask)
         return mask if cut is None else Refused(cut)
 
     def _will_do(self, offered: MemoryHintFamily, mask: NumaMask) -> bool:
@@ -207,7 +214,7 @@ def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
 
 def _given_mask(
     ledger: MemoryLedger,
-    container: Container,
+    container: str,
     asked: Demand,
     affinity: Hint,
     missing: UnknownMemoryType,
@@ -238,11 +245,11 @@ def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
     )
 
 
-def _cut_group(ledger: MemoryLedger, container: Container, mask: NumaMask) -> CutsGroup | None:
+def _cut_group(ledger: MemoryLedger, container: str, mask: NumaMask) -> CutsGroup | None:
     node_ids = numa_mask.ids(mask)
     if len(node_ids) > 1:
         for node_id in node_ids:
             node = ledger.nodes[node_id]
             if node.assignments and node.group != mask:
-                return CutsGroup(container.name, mask, node_id, node.group)
+                return CutsGroup(container, mask, node_id, node.group)
     return None

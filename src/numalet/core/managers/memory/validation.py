@@ -58,21 +58,19 @@ def _rebuilt(
     ledger: MemoryLedger, initial: Mapping[int, NodeMemory]
 ) -> dict[int, NodeMemory] | Finding:
     nodes = dict(initial)
-    for uid, containers in ledger.blocks.items():
-        for container, blocks in containers.items():
-            for block in blocks:
-                for node_id in block.nodes:
-                    node = nodes.get(node_id)
-                    if node is None:
-                        return MemoryStateUnknownNode(
-                            pod=uid, container=container, node=node_id, type=block.resource
-                        )
-                    if block.resource not in node.tables:
-                        return MemoryStateUnknownType(
-                            pod=uid, container=container, node=node_id, type=block.resource
-                        )
-                    nodes[node_id] = replace(node, assignments=node.assignments + 1)
-                tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
+    for (uid, container), block in ledger.counted_blocks():
+        for node_id in block.nodes:
+            node = nodes.get(node_id)
+            if node is None:
+                return MemoryStateUnknownNode(
+                    pod=uid, container=container, node=node_id, type=block.resource
+                )
+            if block.resource not in node.tables:
+                return MemoryStateUnknownType(
+                    pod=uid, container=container, node=node_id, type=block.resource
+                )
+            nodes[node_id] = replace(node, assignments=node.assignments + 1)
+        tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
     return nodes
 
 
@@ -83,11 +81,7 @@ _Groups = Mapping[int, tuple[list[int], list[int]]]
 def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
     # The block that comes last gives a node its group.
     expected = {
-        node_id: block.nodes
-        for containers in ledger.blocks.values()
-        for blocks in containers.values()
-        for block in blocks
-        for node_id in block.nodes
+        node_id: block.nodes for _, block in ledger.counted_blocks() for node_id in block.nodes
     }
     return {
         node_id: (

@@ -70,6 +70,18 @@ def test_an_odd_request_takes_no_part_of_a_cache() -> None:
     assert text(take_packed.take(of, mask("1-3,5-7"), 4, Packing.BY_UNCORE_CACHE)) == "2-3,6-7"
 
 
+def test_an_odd_number_leaves_one_cpu_of_a_cache() -> None:
+    of = topology.discover(cpu_builders.shape(1, 1, 4, 2, cores_per_cache=2))
+    quads = topology.discover(cpu_builders.shape(1, 1, 4, 4, cores_per_cache=2))
+    odd_too = Packing.BY_UNCORE_CACHE_ODD_TOO
+
+    assert text(take_packed.take(of, mask("1-3,5-7"), 3, odd_too)) == "2-3,6"
+    assert text(take_packed.take(of, mask("1-3,5-7"), 4, odd_too)) == "2-3,6-7"
+    # Two cores of four threads have 8, of which one is left: not the 5 that are asked for.
+    of_plain = take_packed.take(quads, mask("0-15"), 5, Packing.PLAIN)
+    assert of_plain == take_packed.take(quads, mask("0-15"), 5, odd_too)
+
+
 def test_a_cache_whose_lowest_cores_are_broken_is_passed_over() -> None:
     of = topology.discover(cpu_builders.shape(1, 1, 6, 2, cores_per_cache=3))
 

@@ -198,3 +198,26 @@ def test_a_pod_that_holds_devices_gets_the_hints_of_all_of_them_together() -> No
     wholly = policy().pod_hints(ledger, pod(*apps))
     assert isinstance(wholly, dict)
     assert shown(wholly[GPU]) == "{0,1}"
+
+
+def test_hints_may_name_the_nodes_of_devices_alone() -> None:
+    over_device_nodes = DevicePolicy(0b1111, hints_over_device_nodes=True)
+
+    def offered(ledger: DeviceLedger, count: str) -> str:
+        one = container(gpu=count)
+        answer = over_device_nodes.container_hints(ledger, pod(one), one)
+        assert isinstance(answer, dict)
+        return shown(answer[GPU])
+
+    assert offered(node(gpu="a@1 b@3"), "1") == "{1}* {3}* {1,3}"
+    # What is used or broken is where it is, and a node that the machine lacks is no node.
+    broken = registration.devices_reported(
+        node(), GPU, [*devices("a@1 b@9"), *devices("c@2", Health.UNHEALTHY)]
+    )
+    assert offered(broken, "1") == "{1}* {1,2}"
+    # Where every device is on nodes that the machine lacks, nothing is left out.
+    assert "Impossible" in repr(
+        over_device_nodes.container_hints(
+            node(gpu="a@9"), pod(container(gpu="1")), container(gpu="1")
+        )
+    )

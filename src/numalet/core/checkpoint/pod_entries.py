@@ -1,0 +1,92 @@
+"""``podEntries``: what pods got as a whole, in the newer formats of both state files.
+
+The CPU Manager's format 3 and the Memory Manager's format 2 are the formats before them with one
+more member, which the checksum covers even where it is empty. A kubelet that knows them tries them
+first and then the older ones. Where an older one fits, as with a checksum of 0, entries that were
+decoded on the first try stay in its memory: whole ones of the CPU Manager up to the first that can
+not be read, and whatever makes sense of the Memory Manager's.
+Kubelet: ``loadAndMigrateCheckpointV3``, ``loadAndMigrateCheckpointV2``, v1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from numalet.core.checkpoint import go_json
+from numalet.core.checkpoint.go_json import Fields, GoJsonError
+from numalet.core.checkpoint.memory_document import Block, PodBlocks
+from numalet.core.config.releases.release import V1_32_RULES
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuListError, CpuSet
+
+MEMBER: Final = "podEntries"
+ANY_FORMAT: Final = V1_32_RULES.and_also(state_files_have_pods=True)
+"""Rules by which files of every format are read, older ones as v1.32 reads them."""
+_IN_ENTRY: Final = "podEntries"
+
+
+def cpus(fields: Fields) -> dict[str, CpuSet] | None:
+    """The CPUs of every pod; None for null. Raises ``GoJsonError`` if they can not be read."""
+    value = fields.get(MEMBER)
+    if value is None and fields.has(MEMBER):
+        return None
+    return go_json.mapping(value, MEMBER, _cpus_of, "state.PodCPUAssignments")
+
+
+def readable_cpus(fields: Fields) -> dict[str, CpuSet]:
+    """The CPUs of pods up to the first entry that can not be read."""
+    value = fields.get(MEMBER)
+    readable: dict[str, CpuSet] = {}
+    try:
+        for uid, entry in value.items() if isinstance(value, dict) else ():
+            readable[uid] = _cpus_of(entry, MEMBER)
+    except GoJsonError:
+        pass
+    return readable
+
+
+def _cpus_of(value: object, place: str) -> CpuSet:
+    entry = Fields(go_json.as_object(value, place, "state.podEntryJSON"), _IN_ENTRY)
+    try:
+        return cpu_set.parse(entry.text("cpuSet"))
+    except CpuListError as error:
+        raise GoJsonError(f"failed to parse cpuset: {error.go_text}") from None
+
+
+def cpus_text(pods: Mapping[str, CpuSet]) -> str:
+    """The member with a comma after it; nothing for no pods."""
+    if not pods:
+        return ""
+    listed = go_json.object_of(pods, _cpus_entry)
+    return f'"{MEMBER}":{listed},'
+
+
+def _cpus_entry(held: CpuSet) -> str:
+    return f'{{"cpuSet":{go_json.string(cpu_set.text(held))}}}' if held else "{}"
+
+
+def readable_blocks(value: object) -> dict[str, PodBlocks]:
+    """The blocks of pods as Go leaves them where parts are of a wrong type: as if not given."""
+    entries = value if isinstance(value, dict) else {}
+    return {uid: _readable(entry) for uid, entry in entries.items()}
+
+
+def _readable(entry: object) -> PodBlocks:
+    blocks = Fields(entry, _IN_ENTRY).get("memoryBlocks") if isinstance(entry, dict) else None
+    return tuple(map(_readable_block, blocks)) if isinstance(blocks, list) else None
+
+
+def _readable_block(value: object) -> Block:
+    fields = Fields(value if isinstance(value, dict) else {}, _IN_ENTRY)
+    nodes, resource = fields.get("numaAffinity"), fields.get("type")
+    size = fields.get("size")
+    return Block(
+        tuple(_whole(each) for each in nodes) if isinstance(nodes, list) else None,
+        resource if isinstance(resource, str) else "",
+        max(0, _whole(size)),
+    )
+
+
+def _whole(value: object) -> int:
+    return value if type(value) is int else 0

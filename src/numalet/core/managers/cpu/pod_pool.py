@@ -1,0 +1,131 @@
+"""The CPUs of a pod that is placed as a whole, and how its containers divide them.
+
+Such a pod says in ``spec.resources`` how many CPUs it wants in all. They are picked once, by one
+merged hint, and are the pod's pool; nothing is taken from the node's pool after that. A container
+that is Guaranteed by itself gets its CPUs out of the pod's pool alone, all others share the rest.
+
+An example, recorded from a kubelet v1.36 (a core is the CPUs i and i+8, CPU 0 is reserved): a pod
+with 4 CPUs, init containers i0 (4 CPUs) and i1 (2 CPUs), containers c0 (2 CPUs) and c1 (none).
+
+    the pod     1-2,9-10    picked by the hint
+    i0          1-2,9-10    runs alone, so it may have the whole pool
+    i1          1,9         runs after i0, from the whole pool again
+    c0          1,9         the init containers have ended; c0 keeps its CPUs to itself
+    c1          2,10        shares what is left, here with no other
+
+Init containers do not use up the pool, sidecars and app containers do. An init container that
+shares runs on all that the sidecars before it left. A sidecar or app container that shares runs on
+what is left in the end: if nothing is left for it, the pod is refused.
+
+Exact mode also has the kubelet's defect after a restart: a pod that is there is picked for a second
+time, and its first CPUs are forgotten (``Behaviour.pods_placed_whole_are_placed_anew``).
+Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
+from numalet.core.hints.provider import WHOLE_POD, Refused, RefusedMidway
+from numalet.core.managers.cpu import cpu_mask, demand
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.demand import CPU
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.reasons import NoCpusToShare, NoCpusToShareAtStart, Unpickable
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKind, Pod
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPodPools:
+    """Hints and CPUs for pods that are placed as a whole."""
+
+    policy: CpuStaticPolicy
+    are_placed_anew: bool
+    """Whether a pod that has its CPUs already is placed again."""
+
+    def hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints:
+        """Hints for the CPUs of the pod; no preference if it asks for no whole number of them."""
+        total = demand.of_pod_level(pod)
+        if not total:
+            return NO_HINTS
+        if self._stays(ledger, pod, total):
+            held = cpu_mask.of_set(ledger.pods[pod.uid])
+            return self.policy.offered(held, cpu_mask.EMPTY, total)
+        lack = nothing_to_share(pod, total)
+        if lack is not None:
+            return {CPU: Impossible(lack)}
+        # What containers hold is compared with what they ask for alone: the kubelet's defect.
+        return self.policy.hints_for(ledger, pod, total)
+
+    def allocate(self, ledger: CpuLedger, pod: Pod, affinity: Hint) -> CpuLedger | Refused:
+        """The ledger in which the pod has its CPUs, and every container its part of them.
+
+        The kubelet keeps the pod's CPUs, and no containers' parts, if these can not be picked.
+        """
+        total = demand.of_pod_level(pod)
+        if not total or self._stays(ledger, pod, total):
+            return ledger
+        lack = nothing_to_share(pod, total)
+        if lack is not None:
+            return Refused(lack)
+        broken = self.policy.breaks_cores(ledger, WHOLE_POD, total)
+        if broken is not None:
+            return broken
+        pool = self.policy.picker.pick(self.policy.free(ledger), total, affinity.mask)
+        if not isinstance(pool, int):
+            return Refused(pool)
+        parts = self._parts(pod, pool)
+        cpus = cpu_mask.to_set(pool)
+        if isinstance(parts, dict):
+            return ledger.with_pod(pod.uid, cpus, parts)
+        if not self.are_placed_anew:
+            return Refused(parts)
+        return RefusedMidway(parts, ledger.with_pod(pod.uid, cpus, None))
+
+    def _stays(self, ledger: CpuLedger, pod: Pod, total: int) -> bool:
+        """Whether the pod keeps the CPUs that it has."""
+        return not self.are_placed_anew and len(ledger.pods.get(pod.uid, ())) == total
+
+    def _parts(self, pod: Pod, pool: CpuMask) -> dict[str, CpuSet] | Unpickable:
+        """What every container gets of the pod's pool."""
+        take = self.policy.picker.take
+        parts: dict[str, CpuMask] = {}
+        left = pool
+        for container in pod.containers():
+            count = demand.of_container(pod, container)
+            if not count:
+                if container.kind is ContainerKind.INIT:
+                    parts[container.name] = left
+                continue
+            picked = take(left, count)
+            if not isinstance(picked, int):
+                return picked
+            parts[container.name] = picked
+            if container.kind is not ContainerKind.INIT:
+                left &= ~picked
+        return {
+            container.name: cpu_mask.to_set(parts.get(container.name, left))
+            for container in pod.containers()
+        }
+
+
+def nothing_to_share(pod: Pod, total: int) -> NoCpusToShare | NoCpusToShareAtStart | None:
+    """Why a container that shares would have no CPUs; None if every one has some.
+
+    Kubelet: ``staticPolicy.validatePodScopeResources``, v1.36.
+    """
+    exclusive = 0
+    some_share = False
+    for container in pod.containers():
+        count = demand.of_container(pod, container)
+        if container.kind is not ContainerKind.INIT:
+            exclusive += count
+            some_share = some_share or not count
+        elif not count and exclusive >= total:
+            return NoCpusToShareAtStart(container.name, total, exclusive)
+    if some_share and exclusive >= total:
+        return NoCpusToShare(total, exclusive)
+    return None

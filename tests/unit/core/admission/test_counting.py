@@ -1,0 +1,124 @@
+"""What of a pod counts in a release: its status, and what it asks for as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from numalet.core.admission import counting
+from numalet.core.config.releases import table
+from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
+from numalet.core.model import pod_demand
+from numalet.core.model.pod import Pod, QosClass
+from values import whole_pods
+from values.whole_pods import asked, pod
+
+MANAGERS = ReleaseRules(pod_level_resources_count=True, pod_level_pods_are_placed_whole=True)
+
+
+def entry(name: str, **allocated: str) -> dict[str, object]:
+    image = {"image": "x", "imageID": "x"}
+    return {"name": name, **image, **({"allocatedResources": allocated} if allocated else {})}
+
+
+def requested(of: Pod) -> dict[str, dict[str, str]]:
+    return {c.name: {name: str(q) for name, q in c.requests.items()} for c in of.containers()}
+
+
+def test_allocated_resources_take_the_place_of_requests() -> None:
+    of = pod(
+        "u",
+        None,
+        {name: asked("2", "512Mi", **{"example.com/gpu": "1"}) for name in ("c0", "c1", "c2")},
+        status={"containerStatuses": [entry("c0", cpu="1", memory="128Mi"), entry("c1")]},
+    )
+    gpu = {"example.com/gpu": "1"}
+
+    assert counting.for_managers(of, V1_32_RULES) is of
+    assert requested(counting.for_managers(of, ReleaseRules(allocated_resources_count=True))) == {
+        "c0": {"cpu": "1", "memory": "128Mi", **gpu},
+        "c1": gpu,
+        "c2": {"cpu": "2", "memory": "512Mi", **gpu},
+    }
+
+
+def test_a_sidecar_has_its_entry_among_the_init_containers() -> None:
+    of = pod(
+        "u",
+        None,
+        {name: asked("2", "512Mi") for name in ("i0", "s0", "c0")},
+        status={"initContainerStatuses": [entry("i0", cpu="1"), entry("s0", cpu="1")]},
+    )
+    before = counting.for_managers(of, ReleaseRules(allocated_resources_count=True))
+    after = counting.for_managers(
+        of, ReleaseRules(allocated_resources_count=True, sidecar_statuses_count=True)
+    )
+
+    assert requested(before) == requested(of)
+    assert requested(after) == {**requested(of), "s0": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("release", "cpus"), [("1.32", 2), ("1.33", 0), ("1.34", 0), ("1.35", 2), ("1.36", 2)]
+)
+def test_an_entry_without_the_member_takes_the_cpus_away(release: str, cpus: int) -> None:
+    of = pod("u", None, {"c0": asked("2", "512Mi")}, status={"containerStatuses": [entry("c0")]})
+    after, decision = whole_pods.node(whole_pods.config(gates={}), release).admit(of)
+
+    assert decision.admitted
+    assert len(decision.placements["c0"].cpus) == cpus
+    assert whole_pods.reserved_mib(after) == [512 if cpus else 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "expected"),
+    [
+        ("1.32", {}, QosClass.BURSTABLE),
+        ("1.33", {"PodLevelResources": True}, QosClass.GUARANTEED),
+        ("1.34", {}, QosClass.GUARANTEED),
+        ("1.34", {"PodLevelResources": False}, QosClass.BURSTABLE),
+    ],
+)
+def test_the_qos_class_is_that_of_the_pod_as_a_whole(
+    release: str, gates: dict[str, bool], expected: QosClass
+) -> None:
+    rules = whole_pods.node(whole_pods.config(gates=gates), release).rules.release_rules
+    of = counting.counted(pod("u", asked("4", "2Gi"), {"c0": asked("1"), "c1": None}), rules)
+
+    assert of.qos_class is expected
+    assert counting.counted(of, rules) is of
+    # And what it asks for as a whole is the room that it takes.
+    whole = expected is QosClass.GUARANTEED
+    assert pod_demand.amounts(of)["cpu"] == (4000 if whole else 1000)
+    assert counting.counted(of, V1_32_RULES).qos_class is QosClass.BURSTABLE
+
+
+def test_a_class_in_the_status_wins() -> None:
+    of = pod("u", asked("4", "2Gi"), {"c0": None}, status={"qosClass": "Burstable"})
+    assert counting.counted(of, MANAGERS).qos_class is QosClass.BURSTABLE
+
+
+@pytest.mark.parametrize(
+    ("resources", "is_alone"),
+    [
+        (asked("2", "1Gi"), True),
+        (asked("500m", "1Gi"), True),
+        (asked("2"), False),
+        (asked("", "1Gi"), False),
+        (asked("0", "1Gi"), False),
+        (None, False),
+        ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": asked("2", "1Gi")["limits"]}, False),
+    ],
+)
+def test_containers_that_are_not_guaranteed_by_themselves_share(
+    resources: dict[str, dict[str, str]] | None, is_alone: bool
+) -> None:
+    of = counting.for_managers(pod("u", asked("4", "2Gi"), {"c0": resources}), MANAGERS)
+    assert bool(requested(of)["c0"]) is is_alone
+
+
+def test_an_ordinary_pod_is_the_same_pod_in_every_release() -> None:
+    of = pod("u", None, {"c0": asked("2", "1Gi")})
+    for release in table.RELEASES:
+        rules = release.rules_with(lambda _: True)
+        assert counting.counted(of, rules) is of
+        assert counting.for_managers(of, rules) is of
