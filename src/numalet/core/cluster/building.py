@@ -1,0 +1,253 @@
+"""The cluster out of the objects of an API server: every node decided on, or why it is not.
+
+What a node holds is published by its NumaNode, or else it is rebuilt from its pods; which machine
+and configuration it has is said by its NumaNodeClass, or else by a rule of the user. Nothing else
+is used: of a node about which too little is known it is said what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from numalet.core.admission import node_resources
+from numalet.core.cluster import classes, objects, rebuilding, trust
+from numalet.core.cluster.classes import ClassSpec
+from numalet.core.cluster.cluster import (
+    NO_LABELS,
+    Cluster,
+    ClusterNode,
+    ClusterPod,
+    Origin,
+    UndecidedNode,
+)
+from numalet.core.cluster.objects import ClusterObjects, ListedNode, ListedState, TopologyFacts
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.release import Release
+from numalet.core.config.rules import StartRefused
+from numalet.core.findings.cluster import (
+    ClusterClassDoesNotStart,
+    ClusterClassUnknown,
+    ClusterHoldersUnknown,
+    ClusterNodeWithoutClass,
+    ClusterOnlySums,
+    ClusterOtherSize,
+    ClusterReleaseUnknown,
+    ClusterUnreadPods,
+)
+from numalet.core.model import resources
+from numalet.core.model.findings import Finding
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.quantity import ZERO
+from numalet.core.node.node import Node
+
+POOL_LABEL: Final = "node.kubernetes.io/instance-type"
+"""The label of a node that names its pool, where the user names no other."""
+
+_MEMORY_TOLERANCE: Final = 100
+"""A part in so many by which memory may differ: firmware keeps some on one machine and not on
+another one of the same kind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassRule:
+    """Which nodes are of a machine and configuration that the user gives.
+
+    ``names`` are patterns such as ``gpu-*``, of which one has to match, if there are any; of
+    ``labels`` all have to be there. Without a ``release`` a node's own kubelet says it.
+    """
+
+    spec: ClassSpec
+    release: Release | None = None
+    names: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+
+    def matches(self, node: ListedNode) -> bool:
+        """Whether the node is meant."""
+        is_named = not self.names or any(fnmatchcase(node.name, each) for each in self.names)
+        return is_named and all(node.labels.get(k) == value for k, value in self.labels.items())
+
+
+class Classes:
+    """Classes by name, each started once, when it is asked for first."""
+
+    def __init__(self, specs: Mapping[str, ClassSpec], rules: Iterable[ClassRule] = ()) -> None:
+        self.specs = specs
+        self._rules = tuple(rules)
+        self._started: dict[str, Node | StartRefused] = {}
+        self._names: dict[tuple[int, str], str] = {}
+        self._of_rules: dict[str, ClassSpec] = {}
+
+    def empty(self, name: str) -> Node | StartRefused | None:
+        """An empty node of the class; None if there is no such class."""
+        spec = self.specs.get(name) or self._of_rules.get(name)
+        if spec is None:
+            return None
+        if name not in self._started:
+            self._started[name] = classes.start(spec)
+        return self._started[name]
+
+    def of_rule(self, node: ListedNode) -> str | Finding | None:
+        """The class that the first rule that matches gives the node; None if none does."""
+        for at, rule in enumerate(self._rules):
+            if rule.matches(node):
+                version = versions.minor_version(node.kubelet_version)
+                release = rule.release or (None if version is None else version.release)
+                if release is None:
+                    return ClusterReleaseUnknown(node=node.name, version=node.kubelet_version)
+                return self._named(at, rule, release)
+        return None
+
+    def _named(self, at: int, rule: ClassRule, release: Release) -> str:
+        if (at, release.name) not in self._names:
+            spec = replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))
+            name = classes.class_name(spec)
+            self._of_rules[name] = spec
+            self._names[at, release.name] = name
+        return self._names[at, release.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeInputs:
+    """All that is known of one node; ``bound`` are pods that are not over, as they came."""
+
+    listed: ListedNode
+    bound: Sequence[ClusterPod] = ()
+    state: ListedState | None = None
+    topology: TopologyFacts | None = None
+    unread_pods: int = 0
+
+
+def build(
+    given: ClusterObjects, rules: Iterable[ClassRule] = (), pool_label: str = POOL_LABEL
+) -> Cluster:
+    """The cluster that these objects are of."""
+    known = Classes(given.classes, rules)
+    nodes: dict[str, ClusterNode] = {}
+    undecided: dict[str, UndecidedNode] = {}
+    for inputs in inputs_of(given):
+        made = node_of(inputs, known, given.pods, pool_label)
+        if isinstance(made, ClusterNode):
+            nodes[made.name] = made
+        else:
+            undecided[made.name] = made
+    return Cluster(
+        nodes=nodes,
+        undecided=undecided,
+        pods=given.pods,
+        budgets=objects.budgets_over(given.budgets.values(), given.pods.values()),
+        notes=given.notes,
+    )
+
+
+def inputs_of(given: ClusterObjects) -> Iterator[NodeInputs]:
+    """What is known of each node, nodes by name."""
+    bound: dict[str, list[ClusterPod]] = {}
+    for each in given.pods.values():
+        if each.pod.node_name:
+            bound.setdefault(each.pod.node_name, []).append(each)
+    for name, listed in sorted(given.nodes.items()):
+        yield NodeInputs(
+            listed=listed,
+            bound=rebuilding.in_order(bound.get(name, ())),
+            state=given.states.get(name),
+            topology=given.topologies.get(name),
+            unread_pods=given.unread_pods.get(name, 0),
+        )
+
+
+def node_of(
+    inputs: NodeInputs, known: Classes, pods: Mapping[str, ClusterPod], pool_label: str
+) -> ClusterNode | UndecidedNode:
+    """The node as far as it is known; ``pods`` are all of the cluster, by uid."""
+    listed = inputs.listed
+    pool = listed.labels.get(pool_label, "")
+    name, empty = _class_of(inputs, known)
+    if isinstance(empty, Finding):
+        return UndecidedNode(name=listed.name, why=empty, pool=pool, labels=listed.labels)
+    identity = NodeIdentity(name=listed.name, labels=listed.labels, has_all_labels=True)
+    member = classes.member(empty, identity)
+    node, origin, notes = _with_pods(inputs, member, empty, pods, is_of_class=name)
+    if inputs.unread_pods:
+        notes = (*notes, ClusterUnreadPods(count=inputs.unread_pods))
+    return ClusterNode(
+        name=listed.name,
+        node=node,
+        origin=origin,
+        class_name=name,
+        pool=pool,
+        labels=listed.labels,
+        taints=listed.taints,
+        is_cordoned=listed.is_cordoned,
+        is_ready=listed.is_ready,
+        notes=(*_other_sizes(node, listed), *notes),
+        uid=listed.uid,
+    )
+
+
+def _class_of(inputs: NodeInputs, known: Classes) -> tuple[str, Node | Finding]:
+    """The name of the node's class and an empty node of it, or why there is none."""
+    listed, state = inputs.listed, inputs.state
+    published = None if state is None else known.empty(state.class_name)
+    if state is not None and isinstance(published, Node):
+        return state.class_name, published
+    name = known.of_rule(listed)
+    if isinstance(name, str):
+        started = known.empty(name)
+        if isinstance(started, Node):
+            return name, started
+        published = started
+    if isinstance(published, StartRefused):
+        problem = str(published.findings[0])
+        return "", ClusterClassDoesNotStart(node=listed.name, problem=problem)
+    if isinstance(name, Finding):
+        return "", name
+    if state is not None:
+        return "", ClusterClassUnknown(node=listed.name, name=state.class_name)
+    return "", _nothing_but_sums(listed.name, inputs.topology)
+
+
+def _nothing_but_sums(name: str, topology: TopologyFacts | None) -> Finding:
+    if topology is None:
+        return ClusterNodeWithoutClass(node=name)
+    said = ", ".join(f"{key} {value}" for key, value in sorted(topology.attributes.items())[:6])
+    count = f"{topology.zones} zone{'' if topology.zones == 1 else 's'}"
+    return ClusterOnlySums(node=name, zones=count, attributes=said or "no attributes")
+
+
+def _with_pods(
+    inputs: NodeInputs,
+    member: Node,
+    empty: Node,
+    pods: Mapping[str, ClusterPod],
+    is_of_class: str,
+) -> tuple[Node, Origin, tuple[Finding, ...]]:
+    """The node with what its pods hold, where that comes from, and notes on it."""
+    distrust: tuple[Finding, ...] = ()
+    if inputs.state is not None and inputs.state.class_name == is_of_class:
+        state = inputs.state.state
+        checked = trust.checked(member, state, pods, inputs.bound)
+        if checked.node is not None:
+            unknown = sum(uid not in pods for uid in state.pods)
+            notes = (ClusterHoldersUnknown(count=unknown),) if unknown else ()
+            return checked.node, Origin.PUBLISHED, notes
+        distrust = checked.contradictions
+    # A pod that runs here was admitted by labels that the node may have had then.
+    again = rebuilding.rebuilt(empty, inputs.bound)
+    node = replace(member, snapshot=again.node.snapshot)
+    return node, Origin.REBUILT, (*distrust, *again.notes)
+
+
+def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
+    """What the Node object has otherwise than the class."""
+    offered = node_resources.allocatable(node.rules, node.snapshot)
+    for name, says in listed.allocatable.items():
+        is_counted = resources.is_pod_level(name) or "/" in name
+        here = offered.get(name, ZERO)
+        if not is_counted or here == says:
+            continue
+        off = abs(here.value - says.value) * _MEMORY_TOLERANCE
+        if name != resources.MEMORY or off > max(here.value, says.value):
+            yield ClusterOtherSize(resource=name, offered=str(here), allocatable=str(says))

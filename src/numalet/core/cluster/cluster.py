@@ -1,0 +1,185 @@
+"""Cluster: nodes with their ledgers, pods, pools and disruption budgets at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from numalet.core.model.findings import Finding
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Origin(Enum):
+    """Where the ledgers of a node come from."""
+
+    PUBLISHED = "published"
+    """Its NumaNode object has them."""
+    REBUILT = "rebuilt"
+    """Its pods were admitted again, in the order in which they started."""
+    DESCRIBED = "described"
+    """It is a node of a description, without a past."""
+
+
+class TaintEffect(Enum):
+    """What a taint does to pods that do not tolerate it."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """``spec.taints`` of a Node."""
+
+    key: str
+    value: str
+    effect: TaintEffect
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """``spec.tolerations`` of a pod; an empty key or no effect stands for every one.
+
+    ``exists`` is the operator ``Exists``, under which the value does not count.
+    """
+
+    key: str = ""
+    value: str = ""
+    exists: bool = False
+    effect: TaintEffect | None = None
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether a pod with this toleration bears the taint."""
+        if self.effect is not None and self.effect is not taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.exists or (self.key != "" and self.value == taint.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """The controller of a pod: its kind, such as ``ReplicaSet``, its name and uid."""
+
+    kind: str
+    name: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPod:
+    """A pod with what only the cluster knows of it. Moments are seconds since 1970, None unknown.
+
+    ``pod.node_name`` is empty while no scheduler has chosen a node.
+    """
+
+    pod: Pod
+    controller: Controller | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    scheduler_name: str = "default-scheduler"
+    created_at_seconds: float | None = None
+    started_at_seconds: float | None = None
+    is_being_deleted: bool = False
+    reason: str = ""
+    """``status.reason``, such as ``TopologyAffinityError`` of a pod that a kubelet rejected."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its containers have ended for good, so that it holds nothing."""
+        return self.pod.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for a node."""
+        return not self.pod.node_name and not self.is_over and not self.is_being_deleted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget: which pods it guards, and how many of these may go now.
+
+    Its selector is worked out where it is read.
+    """
+
+    namespace: str
+    name: str
+    allowed: int
+    pod_uids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNode:
+    """One node on which can be decided.
+
+    ``class_name`` names its hardware, configuration and release: nodes with equal names have equal
+    rules, but for their identity. ``notes`` say what the input does not say of this node, or what
+    in it contradicts itself.
+    """
+
+    name: str
+    node: Node
+    origin: Origin
+    class_name: str
+    pool: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    taints: tuple[Taint, ...] = ()
+    is_cordoned: bool = False
+    is_ready: bool = True
+    notes: tuple[Finding, ...] = ()
+    uid: str = ""
+    """Of the Node object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndecidedNode:
+    """A node about which too little is known to decide on it, and why."""
+
+    name: str
+    why: Finding
+    pool: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """All nodes by name, all pods by uid; nothing in it refers to the world outside."""
+
+    nodes: Mapping[str, ClusterNode] = field(default_factory=lambda: MappingProxyType({}))
+    undecided: Mapping[str, UndecidedNode] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[str, ClusterPod] = field(default_factory=lambda: MappingProxyType({}))
+    budgets: tuple[DisruptionBudget, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    """About the input as a whole."""
+
+    def __repr__(self) -> str:
+        return f"<Cluster: nodes {len(self.nodes)}, pods {len(self.pods)}>"
+
+    def waiting(self) -> Iterator[ClusterPod]:
+        """Pods without a node, in the order in which they came to the cluster."""
+        waiting = [each for each in self.pods.values() if each.is_waiting]
+        yield from sorted(waiting, key=lambda each: (each.created_at_seconds or 0.0, each.pod.uid))
+
+    def pools(self) -> Mapping[str, tuple[ClusterNode, ...]]:
+        """The nodes of each pool, pools and nodes by name."""
+        pools: dict[str, list[ClusterNode]] = {}
+        for _, each in sorted(self.nodes.items()):
+            pools.setdefault(each.pool, []).append(each)
+        return {pool: tuple(nodes) for pool, nodes in sorted(pools.items())}
+
+    def with_nodes(self, changed: Iterable[ClusterNode]) -> Cluster:
+        """The cluster with these nodes in the place of those of the same names."""
+        return replace(self, nodes={**self.nodes, **{each.name: each for each in changed}})
+
+    def origins(self) -> Mapping[Origin, int]:
+        """How many nodes are of which origin; origins without a node are left out."""
+        counts: dict[Origin, int] = {}
+        for each in self.nodes.values():
+            counts[each.origin] = counts.get(each.origin, 0) + 1
+        return {origin: counts[origin] for origin in Origin if origin in counts}

@@ -1,0 +1,304 @@
+"""What the admission of a new pod reads of a node, in a form that is quick to compare.
+
+    node    ──► StateFacts    free CPUs as one number and by NUMA node, memory tables, devices as
+                             bits in the order of their ids
+    roster  ──► ClassFacts    all that stays the same on nodes of one hardware and configuration
+
+What is stale is forgotten first, as the managers do before they answer. Ids of devices differ from
+node to node and no decision but the choice among equals goes by them, so that a device is its
+position among the sorted ids of its resource.
+
+Facts of a node are worked out once and again only when the node has changed: a node is a value, so
+that one which is the same object has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+from numalet.core.admission import lifecycle
+from numalet.core.admission.roster import Roster
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
+from numalet.core.managers.cpu.topology import Inside
+from numalet.core.managers.device.inventory import KnownDevices, Registration
+from numalet.core.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
+
+_MOST_CLASSES: Final = 4096
+"""So many are remembered; then it begins anew, which costs time and nothing else."""
+
+_FAR_FROM_WRAPPING: Final = 1 << 54
+"""With less on each of up to 1,023 NUMA nodes no sum reaches 2^64."""
+
+_NO_REGISTRATION: Final = Registration()
+
+
+@dataclass(eq=False)
+class ClassFacts:
+    """What stays the same on nodes of one hardware and configuration. Compares by identity.
+
+    ``roster`` is that of one of them; only the identity in its rules is that node's own.
+    """
+
+    roster: Roster
+
+    @property
+    def static_cpus(self) -> CpuStaticPolicy | None:
+        """The CPU Manager's static policy; None under the policy none."""
+        return self.roster.static_cpus
+
+    @cached_property
+    def counts_memory(self) -> bool:
+        """Whether the Memory Manager does anything."""
+        return self.roster.rules.memory.policy is not MemoryPolicy.NONE
+
+    @cached_property
+    def is_nested(self) -> bool:
+        """Whether each core, cache and smaller unit lies within one larger unit.
+
+        Elsewhere the kubelet lists a part twice, and counts what it takes of it twice.
+        """
+        if self.static_cpus is None:
+            return True
+        machine = self.static_cpus.topology
+        larger = machine.sockets_of_node if machine.numa_first else machine.nodes_of_socket
+        inside = (larger, machine.cores_of_node, machine.cores_of_socket, machine.uncores_of_node)
+        return all(map(_is_whole, inside))
+
+
+def _is_whole(inside: Inside) -> bool:
+    return all(part.here == part.cpus for parts in inside.values() for part in parts)
+
+
+@dataclass(eq=False)
+class DeviceStock:
+    """The devices of one resource on nodes that have the same of them. Compares by identity.
+
+    ``masks`` are the NUMA nodes of each device, in the order of the ids.
+    """
+
+    masks: tuple[NumaMask, ...]
+    healthy: int
+    """Bits of the devices that may be given out."""
+    is_registered: bool
+
+
+@dataclass(eq=False, slots=True)
+class DeviceFacts:
+    """The devices of one resource on one node; ``in_use`` are bits by the position of the id.
+
+    ``strays`` is how many ids are in use that are not known.
+    """
+
+    devices: DeviceStock
+    in_use: int
+    strays: int
+
+    @property
+    def free(self) -> int:
+        """Bits of the devices that are healthy and not in use."""
+        return self.devices.healthy & ~self.in_use
+
+    @property
+    def in_use_count(self) -> int:
+        """How many devices are not given out again."""
+        return self.in_use.bit_count() + self.strays
+
+    def free_by_mask(self) -> dict[NumaMask, int]:
+        """How many are free of those that are attached to the same NUMA nodes; no zeros."""
+        counts: dict[NumaMask, int] = {}
+        free = self.free
+        for at, mask in enumerate(self.devices.masks):
+            if free >> at & 1:
+                counts[mask] = counts.get(mask, 0) + 1
+        return counts
+
+
+@dataclass(eq=False)
+class StateFacts:
+    """The facts of one node. ``snapshot`` is the one in which nothing is stale any more."""
+
+    node: Node
+    node_class: ClassFacts
+    snapshot: Snapshot
+    readers: FactReader
+
+    @cached_property
+    def pool(self) -> CpuMask:
+        """The shared pool."""
+        return cpu_mask.of_set(self.snapshot.cpu.default)
+
+    @cached_property
+    def free_cpus(self) -> tuple[int, ...]:
+        """How many CPUs of each NUMA node with CPUs may be given away; none without the policy."""
+        static = self.node_class.static_cpus
+        if static is None:
+            return ()
+        free = self.pool & ~static.reserved.cpus
+        return tuple([(part.cpus & free).bit_count() for part in static.topology.nodes])
+
+    @property
+    def memory(self) -> Mapping[int, NodeMemory]:
+        """The Memory Manager's node map."""
+        return self.snapshot.memory.nodes
+
+    @cached_property
+    def all_memory(self) -> tuple[object, ...]:
+        """Everything in the node map that decides about a new pod."""
+        return (
+            tuple([_tables(node) for node in self.memory.values()]),
+            _wrapping(self.snapshot.memory),
+        )
+
+    @cached_property
+    def sizes_are_sane(self) -> bool:
+        """Whether no sum over NUMA nodes is taken modulo 2^64."""
+        return not _wrapping(self.snapshot.memory) and all(
+            table.free <= table.allocatable
+            for node in self.memory.values()
+            for table in node.tables.values()
+        )
+
+    @cached_property
+    def devices(self) -> Mapping[str, DeviceFacts]:
+        """By resource, of all that the Device Manager handles."""
+        ledger = self.snapshot.device
+        names = {**ledger.inventory.registered, **ledger.in_use}
+        return {name: self.readers.devices(self.snapshot, name) for name in names}
+
+    @cached_property
+    def alone(self) -> object:
+        """Equal to itself: the key where nothing else says which states are the same."""
+        return object()
+
+
+def _tables(node: NodeMemory) -> tuple[object, ...]:
+    tables = [(table.free, table.allocatable) for table in node.tables.values()]
+    return (node.assignments > 0, node.group, *tables)
+
+
+def _wrapping(ledger: MemoryLedger) -> tuple[str, ...]:
+    """Memory types whose sum over all NUMA nodes is taken modulo 2^64, reusable memory included."""
+    reusable = sum(ledger.reusable.sizes.values())
+    if reusable < _FAR_FROM_WRAPPING and all(
+        table.allocatable < _FAR_FROM_WRAPPING
+        for node in ledger.nodes.values()
+        for table in node.tables.values()
+    ):
+        return ()
+    sums: dict[str, int] = {}
+    for node in ledger.nodes.values():
+        for name, table in node.tables.items():
+            sums[name] = sums.get(name, 0) + table.allocatable
+    return tuple([name for name, size in sums.items() if size + reusable > UINT64])
+
+
+@dataclass(eq=False)
+class FactReader:
+    """Reads facts, and remembers what is the same for many nodes. Safe for one thread."""
+
+    _classes: dict[tuple[object, ...], ClassFacts] = field(default_factory=dict)
+    _devices: dict[tuple[int, int], tuple[object, DeviceStock, Mapping[str, int]]] = field(
+        default_factory=dict
+    )
+    _device_values: dict[tuple[object, ...], DeviceStock] = field(default_factory=dict)
+
+    def facts(self, node: Node) -> StateFacts:
+        """The facts of a node."""
+        return StateFacts(node, self.class_of(node.roster), _cleaned(node), self)
+
+    def class_of(self, roster: Roster) -> ClassFacts:
+        """The class of nodes with this roster, whatever their names and labels."""
+        rules = roster.rules
+        parts = (
+            roster.slots,
+            rules.machine,
+            rules.topology,
+            rules.memory,
+            rules.cpu,
+            rules.reservation,
+            rules.behaviour,
+            rules.release_rules,
+            roster.offered,
+            roster.distances,
+            roster.static_cpus,
+        )
+        key = (*map(id, parts), rules.max_pods, rules.managers_are_stand_ins)
+        known = self._classes.get(key)
+        if known is None:
+            _make_room(self._classes)
+            # The roster of the class keeps the parts, so that no other object gets their ids.
+            known = self._classes[key] = ClassFacts(roster)
+        return known
+
+    def devices(self, snapshot: Snapshot, resource: str) -> DeviceFacts:
+        """The facts about one resource."""
+        ledger = snapshot.device
+        known = ledger.inventory.devices_of(resource)
+        registration = ledger.inventory.registered.get(resource)
+        devices, positions = self._stock(known, registration)
+        in_use, strays = 0, 0
+        for name in ledger.in_use.get(resource, ()):
+            at = positions.get(name)
+            if at is None:
+                strays += 1
+            else:
+                in_use |= 1 << at
+        return DeviceFacts(devices, in_use, strays)
+
+    def _stock(
+        self, known: KnownDevices, registration: Registration | None
+    ) -> tuple[DeviceStock, Mapping[str, int]]:
+        key = (id(known), id(registration))
+        remembered = self._devices.get(key)
+        if remembered is None:
+            _make_room(self._devices)
+            healthy = (registration or _NO_REGISTRATION).healthy
+            positions = {name: at for at, name in enumerate(sorted({*known.by_id, *healthy}))}
+            bits = 0
+            for name in healthy:
+                bits |= 1 << positions[name]
+            masks = tuple(map(known.mask_of, positions))
+            topology = tuple(
+                [bool(known.by_id[n].numa_nodes) for n in positions if n in known.by_id]
+            )
+            value = (masks, topology, bits, registration is not None)
+            _make_room(self._device_values)
+            made = DeviceStock(masks, bits, registration is not None)
+            made = self._device_values.setdefault(value, made)
+            remembered = self._devices[key] = ((known, registration), made, positions)
+        return remembered[1], remembered[2]
+
+
+def _make_room(remembered: dict[Any, Any]) -> None:
+    if len(remembered) >= _MOST_CLASSES:
+        remembered.clear()
+
+
+def _cleaned(node: Node) -> Snapshot:
+    """The snapshot after the managers' clean-up, where there will be one."""
+    snapshot = node.snapshot
+    if not snapshot.sources_ready or node.rules.managers_are_stand_ins:
+        return snapshot
+    if not _may_be_stale(snapshot):
+        return snapshot
+    return lifecycle.release_stale(node.roster, snapshot)
+
+
+def _may_be_stale(snapshot: Snapshot) -> bool:
+    """Whether some container has a record and is not active; quicker than a list of the active."""
+    pods = snapshot.pods
+    for records in (snapshot.cpu.exclusive, snapshot.memory.blocks, snapshot.device.records):
+        for uid, containers in records.items():
+            pod = pods.get(uid)
+            if pod is None or not containers.keys() <= pod.by_name.keys():
+                return True
+    return False

@@ -1,0 +1,137 @@
+"""What an API server has of a cluster, before anything is decided on it: nodes, pods, budgets.
+
+These are the fields that matter of the objects ``nodes``, ``pods``, ``poddisruptionbudgets`` and
+``noderesourcetopologies``. A dump is read into them, and so is a watch; ``building`` makes the
+cluster of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from numalet.core.cluster.classes import ClassSpec
+from numalet.core.cluster.cluster import NO_LABELS, ClusterPod, DisruptionBudget, Taint
+from numalet.core.cluster.published_state import PublishedState
+from numalet.core.model.findings import Finding
+from numalet.core.model.node_constraints import NodeRequirement
+from numalet.core.model.pod import NO_RESOURCES, Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedNode:
+    """A Node object. ``allocatable`` and ``capacity`` are of its status, exact."""
+
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    taints: tuple[Taint, ...] = ()
+    is_cordoned: bool = False
+    is_ready: bool = True
+    kubelet_version: str = ""
+    allocatable: Resources = field(default_factory=lambda: NO_RESOURCES)
+    capacity: Resources = field(default_factory=lambda: NO_RESOURCES)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """``matchLabels`` and ``matchExpressions``; one without any of them selects everything.
+
+    An expression that Kubernetes would refuse selects nothing.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    expressions: tuple[NodeRequirement, ...] = ()
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is meant."""
+        return all(labels.get(key) == value for key, value in self.labels.items()) and all(
+            _holds(each, labels) for each in self.expressions
+        )
+
+
+def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
+    there = labels.get(each.key)
+    match each.operator:
+        case "In":
+            return there is not None and there in each.values
+        case "NotIn":
+            return there is None or there not in each.values
+        case "Exists":
+            return there is not None
+        case "DoesNotExist":
+            return there is None
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetFacts:
+    """A PodDisruptionBudget; without a selector it guards nothing."""
+
+    namespace: str
+    name: str
+    allowed: int = 0
+    selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyFacts:
+    """A NodeResourceTopology: what it says beside sums, and how many zones of type Node it has."""
+
+    node_name: str
+    zones: int = 0
+    attributes: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+
+
+def budgets_over(
+    facts: Iterable[BudgetFacts], pods: Iterable[ClusterPod]
+) -> tuple[DisruptionBudget, ...]:
+    """The budgets with the pods that they guard, by namespace and name."""
+    by_namespace: dict[str, list[ClusterPod]] = {}
+    for pod in pods:
+        by_namespace.setdefault(pod.pod.namespace, []).append(pod)
+    return tuple(
+        DisruptionBudget(
+            namespace=each.namespace,
+            name=each.name,
+            allowed=each.allowed,
+            pod_uids=frozenset(
+                pod.pod.uid
+                for pod in by_namespace.get(each.namespace, ())
+                if each.selector is not None and each.selector.selects(pod.pod.labels)
+            ),
+        )
+        for each in sorted(facts, key=lambda each: (each.namespace, each.name))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedState:
+    """A NumaNode: the name of its class, its state, and when it was changed, since 1970."""
+
+    class_name: str
+    state: PublishedState
+    published_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterObjects:
+    """All objects that matter: pods by uid, budgets by namespace and name, others by name.
+
+    ``states`` are NumaNodes, ``classes`` NumaNodeClasses. ``unread_pods`` counts, by node, pods
+    that could not be read.
+    """
+
+    nodes: Mapping[str, ListedNode] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[str, ClusterPod] = field(default_factory=lambda: MappingProxyType({}))
+    budgets: Mapping[str, BudgetFacts] = field(default_factory=lambda: MappingProxyType({}))
+    topologies: Mapping[str, TopologyFacts] = field(default_factory=lambda: MappingProxyType({}))
+    states: Mapping[str, ListedState] = field(default_factory=lambda: MappingProxyType({}))
+    classes: Mapping[str, ClassSpec] = field(default_factory=lambda: MappingProxyType({}))
+    unread_pods: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<ClusterObjects: nodes {len(self.nodes)}, pods {len(self.pods)}>"

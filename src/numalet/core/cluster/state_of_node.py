@@ -1,0 +1,205 @@
+"""What a node has to publish of its ledgers, relative to an empty node of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from numalet.core.admission import roster, scopes
+from numalet.core.cluster.published_state import (
+    ContainerHeld,
+    DevicesState,
+    Held,
+    NodeMemoryState,
+    PodHeld,
+    Positions,
+    PublishedState,
+    container_hash,
+)
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.hints.hint import Hint
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.device import ledger as device_ledger
+from numalet.core.managers.device.inventory import Registration
+from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.memory.ledger import UINT64, MemoryLedger
+from numalet.core.model.pod import ContainerKey
+from numalet.core.node.node import Node
+
+
+def of_node(node: Node) -> PublishedState:
+    """What of the node has to be published, relative to an empty one of its class."""
+    snapshot = node.snapshot
+    positions = _positions(snapshot.device)
+    held_devices = device_ledger.in_use_by(snapshot.device.records)
+    in_use = snapshot.device.in_use
+    return PublishedState(
+        shared_cpus=None if node.roster.static_cpus is None else snapshot.cpu.default,
+        memory=dict(_memory_states(node)),
+        devices=dict(_devices_states(snapshot.device, positions)),
+        in_use={
+            name: _at(positions[name], in_use[name])
+            for name in sorted(in_use)
+            if in_use[name] != held_devices.get(name)
+        },
+        pods=_Reader(node, positions).pods(),
+        sources_ready=snapshot.sources_ready,
+    )
+
+
+_IdPositions = Mapping[str, Mapping[str, int]]
+"""The position of each device by resource and id."""
+
+
+def _positions(of: DeviceLedger) -> _IdPositions:
+    """Positions of all devices that are known, counted, in use, held or reusable."""
+    ids: dict[str, set[str]] = {}
+    for resource, known in of.inventory.known.items():
+        ids.setdefault(resource, set()).update(known.by_id)
+    for resource, registered in of.inventory.registered.items():
+        ids.setdefault(resource, set()).update(registered.healthy, registered.unhealthy)
+    for more in (of.in_use, device_ledger.in_use_by(of.records), of.reusable.device_ids):
+        for resource, names in more.items():
+            ids.setdefault(resource, set()).update(names)
+    return {
+        resource: {name: at for at, name in enumerate(sorted(ids[resource]))}
+        for resource in sorted(ids)
+    }
+
+
+def _at(positions: Mapping[str, int], names: Iterable[str]) -> Positions:
+    return tuple(sorted(positions[name] for name in names))
+
+
+def _memory_states(node: Node) -> Iterator[tuple[int, NodeMemoryState]]:
+    if node.rules.memory.policy is MemoryPolicy.NONE:
+        return
+    initial = roster.initial_memory(node.rules)
+    for node_id, memory in sorted(node.snapshot.memory.nodes.items()):
+        if memory != initial.get(node_id):
+            tables = memory.tables.items()
+            yield (
+                node_id,
+                NodeMemoryState(
+                    assignments=memory.assignments,
+                    group=memory.group,
+                    reserved={name: table.reserved for name, table in tables if table.reserved},
+                    free={
+                        name: table.free
+                        for name, table in tables
+                        if table.free != (table.allocatable - table.reserved) & UINT64
+                    },
+                ),
+            )
+
+
+def _devices_states(
+    of: DeviceLedger, positions: _IdPositions
+) -> Iterator[tuple[str, DevicesState]]:
+    """The resources that are not as they are right after the report of a sound plugin."""
+    for resource, places in positions.items():
+        registered = of.inventory.registered.get(resource)
+        healths = Registration() if registered is None else registered
+        state = DevicesState(
+            count=len(places),
+            known=_at(places, of.inventory.devices_of(resource).by_id),
+            healthy=_at(places, healths.healthy),
+            unhealthy=_at(places, healths.unhealthy),
+            is_registered=registered is not None,
+        )
+        if resource not in of.inventory.known or state != _as_reported(len(places)):
+            yield resource, state
+
+
+def _as_reported(count: int) -> DevicesState:
+    every = tuple(range(count))
+    return DevicesState(count=count, known=every, healthy=every, unhealthy=(), is_registered=True)
+
+
+class _Reader:
+    """Reads what pods hold out of the ledgers of one node."""
+
+    def __init__(self, node: Node, positions: _IdPositions) -> None:
+        self._node = node
+        self._positions = positions
+        snapshot = node.snapshot
+        has_memory = node.rules.memory.policy is not MemoryPolicy.NONE
+        self._memory = snapshot.memory if has_memory else MemoryLedger({}, {})
+        self._cpu = CpuLedger() if node.roster.static_cpus is None else snapshot.cpu
+        self._reusing = self._pods_that_reuse()
+
+    def pods(self) -> dict[str, PodHeld]:
+        """What each pod holds that holds anything or that was running; by uid, sorted."""
+        snapshot = self._node.snapshot
+        affinities = self._waiting_affinities()
+        keys = {
+            *self._cpu.holders(),
+            *self._memory.holders(),
+            *snapshot.device.holders(),
+            *snapshot.device.running,
+            *snapshot.assumed,
+            *affinities,
+        }
+        containers: dict[str, list[ContainerHeld]] = {}
+        for key in sorted(keys):
+            containers.setdefault(key.pod_uid, []).append(self._container(key, affinities.get(key)))
+        uids = {*containers, *self._cpu.pods, *self._memory.pods, *self._reusing}
+        return {uid: self._pod(uid, tuple(containers.get(uid, ()))) for uid in sorted(uids)}
+
+    def _waiting_affinities(self) -> dict[ContainerKey, Hint]:
+        """Affinities by which devices will be allocated when a container starts."""
+        snapshot = self._node.snapshot
+        return {
+            ContainerKey(uid, name): affinity
+            for uid, stored in snapshot.affinities.items()
+            if uid in snapshot.pods and scopes.devices_wait(self._node.roster, snapshot.pods[uid])
+            for name, affinity in stored.items()
+        }
+
+    def _container(self, key: ContainerKey, affinity: Hint | None) -> ContainerHeld:
+        snapshot = self._node.snapshot
+        records = snapshot.device.records.get(key.pod_uid, {}).get(key.container, {})
+        return ContainerHeld(
+            container_hash=container_hash(key),
+            held=Held(
+                cpus=self._cpu.cpus_of(*key),
+                memory=self._memory.blocks_of(*key),
+                devices={
+                    resource: _at(self._positions[resource], records[resource].device_ids)
+                    for resource in sorted(records)
+                },
+            ),
+            affinity=affinity,
+            ran_at_start=key in snapshot.device.running,
+            is_assumed=key in snapshot.assumed,
+        )
+
+    def _pod(self, uid: str, containers: tuple[ContainerHeld, ...]) -> PodHeld:
+        devices = self._node.snapshot.device.reusable
+        memory = self._memory.reusable
+        return PodHeld(
+            containers=containers,
+            whole=Held(cpus=self._cpu.pods.get(uid), memory=self._memory.pods.get(uid)),
+            reusable=Held(
+                cpus=self._cpu.reusable.of_pod(uid) or None,
+                devices={
+                    resource: _at(self._positions[resource], names)
+                    for resource in sorted(devices.device_ids)
+                    if (names := devices.of(uid, resource))
+                },
+            ),
+            reusable_memory=tuple(
+                (mask, resource, size_bytes)
+                for (mask, resource), size_bytes in sorted(memory.sizes.items())
+                if size_bytes and memory.pod_uid == uid
+            ),
+        )
+
+    def _pods_that_reuse(self) -> set[str]:
+        """Pods with something that their later containers may use again."""
+        devices = self._node.snapshot.device.reusable
+        pairs = (
+            (self._cpu.reusable.pod_uid, bool(self._cpu.reusable.cpus)),
+            (self._memory.reusable.pod_uid, any(self._memory.reusable.sizes.values())),
+            (devices.pod_uid, any(devices.device_ids.values())),
+        )
+        return {uid for uid, has_any in pairs if has_any}

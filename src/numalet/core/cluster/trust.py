@@ -1,0 +1,267 @@
+"""Whether a published state can be that of its node: what its class and the node's pods say of it.
+
+A credential on a node may write what it likes about that node. Decisions go by the objects, so a
+state that contradicts the pods bound to the node is not used, and every contradiction is a
+finding. What can not be a contradiction: a holder whose pod is unknown has gone, or has come since
+the pods were listed; a pod that does not run yet may hold nothing yet. Two equal CPUs that are
+swapped between two pods of one size are no contradiction either: nothing else knows of them.
+
+A pod that came while its devices had no plugin runs without them for ever, and counts as one
+whose devices are kept secret; its node is rebuilt, which is the safer mistake of the two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from numalet.core.admission import counting
+from numalet.core.cluster import published
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.published_state import Held, PodHeld, Positions, PublishedState
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.findings.cluster import (
+    ClusterStateAbsent,
+    ClusterStateCpusLost,
+    ClusterStateHolderElsewhere,
+    ClusterStateHoldsNothing,
+    ClusterStateOtherAmount,
+    ClusterStateOverlap,
+    ClusterStateSum,
+)
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import cpu_set, numa_mask
+from numalet.core.model.findings import Finding
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.node.node import Node
+from numalet.core.snapshot import invariants
+from numalet.core.snapshot.invariants import Invariant
+
+_RUNNING = "Running"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedState:
+    """The node with its published state, or None, and why that state can not be its own."""
+
+    node: Node | None
+    contradictions: tuple[Finding, ...] = ()
+
+
+def checked(
+    member: Node, state: PublishedState, pods: Mapping[str, ClusterPod], bound: Sequence[ClusterPod]
+) -> CheckedState:
+    """The node with this state, if neither its class nor its pods contradict it.
+
+    ``member`` is the node while it was empty, with its name. ``pods`` are all of the cluster by
+    uid, ``bound`` those that hold something on this node, in the order of their admission.
+    """
+    strange = (*_elsewhere(member.rules.identity.name, state, pods), *_absent(member, state))
+    if strange:
+        return CheckedState(None, strange)
+    node = published.onto(member, state, (each.pod for each in bound))
+    contradictions = (
+        *_cpus(member, node),
+        *_devices(node),
+        *_memory(node),
+        *(
+            finding
+            for each in bound
+            if each.pod.phase == _RUNNING and not each.is_being_deleted
+            for finding in _amounts(node, each.pod)
+        ),
+    )
+    return CheckedState(None if contradictions else node, contradictions)
+
+
+def _elsewhere(
+    name: str, state: PublishedState, pods: Mapping[str, ClusterPod]
+) -> Iterator[Finding]:
+    """Holders that are known to be on another node, or on none."""
+    for uid in state.pods:
+        known = pods.get(uid)
+        if known is not None and known.pod.node_name != name:
+            there = known.pod.node_name
+            place = f"is bound to node {there}" if there else "waits for a node"
+            yield ClusterStateHolderElsewhere(pod=str(known.pod), place=place)
+
+
+def _absent(empty: Node, state: PublishedState) -> Iterator[Finding]:
+    """CPUs, NUMA nodes, memory types and devices that the class does not have."""
+    every = [held for pod in state.pods.values() for held in _parts(pod)]
+    cpus = frozenset().union(
+        state.shared_cpus or (), *(held.cpus for held in every if held.cpus is not None)
+    )
+    if beyond := cpus.difference(empty.rules.machine.cpu_ids):
+        yield ClusterStateAbsent(resource="CPUs", what=cpu_set.text(beyond))
+    tables = empty.snapshot.memory.nodes
+    for block in (block for held in every for block in held.memory or ()):
+        for node_id in block.nodes:
+            if node_id not in tables or block.resource not in tables[node_id].tables:
+                where = f"on NUMA node {node_id}"
+                yield ClusterStateAbsent(resource=block.resource, what=where)
+    if beyond_ids := frozenset(state.memory) - frozenset(tables):
+        yield ClusterStateAbsent(resource="NUMA nodes", what=cpu_set.text(beyond_ids))
+    masks = 0
+    for memory in state.memory.values():
+        masks |= memory.group
+    if beyond_ids := frozenset(numa_mask.ids(masks)) - frozenset(tables):
+        yield ClusterStateAbsent(resource="NUMA nodes", what=cpu_set.text(beyond_ids))
+    for resource, positions in _held_devices(every, state):
+        known = state.devices.get(resource)
+        devices = len(empty.snapshot.device.inventory.devices_of(resource).by_id)
+        count = known.count if known is not None else devices
+        if beyond := frozenset(at for at in positions if at >= count):
+            yield ClusterStateAbsent(resource=resource, what=cpu_set.text(beyond))
+
+
+def _parts(pod: PodHeld) -> Iterator[Held]:
+    yield from (each.held for each in pod.containers)
+    yield pod.whole
+    yield pod.reusable
+
+
+def _held_devices(every: Iterable[Held], state: PublishedState) -> Iterator[tuple[str, Positions]]:
+    for held in every:
+        yield from held.devices.items()
+    yield from state.in_use.items()
+
+
+def _cpus(empty: Node, node: Node) -> Iterator[Finding]:
+    """Every CPU that an empty node shares is shared, or held by one pod."""
+    if node.roster.static_cpus is None:
+        return
+    ledger = node.snapshot.cpu
+    holders = Counter(ledger.default)
+    for uid in {*ledger.exclusive, *ledger.pods}:
+        of_pod = frozenset[int]().union(*ledger.exclusive.get(uid, {}).values())
+        holders.update(of_pod | ledger.pods.get(uid, frozenset()))
+    if several := frozenset(cpu for cpu, count in holders.items() if count > 1):
+        yield ClusterStateOverlap(resource="CPUs", what=cpu_set.text(several))
+    lost = empty.snapshot.cpu.default - frozenset(holders)
+    # A kubelet that places pods as a whole loses CPUs by itself (v1.36, an alpha feature).
+    if lost and not node.rules.release_rules.pod_level_pods_are_placed_whole:
+        yield ClusterStateCpusLost(cpus=cpu_set.text(lost))
+
+
+def _devices(node: Node) -> Iterator[Finding]:
+    """No device is held by two pods."""
+    holders: Counter[tuple[str, str]] = Counter()
+    for containers in node.snapshot.device.records.values():
+        holders.update(
+            {
+                (resource, device)
+                for resources in containers.values()
+                for resource, record in resources.items()
+                for device in record.device_ids
+            }
+        )
+    for (resource, device), count in sorted(holders.items()):
+        if count > 1:
+            yield ClusterStateOverlap(resource=resource, what=device.lstrip("0") or "0")
+
+
+def _memory(node: Node) -> Iterator[Finding]:
+    """What is allocated on NUMA nodes is what blocks on them hold."""
+    if node.rules.memory.policy is MemoryPolicy.NONE:
+        return
+    ledger = node.snapshot.memory
+    for each in invariants.violations(node.snapshot):
+        if each.rule is Invariant.ASSIGNMENTS_COUNT_BLOCKS:
+            yield ClusterStateSum(
+                resource="the number of blocks",
+                place=f"NUMA node {each.place}",
+                counted=int(str(each.actual)),
+                held=int(str(each.expected)),
+            )
+    for mask in _used_together(ledger):
+        ids = [node_id for node_id in numa_mask.ids(mask) if node_id in ledger.nodes]
+        held: Counter[str] = Counter()
+        for _, block in ledger.counted_blocks():
+            if numa_mask.of(block.nodes) & mask:
+                held[block.resource] += block.size_bytes
+        for resource in sorted({name for each in ids for name in ledger.nodes[each].tables}):
+            tables = [ledger.nodes[each].tables.get(resource) for each in ids]
+            counted = sum(table.reserved for table in tables if table is not None)
+            if counted != held[resource]:
+                yield ClusterStateSum(
+                    resource=resource,
+                    place=f"NUMA nodes {numa_mask.text(mask)}",
+                    counted=counted,
+                    held=held[resource],
+                )
+
+
+def _used_together(ledger: MemoryLedger) -> list[NumaMask]:
+    """The NUMA nodes, those together that blocks have in common."""
+    masks = [numa_mask.of([node_id]) for node_id in ledger.nodes]
+    for _, block in ledger.counted_blocks():
+        joined = numa_mask.of(block.nodes)
+        apart = [mask for mask in masks if not mask & joined]
+        for mask in masks:
+            joined |= mask if mask & joined else 0
+        masks = [*apart, joined]
+    return sorted(masks)
+
+
+def _amounts(node: Node, given: Pod) -> Iterator[Finding]:
+    """What a running pod asks for, it has: its containers that stay, each by itself."""
+    if given.pod_level is None and not _may_hold(node, given):
+        return
+    rules = node.rules.release_rules
+    counted = counting.counted(given, rules)
+    if counting.is_placed_whole(counted, rules):
+        return
+    pod = counting.for_managers(counted, rules)
+    for container in pod.containers():
+        if container.kind is not ContainerKind.INIT and not _is_resized(given, container):
+            yield from _amounts_of(node, pod, container)
+
+
+def _may_hold(node: Node, pod: Pod) -> bool:
+    """Whether the managers have anything to do with a pod, as with few pods they have."""
+    known = node.snapshot.device.inventory.known.keys()
+    return memory_demand.is_guaranteed(pod) or any(
+        not known.isdisjoint(each.requests) for each in pod.containers()
+    )
+
+
+def _is_resized(pod: Pod, container: Container) -> bool:
+    """Whether its status says that it has other amounts than it asks for."""
+    allocated = None if pod.allocated is None else pod.allocated.containers.get(container.name)
+    return bool(allocated) and allocated != container.requests
+
+
+def _amounts_of(node: Node, pod: Pod, container: Container) -> Iterator[Finding]:
+    snapshot = node.snapshot
+    asked: dict[str, tuple[int, int]] = {}
+    if node.roster.static_cpus is not None and (cpus := cpu_demand.of_container(pod, container)):
+        asked["CPUs"] = cpus, len(snapshot.cpu.cpus_of(pod.uid, container.name) or ())
+    if node.rules.memory.policy is not MemoryPolicy.NONE and memory_demand.is_guaranteed(pod):
+        wanted = memory_demand.of_container(container, node.rules.behaviour)
+        held = Counter[str]()
+        for block in snapshot.memory.blocks_of(pod.uid, container.name) or ():
+            held[block.resource] += block.size_bytes
+        if not isinstance(wanted, NotAnInteger):
+            asked |= {name: (size, held[name]) for name, size in wanted.items() if size}
+    records = snapshot.device.records.get(pod.uid, {}).get(container.name, {})
+    for name in node.snapshot.device.inventory.known:
+        if name in container.requests and container.requests[name].sign > 0:
+            record = records.get(name)
+            has = 0 if record is None else len(record.device_ids)
+            asked[name] = container.requests[name].value, has
+    for name, (amount, has) in asked.items():
+        if has == amount:
+            continue
+        who, inside = str(pod), container.name
+        if has:
+            yield ClusterStateOtherAmount(
+                pod=who, container=inside, resource=name, asked=amount, held=has
+            )
+        else:
+            yield ClusterStateHoldsNothing(pod=who, container=inside, resource=name, asked=amount)

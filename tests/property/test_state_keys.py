@@ -1,0 +1,132 @@
+"""The law of keys: nodes with equal keys for a shape decide alike on it, as ``Node.admit`` decides.
+
+Over every policy, scope, option and release, both modes, machines of odd shapes, fragmented CPUs,
+memory groups, devices on NUMA nodes and off them, leftovers of pods that are gone, and restarts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numalet.core.admission.reasons import Rejection
+from numalet.core.cluster import asking, keys, shapes
+from numalet.core.cluster.asking import Asking
+from numalet.core.cluster.facts import FactReader, StateFacts
+from numalet.core.cluster.keys import StateKey
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from values import random_nodes
+
+pytestmark = pytest.mark.property
+
+Keying = Callable[[StateFacts, Asking], StateKey]
+_NAMED = ("provider", "resource", "predicate", "subject", "container")
+
+
+def reason(rejection: Rejection | None) -> tuple[object, ...]:
+    """What has to be equal: the codes, and what they are about; not the figures."""
+    if rejection is None:
+        return ()
+    cause = getattr(rejection, "cause", None)
+    code = None if cause is None else cause.code
+    return (rejection.code, code, *(getattr(rejection, each, None) for each in _NAMED))
+
+
+def cases(seed: int, shapes_count: int = 4) -> Iterator[tuple[list[Node], Pod]]:
+    """Nodes in 24 states of one setup, and a few shapes."""
+    rng = random.Random(seed)
+    nodes = list(random_nodes.states(rng, random_nodes.setup(rng), 24))
+    for _ in range(shapes_count if nodes else 0):
+        yield nodes, shapes.shape_of(random_nodes.shape(rng))
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A shape, and what each node says to it by itself."""
+
+    shape: Pod
+    facts: list[StateFacts]
+    reasons: list[tuple[object, ...]]
+
+    def contradictions(self, keying: Keying) -> int:
+        """How many nodes decide otherwise than the first one that has their key."""
+        first: dict[StateKey, tuple[object, ...]] = {}
+        every = [keying(each, asking.of(self.shape, each.node_class)) for each in self.facts]
+        pairs = zip(every, self.reasons, strict=True)
+        return sum(first.setdefault(key, reason) != reason for key, reason in pairs)
+
+
+def decided(seed: int) -> Iterator[Decided]:
+    """The cases of a seed, each node asked by ``Node.admit``."""
+    for nodes, shape in cases(seed):
+        reader = FactReader()
+        yield Decided(
+            shape,
+            [reader.facts(node) for node in nodes],
+            [reason(node.admit(shape)[1].rejection) for node in nodes],
+        )
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 1 << 32))
+def test_equal_keys_have_equal_verdicts_for_equal_reasons(seed: int) -> None:
+    for each in decided(seed):
+        assert each.contradictions(keys.of) == 0
+        assert each.contradictions(keys.whole) == 0
+
+
+def test_a_key_with_less_in_it_breaks_the_law() -> None:
+    """Each part of a key is needed: without it some nodes of these seeds contradict each other."""
+
+    def without(at: int) -> Keying:
+        return lambda facts, asked: (*keys.of(facts, asked)[:at], *keys.of(facts, asked)[at + 1 :])
+
+    def halved(facts: StateFacts, asked: Asking) -> StateKey:
+        return keys.of(facts, replace(asked, cpus=asked.cpus // 2))
+
+    def half_the_memory(facts: StateFacts, asked: Asking) -> StateKey:
+        less = {name: size // 2 for name, size in (asked.memory or {}).items()}
+        return keys.of(facts, replace(asked, memory=less))
+
+    broken: dict[str, Keying] = {
+        "cpus": without(1),
+        "memory": without(2),
+        "devices": without(3),
+        "predicates": without(4),
+        "half of the CPUs": halved,
+        "half of the memory": half_the_memory,
+    }
+    right = set(broken)
+    for seed in range(60):
+        for each in decided(seed):
+            right -= {name for name in right if each.contradictions(broken[name])}
+        if not right:
+            break
+    assert right == set()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1 << 32))
+def test_nodes_with_equal_whole_keys_take_as_many_copies(seed: int) -> None:
+    for nodes, shape in cases(seed, 2):
+        reader = FactReader()
+        first: dict[StateKey, int] = {}
+        for node in nodes:
+            facts = reader.facts(node)
+            key = keys.whole(facts, asking.of(shape, facts.node_class))
+            assert first.setdefault(key, copies(node, shape)) == copies(node, shape)
+
+
+def copies(node: Node, shape: Pod) -> int:
+    """How many copies are admitted one after the other, of the first 20."""
+    for number in range(20):
+        node, decision = node.admit(replace(shape, uid=f"copy-{number}"))
+        if not decision.admitted:
+            return number
+    return 20
