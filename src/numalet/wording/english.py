@@ -7,14 +7,16 @@ make their own text: see ``core.model.findings``.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Final
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.hints.hint import Hint
+from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.hints.reasons import Reason
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.findings import Finding
 
+WHOLE_POD_WORDS: Final = "the pod as a whole"
 _MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 
@@ -34,13 +36,17 @@ def of_reason(reason: Reason) -> str:
         values["lacking"] = ", ".join(lacking)
     template = getattr(reason, "sentence", None)
     if isinstance(template, str):
+        if values.get("container") == WHOLE_POD:
+            values["container"] = WHOLE_POD_WORDS
+            template = template.replace("Container {container}", "The pod as a whole")
+            template = template.replace("container {container}", "{container}")
         return template.format(**values)
     # Of a manager from outside the project, whose reasons may have no sentence.
     listed = ", ".join(f"{name}: {value}" for name, value in values.items())
     return f"{reason.code} ({listed})" if listed else reason.code
 
 
-def fields_of(reason: Reason) -> dict[str, Any]:
+def fields_of(reason: object) -> dict[str, Any]:
     """The figures of a reason, by name, as they are."""
     if not is_dataclass(reason):
         return {}
@@ -63,6 +69,11 @@ def hint(value: Hint) -> str:
     """A hint as people say it."""
     nodes = "any NUMA node" if value.mask is None else f"NUMA nodes {numa_mask.text(value.mask)}"
     return f"{nodes}, {'preferred' if value.preferred else 'not preferred'}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, which takes an s: ``1 pod``, ``2 pods``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")

@@ -16,8 +16,11 @@ from numalet.core.admission.reasons import (
     NotAligned,
     NothingToPreempt,
     OutOfResource,
+    PodLevelNotAligned,
+    PodLevelOff,
     PredicateFailed,
     Rejection,
+    SidecarForbidden,
 )
 from numalet.core.hints.reasons import Reason
 from numalet.wording import english
@@ -27,12 +30,24 @@ _PREDICATES: Mapping[str, str] = {
         "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label"
     ),
     "PodOSNotSupported": "Failed to admit pod as the OS field doesn't match node OS",
+    "SupplementalGroupsPolicyNotSupported": (
+        "SupplementalGroupsPolicy=Strict is not supported in this node"
+    ),
     "NodeAffinity": (
         "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
     ),
     "NodeName": "Predicate NodeName failed: node(s) didn't match the requested node name",
     "NodePorts": (
         "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+    ),
+}
+_POD_LEVEL_NOT_ALIGNED: Mapping[str, str] = {
+    "pod": (
+        "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+    ),
+    "container": (
+        "Pod Scope pod with pod-level resources failed admission with a container-level topology"
+        " manager"
     ),
 }
 _NOTHING_TO_PREEMPT = (
@@ -58,8 +73,12 @@ def reason(rejection: Rejection | None) -> str:
             return "KubeletWouldCrash"
         case OutOfResource(resource=resource):
             return f"OutOf{resource}"
+        case PodLevelOff():
+            return "PodLevelResourcesNotSupported"
         case PredicateFailed(predicate=predicate):
             return predicate
+        case SidecarForbidden():
+            return "InitContainerRestartPolicyForbidden"
         case NothingToPreempt():
             return "UnexpectedAdmissionError"
         case _:
@@ -71,6 +90,8 @@ def message(rejection: Rejection | None) -> str:
     match rejection:
         case None:
             return ""
+        case PodLevelNotAligned(scope=scope):
+            return _POD_LEVEL_NOT_ALIGNED[scope]
         case NotAligned():
             return "Resources cannot be allocated with Topology locality"
         case AllocationRefused(cause=cause) if hasattr(cause, "kubelet_reason"):
@@ -84,8 +105,12 @@ def message(rejection: Rejection | None) -> str:
                 f"Node didn't have enough resource: {resource}, requested: {requested},"
                 f" used: {used}, capacity: {capacity}"
             )
+        case PodLevelOff():
+            return "PodLevelResources feature gate is disabled"
         case PredicateFailed(predicate=predicate):
             return _PREDICATES.get(predicate, predicate)
+        case SidecarForbidden(container):
+            return f'Init container "{container}" may not have a non-default restartPolicy'
         case NothingToPreempt(lacking):
             listed = "".join(f"(res: {name}, q: {amount}), " for name, amount in lacking)
             return _NOTHING_TO_PREEMPT + f"[{listed}]"

@@ -6,10 +6,19 @@ prefixes that it puts around. Kubelet: ``memorymanager`` and ``cpumanager``, ``S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Final
 
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.findings.config import ConfigGateLockedInFlag, ConfigGateUnknownInFlag
+from numalet.core.findings.config import (
+    ConfigGateLockedInFlag,
+    ConfigGateNeedsInFlag,
+    ConfigGateUnknownInFlag,
+    GateLocked,
+    GateNeeds,
+    GateUnknown,
+)
 from numalet.core.findings.state_files import StateFileNotRestored
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
@@ -20,6 +29,10 @@ _GATES_BY_FLAG: Final = "failed to set feature gates from initial flags-based co
 _GATES_BY_FILE: Final = (
     "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
 )
+_OF_FLAGS: Final = (ConfigGateUnknownInFlag, ConfigGateLockedInFlag, ConfigGateNeedsInFlag)
+_OF_GATES: Final = (GateUnknown, GateLocked, GateNeeds)
+UNDECODED: Final = "failed to decode: "
+_MOST_GATES: Final = 5
 _PREFIXES: Final = {
     StartStage.KUBE_RESERVED: "--kube-reserved value failed to parse: ",
     StartStage.SYSTEM_RESERVED: "--system-reserved value failed to parse: ",
@@ -38,21 +51,41 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
             # No text of the kubelet's: it would crash, hang, or start where we can not follow.
             return str(refused.findings[0])
         case StartStage.CONFIG_DECODE:
-            prefix = _GATES_BY_FLAG if _is_of_flags(refused.findings[0]) else _GATES_BY_FILE
-            return prefix + go_text.joined_errors(_texts(refused))
+            return _of_gates(refused.findings)
         case StartStage.CONFIG_VALIDATION:
             return go_text.joined_errors(_texts(refused))
         case stage:
             return _PREFIXES.get(stage, "") + " ".join(_texts(refused))
 
 
+def by_chance(refused: StartRefused) -> tuple[str, ...]:
+    """Every error with which the kubelet may end, where chance decides which; its text first.
+
+    It sets feature gates in random order, collects those that are locked, and stops at the first
+    that is unknown. Of more than a few gates only one order is shown.
+    """
+    said = text(refused)
+    if refused.stage is not StartStage.CONFIG_DECODE or len(refused.findings) > _MOST_GATES:
+        return (said,)
+    if isinstance(refused.findings[0], GateNeeds):
+        return (said,)
+    orders = permutations(refused.findings)
+    return tuple(dict.fromkeys((said, *(_of_gates(order) for order in orders))))
+
+
+def _of_gates(findings: Sequence[Finding]) -> str:
+    """The error about feature gates that are met in this order, or about what stands before."""
+    if isinstance(findings[0], _OF_FLAGS):
+        prefix = _GATES_BY_FLAG
+    else:
+        prefix = _GATES_BY_FILE if isinstance(findings[0], _OF_GATES) else UNDECODED
+    end = next((at for at, each in enumerate(findings, 1) if isinstance(each, GateUnknown)), None)
+    return prefix + go_text.joined_errors(each.in_kubelet_words for each in findings[:end])
+
+
 def _texts(refused: StartRefused) -> list[str]:
     """The kubelet's texts of the findings, or numalet's where the kubelet has none."""
     return [each.in_kubelet_words or str(each) for each in refused.findings]
-
-
-def _is_of_flags(finding: Finding) -> bool:
-    return isinstance(finding, ConfigGateUnknownInFlag | ConfigGateLockedInFlag)
 
 
 def _state(finding: Finding, manager: str, root_dir: str) -> str:

@@ -15,6 +15,9 @@ CRASH_LOOP: Final = "CrashLoopBackOff"
 CONTAINER_CREATING: Final = "ContainerCreating"
 POD_INITIALIZING: Final = "PodInitializing"
 
+JUDGED: Final = "{kubelet} is judged by the rules of release {release}"
+"""Of the kubelet beside which an agent observes."""
+
 NODE_MESSAGES: Final[Mapping[str, str]] = {
     "": "the agent is running and admits pods",
     "AgentObserves": "the agent only observes this node: another owner of its CPUs was found",

@@ -23,6 +23,7 @@ _KUBELET: Mapping[str, str] = {
     "kubelet_cpu_manager_exclusive_cpu_allocation_count": (
         "The total number of CPUs exclusively allocated to containers running on this node"
     ),
+    "kubelet_cpu_manager_allocation_per_numa": "Number of CPUs allocated per NUMA node",
     "kubelet_topology_manager_admission_requests_total": (
         "The number of admission requests where resources have to be aligned."
     ),
@@ -34,6 +35,21 @@ _KUBELET: Mapping[str, str] = {
     ),
     "kubelet_container_aligned_compute_resources_count": (
         "Cumulative number of aligned compute resources allocated to containers by alignment type."
+    ),
+    "kubelet_container_aligned_compute_resources_failure_count": (
+        "Cumulative number of failures to allocate aligned compute resources to containers by"
+        " alignment type."
+    ),
+    "resource_manager_allocations_total": (
+        "The number of exclusive allocations of CPUs and memory, by where they come from: the node,"
+        " or what a pod has as a whole."
+    ),
+    "resource_manager_allocation_errors_total": (
+        "The number of exclusive allocations of CPUs and memory that failed, by where they were to"
+        " come from."
+    ),
+    "resource_manager_container_assignments": (
+        "Cumulative number of containers by the kind of their share of CPUs and memory."
     ),
     "kubelet_admission_rejections_total": (
         "Cumulative number pod admission rejections by the Kubelet."
@@ -105,6 +121,9 @@ _OWN: Mapping[str, str] = {
         "Problems with the state files of the kubelet that owns this node, or with how the kernel"
         " enforces them."
     ),
+    "numalet_kubelet_release_info": "The release by whose rules the kubelet that owns this node is "
+    "judged, and its version, empty if that can not be seen; known is false if that version is of "
+    "a release that is not known.",
     "numalet_kubelet_up": "1 while the kubelet that owns this node runs, else 0.",
     "numalet_kubelet_shared_pool_millicores": (
         "CPUs that no container of the kubelet has to itself, without reserved ones, in millicores,"

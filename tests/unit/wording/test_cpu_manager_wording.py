@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
+from numalet.core.admission.reasons import AllocationRefused
 from numalet.core.findings.managers import CpuManagerCanNotReserve, CpuManagerUnknownReservedCpu
 from numalet.core.findings.state_files import (
     CpuStateEmptyDefault,
@@ -14,15 +15,19 @@ from numalet.core.findings.state_files import (
     CpuStateReservedInDefault,
     CpuStateReservedNotInDefault,
 )
+from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.cpu import reasons
 from numalet.core.managers.cpu.reasons import (
     AccountingError,
+    NoCpusToShare,
+    NoCpusToShareAtStart,
     NotWholeCores,
     TooFewCpus,
     TooFewWholeCores,
 )
 from numalet.core.model.findings import Finding
+from numalet.wording import english
 
 
 def said(reason: Reason) -> str:
@@ -63,7 +68,22 @@ def test_smt_alignment_is_an_admission_error_of_its_own() -> None:
         for each in vars(reasons).values()
         if hasattr(each, "kubelet_reason")
     }
-    assert own == {NotWholeCores: "SMTAlignmentError", TooFewWholeCores: "SMTAlignmentError"}
+    assert own == {
+        NotWholeCores: "SMTAlignmentError",
+        TooFewWholeCores: "SMTAlignmentError",
+        NoCpusToShare: "EmptyPodSharedPoolError",
+        NoCpusToShareAtStart: "EmptyPodSharedPoolError",
+    }
+
+
+def test_a_reason_about_a_pod_as_a_whole_names_no_container() -> None:
+    reason = NotWholeCores(WHOLE_POD, 3, 2)
+    refused = AllocationRefused(WHOLE_POD, "cpu", reason)
+
+    assert english.of_reason(reason).startswith("The pod as a whole asks for 3 CPUs;")
+    assert english.of_reason(refused).startswith(
+        "The cpu manager refused the pod as a whole: The pod as a whole asks"
+    )
 
 
 @pytest.mark.parametrize(
