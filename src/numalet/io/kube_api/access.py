@@ -1,0 +1,89 @@
+"""Where an API server is and who asks it: from a kubeconfig, or from inside the cluster."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.findings.kube_api import KubeconfigNone
+from numalet.io.kube_api import kubeconfig as documents
+from numalet.io.kube_api import proxies
+from numalet.io.kube_api.values import Access
+
+__all__ = ["Access", "in_cluster", "of"]
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def of(
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Access:
+    """The access by this kubeconfig and context; its current context for None.
+
+    Without a file it is by $KUBECONFIG, else ~/.kube/config, else that of a pod. A kubeconfig
+    without a proxy goes by that of the environment, as kubectl does.
+
+    Raises:
+        BadInput: there is none, or it can not be used; with every finding.
+    """
+    environment = os.environ if environment is None else environment
+    paths = (kubeconfig,) if kubeconfig is not None else _usual(environment)
+    if paths:
+        access = documents.access(paths, context)
+    elif context is None and (inside := in_cluster(environment, service_account)) is not None:
+        access = inside
+    else:
+        raise BadInput([KubeconfigNone()])
+    return replace(access, proxy_url=access.proxy_url or proxies.of(environment, access.server))
+
+
+def in_cluster(
+    environment: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT
+) -> Access | None:
+    """The access that a pod has; None outside of one."""
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "")
+    token_file = service_account / "token"
+    if not host or not port or not token_file.exists():
+        return None
+    namespace = service_account / "namespace"
+    return Access(
+        server=f"https://{_in_url(host)}:{port}",
+        origin=Location(str(service_account)),
+        namespace=_first_line(namespace) or "default",
+        authority=service_account / "ca.crt",
+        token_file=token_file,
+    )
+
+
+def _usual(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The files where kubectl reads: those of $KUBECONFIG that there are, else the user's."""
+    named = [Path(each) for each in environment.get("KUBECONFIG", "").split(os.pathsep) if each]
+    if named:
+        return tuple(each for each in named if each.exists()) or (named[0],)
+    home = environment.get("HOME", "")
+    own = Path(home or "/") / ".kube" / "config"
+    return (own,) if own.exists() else ()
+
+
+def _in_url(host: str) -> str:
+    try:
+        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
+    except ValueError:
+        return host
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return ""

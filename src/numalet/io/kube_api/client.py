@@ -1,0 +1,358 @@
+"""Asks an API server: one object, a page, a change; or a stream of events.
+
+Server-side apply and merge patches are answered by the whole object as it then is. A request
+that the server asks to repeat later (429, or 5xx with Retry-After) is repeated, for as long as
+``patience_seconds`` allows; a token that it does not know is read again once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+import httpx
+import msgspec
+
+from numalet.io.kube_api import transport
+from numalet.io.kube_api.answers import UNAUTHORIZED, ApiRefused, ApiUnreachable, status_of
+from numalet.io.kube_api.credentials import ApiCredentials, Identity
+from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
+from numalet.io.kube_api.transport import Connections
+from numalet.io.kube_api.values import Access
+
+__all__ = [
+    "ApiClient",
+    "ApiRefused",
+    "ApiUnreachable",
+    "PatchKind",
+    "opened",
+]
+
+Query = Mapping[str, str | int | bool | None]
+Body = bytes | Mapping[str, Any] | list[Any] | msgspec.Struct
+T = TypeVar("T")
+
+_JSON: Final = "application/json"
+_SUCCESS: Final = range(200, 300)
+_LARGEST_REFUSAL_BYTES: Final = 1 << 16
+_CONNECT_SECONDS: Final = 10.0
+
+
+class PatchKind(Enum):
+    """What the body of a patch is."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC_MERGE = "application/strategic-merge-patch+json"
+
+
+_APPLY: Final = "application/apply-patch+yaml"
+_REPEATABLE: Final = frozenset({_APPLY, PatchKind.MERGE.value})
+"""Bodies that may arrive twice and make no difference."""
+_BROKEN: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How long, and how many at once.
+
+    A request may last ``request_seconds`` in all. ``patience_seconds`` is how long the server may
+    put a request off altogether; 0 for callers with a pace of their own, which get the first 429.
+    """
+
+    request_seconds: float = 90.0
+    patience_seconds: float = 30.0
+    requests_at_once: int = 32
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    access: Access,
+    user_agent: str = "numalet",
+    *,
+    limits: RequestLimits = RequestLimits(),
+    clock: Clock | None = None,
+    fraction: Fraction = chance,
+) -> AsyncIterator[ApiClient]:
+    """A client with its connections, which are closed at the end.
+
+    Raises:
+        BadInput: the credentials of the access can not be used.
+    """
+    clock = clock or LoopClock()
+    credentials = ApiCredentials(access, clock)
+    connections = Connections(access, user_agent)
+    try:
+        connections.current((await credentials.current()).tls)
+        yield ApiClient(access, credentials, connections, limits, clock, fraction)
+    finally:
+        await connections.close()
+
+
+class ApiClient:
+    """Paths are those of the API, as ``/api/v1/nodes``; bodies are bytes, or values for JSON.
+
+    Every method raises ``ApiRefused`` for an answer that is no success, and ``ApiUnreachable``
+    if no complete answer came.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        credentials: ApiCredentials,
+        connections: Connections,
+        limits: RequestLimits,
+        clock: Clock,
+        fraction: Fraction,
+    ) -> None:
+        self.access = access
+        self._credentials = credentials
+        self._connections = connections
+        self._limits = limits
+        self._clock = clock
+        self._fraction = fraction
+        self._places = asyncio.Semaphore(limits.requests_at_once)
+
+    async def get(self, path: str, query: Query | None = None) -> bytes:
+        """What is there, as JSON."""
+        return await self._ask("GET", path, query)
+
+    async def get_dated(self, path: str) -> tuple[bytes, datetime | None]:
+        """What is there, and the server's clock when it answered, if it said that."""
+        response = await self._answer("GET", path, None, None, _JSON)
+        return response.content, _date(response.headers.get("date", ""))
+
+    async def create(self, path: str, body: Body, query: Query | None = None) -> bytes:
+        """The object as it was stored; ``path`` is that of its collection."""
+        return await self._ask("POST", path, query, body)
+
+    async def replace(self, path: str, body: Body, query: Query | None = None) -> bytes:
+        """The object as it was stored."""
+        return await self._ask("PUT", path, query, body)
+
+    async def apply(
+        self,
+        path: str,
+        body: Body,
+        manager: str,
+        force: bool = False,
+        query: Query | None = None,
+    ) -> bytes:
+        """The object after a server-side apply by this manager.
+
+        Raises:
+            ApiRefused: also with the code 409, where another manager owns a field and ``force``
+                is not set.
+        """
+        asked = {"fieldManager": manager, "force": force, **(query or {})}
+        return await self._ask("PATCH", path, asked, body, _APPLY)
+
+    async def patch(
+        self, path: str, body: Body, kind: PatchKind = PatchKind.MERGE, query: Query | None = None
+    ) -> bytes:
+        """The object after a patch."""
+        return await self._ask("PATCH", path, query, body, kind.value)
+
+    async def delete(
+        self, path: str, body: Body | None = None, query: Query | None = None
+    ) -> bytes:
+        """The object, or a status; ``body`` is DeleteOptions."""
+        return await self._ask("DELETE", path, query, body)
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, path: str, query: Query | None, silence_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The pieces of a long answer as they come, from when it was granted.
+
+        They end where the server ends the answer. ``ApiUnreachable`` is raised where it breaks,
+        or where nothing came for ``silence_seconds``.
+        """
+        sent = _Sent("GET", path, _url(path, query))
+        answer = await self._known(lambda identity: self._granted(identity, sent, silence_seconds))
+        async with answer.resources:
+            yield self._pieces(answer.response)
+
+    async def _granted(self, identity: Identity, sent: _Sent, silence_seconds: float) -> _Granted:
+        """A stream that the server granted; nothing stays open if it did not."""
+        async with contextlib.AsyncExitStack() as stack:
+            connected = await stack.enter_async_context(self._connections.using(identity.tls))
+            timeout = httpx.Timeout(_CONNECT_SECONDS, read=silence_seconds)
+            request = self._request(connected, identity, sent, timeout)
+            request.headers["Accept-Encoding"] = "identity"
+            with self._translated():
+                response = await connected.send(request, stream=True)
+                stack.push_async_callback(_close, response)
+                if response.status_code not in _SUCCESS:
+                    async with asyncio.timeout(_CONNECT_SECONDS):
+                        raise await self._refusal(response, sent)
+            return _Granted(response, stack.pop_all())
+
+    async def _pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        with self._translated():
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Body | None = None,
+        content_type: str = _JSON,
+    ) -> bytes:
+        """The body of a successful answer, after as many attempts as the server asks for."""
+        return (await self._answer(method, path, query, body, content_type)).content
+
+    async def _answer(
+        self, method: str, path: str, query: Query | None, body: Body | None, content_type: str
+    ) -> httpx.Response:
+        content = body if isinstance(body, bytes) or body is None else msgspec.json.encode(body)
+        sent = _Sent(method, path, _url(path, query), content, content_type)
+        may_break = method == "GET" or content_type in _REPEATABLE
+        began = self._clock.now_seconds()
+        while True:
+            try:
+                async with self._places:
+                    return await self._known(lambda identity: self._once(identity, sent))
+            except ApiUnreachable as broken:
+                # A connection that was kept may have been closed just when it was used again.
+                if not may_break or not isinstance(broken.__cause__, _BROKEN):
+                    raise
+                may_break = False
+                continue
+            except ApiRefused as refused:
+                wait_seconds = refused.status.retry_after_seconds
+                if wait_seconds is None or not _may_repeat(refused.status.code):
+                    raise
+                # At least as long as asked for, and not all at the same moment.
+                wait_seconds += min(1.0, max(wait_seconds, 0.1)) * 0.5 * self._fraction()
+                waited = self._clock.now_seconds() - began
+                if waited + wait_seconds > self._limits.patience_seconds:
+                    raise
+            await self._clock.sleep(wait_seconds)
+
+    async def _known(self, attempt: Callable[[Identity], Awaitable[T]]) -> T:
+        """What comes of it; with an identity that was read again if the server knows none."""
+        identity = await self._credentials.current()
+        try:
+            return await attempt(identity)
+        except ApiRefused as refused:
+            if refused.status.code != UNAUTHORIZED:
+                raise
+            renewed = await self._credentials.renewed(identity)
+            if renewed == identity:
+                raise
+            return await attempt(renewed)
+
+    async def _once(self, identity: Identity, sent: _Sent) -> httpx.Response:
+        total_seconds = self._limits.request_seconds
+        # Sooner than the limit of all of it, which would leave a half-made connection behind.
+        connect_seconds = min(_CONNECT_SECONDS, total_seconds / 2)
+        timeout = httpx.Timeout(total_seconds, connect=connect_seconds)
+        async with self._connections.using(identity.tls) as connected:
+            request = self._request(connected, identity, sent, timeout)
+            with self._translated():
+                async with asyncio.timeout(total_seconds):
+                    response = await connected.send(request)
+                    if response.status_code in _SUCCESS:
+                        return response
+                    raise await self._refusal(response, sent)
+
+    def _request(
+        self, connected: httpx.AsyncClient, identity: Identity, sent: _Sent, timeout: httpx.Timeout
+    ) -> httpx.Request:
+        headers = transport.impersonation_headers(self.access.impersonation)
+        if identity.authorization:
+            headers.append(("Authorization", identity.authorization))
+        if sent.content is not None:
+            headers.append(("Content-Type", sent.content_type))
+        return connected.build_request(
+            sent.method,
+            sent.url,
+            content=sent.content,
+            headers=headers,
+            timeout=timeout,
+        )
+
+    async def _refusal(self, response: httpx.Response, sent: _Sent) -> ApiRefused:
+        content = bytearray()
+        if response.is_stream_consumed:
+            content += response.content[:_LARGEST_REFUSAL_BYTES]
+        else:
+            async for piece in response.aiter_bytes():
+                content += piece[: _LARGEST_REFUSAL_BYTES - len(content)]
+                if len(content) >= _LARGEST_REFUSAL_BYTES:
+                    break
+        return ApiRefused(
+            status_of(response.status_code, response.headers, bytes(content)),
+            f"{sent.method} {sent.path}",
+        )
+
+    @contextlib.contextmanager
+    def _translated(self) -> Any:
+        """Whatever breaks on the way is ``ApiUnreachable``."""
+        try:
+            yield
+        except (httpx.HTTPError, httpx.StreamError, OSError, ssl.SSLError) as error:
+            problem = transport.problem(error)
+            raise ApiUnreachable(problem, self.access.server) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A request without who asks."""
+
+    method: str
+    path: str
+    url: str
+    content: bytes | None = None
+    content_type: str = _JSON
+
+
+@dataclass(frozen=True, slots=True)
+class _Granted:
+    """A stream that the server granted, and what is to be closed with it."""
+
+    response: httpx.Response
+    resources: contextlib.AsyncExitStack
+
+
+async def _close(response: httpx.Response) -> None:
+    # A connection that broke may complain once more.
+    with contextlib.suppress(httpx.HTTPError, OSError):
+        await response.aclose()
+
+
+def _date(header: str) -> datetime | None:
+    """The moment of a Date header; None for one that has none, or no zone."""
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def _may_repeat(code: int) -> bool:
+    """Whether an answer with Retry-After says that nothing was done."""
+    return code == 429 or code >= 500
+
+
+def _url(path: str, query: Query | None) -> str:
+    """Path and query; what is None is left out, booleans are in small letters."""
+    parts = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in (query or {}).items()
+        if value is not None
+    }
+    if not parts:
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(parts)}"

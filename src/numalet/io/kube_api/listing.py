@@ -1,0 +1,149 @@
+"""Reads a collection page by page; of each object only what the caller keeps stays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from numalet.io.kube_api.answers import GONE, ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient, Query
+
+T = TypeVar("T")
+
+PAGE_ITEMS: Final = 500
+_ATTEMPTS_IN_PAGES: Final = 3
+_PAGE_GROWTH: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCollection:
+    """Objects of one kind, as ``/api/v1/pods``, all or those that the selectors choose."""
+
+    path: str
+    label_selector: str = ""
+    field_selector: str = ""
+
+    @property
+    def query(self) -> dict[str, str | int | bool | None]:
+        """The selectors, as the API names them."""
+        return {
+            "labelSelector": self.label_selector or None,
+            "fieldSelector": self.field_selector or None,
+        }
+
+
+class ObjectMeta(msgspec.Struct, rename="camel"):
+    """What every object says about itself."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class ObjectHead(msgspec.Struct):
+    """The part of an object that is read to know which it is."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+def qualified_name(meta: ObjectMeta) -> str:
+    """``namespace/name``, or the name of what is in no namespace."""
+    return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+def uid(meta: ObjectMeta) -> str:
+    """What no later object has, even one of the same name."""
+    return meta.uid
+
+
+Decode = Callable[[bytes], T | None]
+"""The caller's value of an object's JSON; None for an object that is of no interest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedItems(Generic[T]):
+    """All items at one moment, which is ``resource_version``."""
+
+    items: dict[str, T] = field(default_factory=dict)
+    resource_version: str = ""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continues: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+_page_decoder: Final = msgspec.json.Decoder(_Page)
+head_decoder: Final = msgspec.json.Decoder(ObjectHead)
+
+
+async def listed(
+    api: ApiClient,
+    collection: ApiCollection,
+    decode: Decode[T],
+    key: Callable[[ObjectMeta], str] = qualified_name,
+    known: Mapping[str, T] | None = None,
+    page_items: int = PAGE_ITEMS,
+) -> ListedItems[T]:
+    """Everything in the collection, as it was at one moment.
+
+    An item that is equal to the one in ``known`` is that one. A list whose pages outlived what
+    the server remembers (410) is begun anew, at last without pages; what its first pages said
+    is never mixed with what others say.
+
+    Raises:
+        ApiRefused, ApiUnreachable: as the client does.
+    """
+    limit: int | None = page_items
+    for attempt in range(_ATTEMPTS_IN_PAGES + 1):
+        limit = None if attempt == _ATTEMPTS_IN_PAGES else page_items * _PAGE_GROWTH**attempt
+        result: ListedItems[T] = ListedItems()
+        try:
+            async for page in _pages(api, collection, limit):
+                result = ListedItems(result.items, page.metadata.resource_version)
+                for raw in page.items or ():
+                    content = bytes(raw)
+                    item = decode(content)
+                    if item is not None:
+                        name = key(head_decoder.decode(content).metadata)
+                        old = known.get(name) if known else None
+                        result.items[name] = old if old is not None and old == item else item
+        except ApiRefused as refused:
+            if refused.status.code != GONE or limit is None:
+                raise
+        else:
+            return result
+    raise AssertionError("the last attempt has no pages")
+
+
+async def current_version(api: ApiClient, collection: ApiCollection) -> str:
+    """The resource version of the collection now, for the price of one item."""
+    content = await api.get(collection.path, {**collection.query, "limit": 1})
+    return _decoded(api, content).metadata.resource_version
+
+
+async def _pages(
+    api: ApiClient, collection: ApiCollection, limit: int | None
+) -> AsyncIterator[_Page]:
+    continues: str | None = None
+    while continues != "":
+        query: Query = {**collection.query, "limit": limit, "continue": continues}
+        page = _decoded(api, await api.get(collection.path, query))
+        yield page
+        continues = page.metadata.continues
+
+
+def _decoded(api: ApiClient, content: bytes) -> _Page:
+    try:
+        return _page_decoder.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ApiUnreachable(f"its answer is no list ({error})", api.access.server) from None

@@ -1,0 +1,134 @@
+"""Connections: TLS, proxies, and what keeps a dead one from living on."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from typing import Final
+
+import httpx
+
+from numalet.io.kube_api.credentials import TlsMaterial, tls_context
+from numalet.io.kube_api.values import Access, Impersonation
+
+_KEPT_CONNECTIONS: Final = 32
+_KEPT_SECONDS: Final = 30.0
+
+
+def _keepalive() -> list[tuple[int, int, int]]:
+    """Options by which the kernel notices within 30 s that the other end is gone."""
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in (
+        ("TCP_KEEPIDLE", 15),
+        ("TCP_KEEPINTVL", 5),
+        ("TCP_KEEPCNT", 3),
+        # Of data that was sent and is not acknowledged; in milliseconds.
+        ("TCP_USER_TIMEOUT", 30_000),
+    ):
+        number = getattr(socket, name, None)
+        if number is not None:
+            options.append((socket.IPPROTO_TCP, number, value))
+    return options
+
+
+class Connections:
+    """Connections by what they were made with.
+
+    When a certificate was replaced, new requests use new connections; the old ones live until
+    the last request on them has ended, which may be a watch of five minutes.
+    """
+
+    def __init__(self, access: Access, user_agent: str) -> None:
+        self._access = access
+        self._user_agent = user_agent
+        self._clients: dict[TlsMaterial, httpx.AsyncClient] = {}
+        self._users: dict[TlsMaterial, int] = {}
+        self._latest: TlsMaterial | None = None
+
+    def current(self, tls: TlsMaterial) -> httpx.AsyncClient:
+        """The client with this material. Raises ``BadInput`` if it can not be used."""
+        client = self._clients.get(tls)
+        if client is None:
+            client = self._clients[tls] = self._made(tls)
+        self._latest = tls
+        return client
+
+    @contextlib.asynccontextmanager
+    async def using(self, tls: TlsMaterial) -> AsyncIterator[httpx.AsyncClient]:
+        """The same, which is not closed before the end."""
+        client = self.current(tls)
+        self._users[tls] = self._users.get(tls, 0) + 1
+        try:
+            yield client
+        finally:
+            self._users[tls] -= 1
+            await self._close_unused()
+
+    async def close(self) -> None:
+        """Close all of them, used or not."""
+        while self._clients:
+            _, client = self._clients.popitem()
+            await client.aclose()
+
+    async def _close_unused(self) -> None:
+        """Close what was made with material that was replaced."""
+        for tls in [each for each in self._clients if each != self._latest]:
+            if not self._users.get(tls):
+                await self._clients.pop(tls).aclose()
+
+    def _made(self, tls: TlsMaterial) -> httpx.AsyncClient:
+        access = self._access
+        context = tls_context(tls, access)
+        limits = httpx.Limits(
+            max_connections=None,
+            max_keepalive_connections=_KEPT_CONNECTIONS,
+            keepalive_expiry=_KEPT_SECONDS,
+        )
+
+        transport = httpx.AsyncHTTPTransport(
+            verify=context,
+            limits=limits,
+            proxy=access.proxy_url or None,
+            socket_options=_keepalive(),
+        )
+        return httpx.AsyncClient(
+            base_url=access.server,
+            headers={"User-Agent": self._user_agent, "Accept": "application/json"},
+            transport=transport,
+            # The access says all that there is to say.
+            trust_env=False,
+        )
+
+
+def impersonation_headers(impersonation: Impersonation) -> list[tuple[str, str]]:
+    """The headers by which requests are in the name of another."""
+    headers = []
+    if impersonation.user:
+        headers.append(("Impersonate-User", impersonation.user))
+    if impersonation.uid:
+        headers.append(("Impersonate-Uid", impersonation.uid))
+    headers += [("Impersonate-Group", each) for each in impersonation.groups]
+    headers += [
+        (f"Impersonate-Extra-{name}", each)
+        for name, values in impersonation.extra
+        for each in values
+    ]
+    return headers
+
+
+def problem(error: BaseException) -> str:
+    """What broke, in words; those of the cause, because httpx's own are often empty."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return "no connection in time"
+    if isinstance(error, httpx.TimeoutException | TimeoutError):
+        return "no answer in time"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not accepted ({cause.verify_message})"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__
