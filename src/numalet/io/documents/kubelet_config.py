@@ -8,7 +8,8 @@ wrong type is an error. Which values are legal is decided elsewhere (``config``)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,13 +18,13 @@ from typing import Any, Final
 
 from numalet.core.config import node_allocatable
 from numalet.core.config.behaviour import Behaviour, Mode
-from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
+from numalet.core.config.housekeeping import Housekeeping
+from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
-from numalet.core.model import go_duration
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.core.model.go_duration import DurationError
 from numalet.core.model.machine_info import OperatingSystem
-from numalet.core.model.quantity import Quantity, QuantityError
 from numalet.io.documents import (
     drop_ins,
     kubelet_config_file,
@@ -32,26 +33,19 @@ from numalet.io.documents import (
     numalet_config,
     plain_sizes,
 )
+from numalet.io.documents.kubelet_field_reader import FieldReader, Locate
 from numalet.io.documents.kubelet_fields import (
     DEFAULTED_WHEN_EMPTY,
     HONOURED,
+    HOUSEKEEPING,
     PASSED_OVER,
     FieldShape,
 )
-from numalet.io.documents.kubelet_types import Mismatch
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.findings.config_files import (
-    ConfigFileDuration,
     ConfigFileNotAMapping,
-    ConfigFileOutOfRange,
-    ConfigFileQuantity,
-    ConfigFileUnknownField,
-    ConfigFileWrongType,
 )
 
-Locate = Callable[[str], Location]
-"""From a path in the document to a place for a finding."""
-
-_BITS: Final = {FieldShape.INTEGER: 32, FieldShape.LONG: 64}
 _EVICTION = "evictionHard"
 
 
@@ -72,6 +66,9 @@ class ConfigSources:
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
     stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
     what the file says, unless None; ``Mode.EXACT`` leaves nothing of native mode in it.
+
+    ``release`` names the release that is followed. Without one there or in the file it is that of
+    the ``kubelets`` which the rest of the user's input shows.
     """
 
     config_file: Path | str | None = None
@@ -80,6 +77,8 @@ class ConfigSources:
     base: Base = Base.EMPTY_FILE
     mode: Mode | None = None
     memory_node_classes: Sequence[str] | None = None
+    release: str | None = None
+    kubelets: Sequence[KubeletAtHand] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,48 @@ class LoadedConfig:
     config: KubeletConfig
     warnings: tuple[Finding, ...] = ()
     numalet: NumaletConfig = AS_THE_KUBELET
+    has_own_settings: bool = False
+    """Whether there are some besides a release that a flag or a kubelet gives."""
 
     @property
     def behaviour(self) -> Behaviour:
         """The rules of the mode that the settings name."""
         return self.numalet.behaviour
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredConfig:
+    """Everything that the sources hold, read once; what it means depends on the release."""
+
+    sources: ConfigSources
+    merged: drop_ins.MergedDocuments
+    own: NumaletConfig
+    inside: Sequence[tuple[str, str, Location]]
+    has_file_defaults: bool
+    notices: tuple[Finding, ...]
+
+    def loaded(self, release: str | None, kubelets: Sequence[KubeletAtHand] = ()) -> LoadedConfig:
+        """The configuration as a kubelet of the named release, or of those at hand, reads it.
+
+        Raises:
+            BadInput: it holds a wrong type or an unknown flag, or the release is not known.
+        """
+        warnings = Findings()
+        warnings.extend(self.notices)
+        has_own = self.own is not AS_THE_KUBELET
+        own, said = numalet_config.with_release(self.own, release, kubelets)
+        followed = own.behaviour.release
+        config, remarks = _decode(
+            self.merged.value,
+            self.merged.locate,
+            followed,
+            has_default_eviction=self.has_file_defaults,
+        )
+        warnings.extend((*remarks, *said))
+        config = kubelet_flags.applied(config, kubelet_flags.parse_placed(self.inside, followed))
+        config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))
+        warnings.extend(plain_sizes.warnings(config))
+        return LoadedConfig(config, warnings.all, own, has_own)
 
 
 def load(sources: ConfigSources) -> LoadedConfig:
@@ -102,12 +138,16 @@ def load(sources: ConfigSources) -> LoadedConfig:
     Raises:
         BadInput: a source can not be read or holds a wrong type or an unknown flag.
     """
+    return gather(sources).loaded(sources.release, sources.kubelets)
+
+
+def gather(sources: ConfigSources) -> GatheredConfig:
+    """What all sources hold. Raises ``BadInput``: one can not be read."""
     warnings = Findings()
     own = AS_THE_KUBELET
-    flags = kubelet_flags.parse(sources.flags)
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
     config_dir = sources.config_dir
-    inside = kubelet_flags.NONE_GIVEN
+    inside: Sequence[tuple[str, str, Location]] = ()
     merged = drop_ins.MergedDocuments()
     if sources.config_file is not None:
         file = kubelet_config_file.read(sources.config_file)
@@ -116,7 +156,7 @@ def load(sources: ConfigSources) -> LoadedConfig:
         merged.merge(file.part)
         warnings.extend(file.notices)
         own = numalet_config.of_documents(file.own)
-        inside = kubelet_flags.parse_placed(file.part.flags)
+        inside = file.part.flags
     if config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
@@ -126,18 +166,16 @@ def load(sources: ConfigSources) -> LoadedConfig:
             file = kubelet_config_file.read_drop_in(path)
             merged.merge(file.part)
             warnings.extend(file.notices)
-    config, remarks = _decode(merged.value, merged.locate, has_default_eviction=has_file_defaults)
-    warnings.extend(remarks)
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
-    config = kubelet_flags.applied(kubelet_flags.applied(config, inside), flags)
-    warnings.extend(plain_sizes.warnings(config))
-    return LoadedConfig(config, warnings.all, own)
+    return GatheredConfig(sources, merged, own, inside, has_file_defaults, warnings.all)
 
 
-def decode(value: object, document: str) -> KubeletConfig:
+def decode(value: object, document: str, release: Release = NEWEST) -> KubeletConfig:
     """The configuration of a mapping of fields, as an otherwise empty file would give it.
+
+    Of a field that the release does not know the type does not matter.
 
     Raises:
         BadInput: it is no mapping, or a field has a wrong type.
@@ -154,221 +192,30 @@ def decode(value: object, document: str) -> KubeletConfig:
     def locate(path: str) -> Location:
         return Location(document, path)
 
-    return _decode(value, locate, has_default_eviction=True)[0]
+    return _decode(value, locate, release, has_default_eviction=True)[0]
 
 
-class _Reader:
-    """Reads the fields of one mapping and collects what is wrong."""
-
-    def __init__(self, locate: Locate, mismatches: Mapping[str, Mismatch]) -> None:
-        self.locate = locate
-        self.mismatches = dict(mismatches)
-        self.findings = Findings()
-        self.origins: dict[str, Location] = {}
-
-    def wrong(self, place: str) -> None:
-        """Remember a value of a wrong type."""
-        mismatch = self.mismatches.pop(place)
-        self.findings.add(
-            ConfigFileWrongType(
-                field=place,
-                expected=mismatch.expected,
-                value=_shown(mismatch.value),
-                found=kubelet_types.go_kind(mismatch.value),
-                go_text=mismatch.go_text,
-                where=self.locate(f"$.{place}"),
-            )
-        )
-
-    def came_from(self, place: str) -> None:
-        """Remember where a field was given."""
-        self.origins[place] = self.locate(f"$.{place}")
-
-    def read(self, place: str, shape: FieldShape, value: object) -> Any:
-        """The value of a field in its type, or None if it has another one."""
-        self.came_from(place)
-        match shape:
-            case FieldShape.TEXT:
-                return self._of_type(place, value, str)
-            case FieldShape.BOOLEAN:
-                return self._of_type(place, value, bool)
-            case FieldShape.INTEGER | FieldShape.LONG:
-                return self._integer(place, shape, value)
-            case FieldShape.TEXTS:
-                return self._texts(place, value)
-            case FieldShape.TEXT_MAP:
-                return self._map(place, FieldShape.TEXT, value)
-            case FieldShape.BOOLEAN_MAP:
-                return self._map(place, FieldShape.BOOLEAN, value)
-            case FieldShape.NUMBER:
-                return self._number(place, value)
-            case FieldShape.DURATION:
-                return self._duration(place, value)
-            case FieldShape.SWAP:
-                return self._swap(place, value)
-            case FieldShape.RESERVED_MEMORY:
-                return self._reserved_memory(place, value)
-
-    def _of_type(self, place: str, value: object, kind: type) -> Any:
-        if type(value) is kind:
-            return value
-        self.wrong(place)
-        return None
-
-    def _integer(self, place: str, shape: FieldShape, value: object) -> int | None:
-        if type(value) is not int:
-            self.wrong(place)
-            return None
-        end = 2 ** (_BITS[shape] - 1)
-        if not -end <= value < end:
-            where = self.locate(f"$.{place}")
-            go_text = self.mismatches.pop(place).go_text
-            self.findings.add(
-                ConfigFileOutOfRange(
-                    field=place,
-                    value=_shown(value),
-                    lowest=-end,
-                    highest=end - 1,
-                    go_text=go_text,
-                    where=where,
-                )
-            )
-            return None
-        return value
-
-    def _number(self, place: str, value: object) -> float | None:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return value
-        self.wrong(place)
-        return None
-
-    def _duration(self, place: str, value: object) -> int | None:
-        text = self._of_type(place, value, str)
-        if text is None:
-            return None
-        try:
-            return go_duration.parse_ns(text)
-        except DurationError as error:
-            self.findings.add(
-                ConfigFileDuration(
-                    field=place,
-                    value=_shown(text),
-                    problem=error.go_text,
-                    where=self.locate(f"$.{place}"),
-                )
-            )
-            return None
-
-    def _swap(self, place: str, value: object) -> str | None:
-        if not isinstance(value, dict):
-            self.wrong(place)
-            return None
-        self.refuse_unknown(place, value, ("swapBehavior",))
-        behavior = value.get("swapBehavior")
-        return (
-            None
-            if behavior is None
-            else self.read(f"{place}.swapBehavior", FieldShape.TEXT, behavior)
-        )
-
-    def _texts(self, place: str, value: object) -> tuple[str, ...] | None:
-        if not isinstance(value, list):
-            self.wrong(place)
-            return None
-        # JSON null in a list of Go is the element's zero.
-        texts = [
-            "" if each is None else self.read(f"{place}[{i}]", FieldShape.TEXT, each)
-            for i, each in enumerate(value)
-        ]
-        return tuple(each for each in texts if each is not None)
-
-    def _map(self, place: str, element: FieldShape, value: object) -> Mapping[str, Any] | None:
-        if not isinstance(value, dict):
-            self.wrong(place)
-            return None
-        empty: Any = "" if element is FieldShape.TEXT else False
-        members = {
-            # JSON null in a map of Go is the element's zero.
-            key: empty if each is None else self.read(f"{place}.{key}", element, each)
-            for key, each in value.items()
-        }
-        return MappingProxyType({key: each for key, each in members.items() if each is not None})
-
-    def _reserved_memory(self, place: str, value: object) -> tuple[ReservedMemory, ...] | None:
-        if not isinstance(value, list):
-            self.wrong(place)
-            return None
-        return tuple(self._entry(f"{place}[{i}]", each) for i, each in enumerate(value))
-
-    def _entry(self, place: str, value: object) -> ReservedMemory:
-        self.came_from(place)
-        if value is None:
-            # JSON null in a list of Go is the element's zero.
-            return ReservedMemory(0, {})
-        if not isinstance(value, dict):
-            self.wrong(place)
-            return ReservedMemory(0, {})
-        self.refuse_unknown(place, value, ("numaNode", "limits"))
-        node = value.get("numaNode")
-        limits = value.get("limits")
-        if limits is not None and not isinstance(limits, dict):
-            self.wrong(f"{place}.limits")
-            limits = None
-        return ReservedMemory(
-            numa_node=0
-            if node is None
-            else self.read(f"{place}.numaNode", FieldShape.INTEGER, node) or 0,
-            limits=self._limits(f"{place}.limits", limits or {}),
-        )
-
-    def _limits(self, place: str, limits: Mapping[str, object]) -> Mapping[str, Quantity]:
-        quantities: dict[str, Quantity] = {}
-        for name, value in limits.items():
-            self.came_from(f"{place}.{name}")
-            if value is None:
-                quantities[name] = Quantity()
-            else:
-                self._quantity(f"{place}.{name}", name, kubelet_types.as_json(value), quantities)
-        return MappingProxyType(quantities)
-
-    def _quantity(self, place: str, name: str, text: str, quantities: dict[str, Quantity]) -> None:
-        try:
-            quantities[name] = Quantity.parse(text.strip())
-        except QuantityError as error:
-            self.findings.add(
-                ConfigFileQuantity(
-                    field=place,
-                    value=_shown(text),
-                    problem=error.go_text,
-                    where=self.locate(f"$.{place}"),
-                )
-            )
-
-    def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
-        """Warn about every key that is not known."""
-        for key in value:
-            if key not in known:
-                path = f"{place}.{key}" if place else key
-                where = self.locate(f"$.{path}")
-                self.findings.add(ConfigFileUnknownField(field=path, where=where))
-
-
-_KNOWN: Final = tuple({*HONOURED, *PASSED_OVER})
+_KNOWN: Final = tuple({*HONOURED, *HOUSEKEEPING, *PASSED_OVER})
 
 
 def _decode(
-    value: Mapping[str, object], locate: Locate, *, has_default_eviction: bool
+    value: Mapping[str, object], locate: Locate, release: Release, *, has_default_eviction: bool
 ) -> tuple[KubeletConfig, tuple[Finding, ...]]:
-    reader = _Reader(locate, kubelet_types.mismatches(value))
+    mismatches = kubelet_types.mismatches(value)
+    # Types of fields that the release does not know do not matter; their values may still
+    # be asked for by a comparison with a later release.
+    unread = NEWEST.fields.difference(release.fields).intersection(map(_field, mismatches))
+    reader = FieldReader(
+        locate, {place: each for place, each in mismatches.items() if _field(place) not in unread}
+    )
     reader.refuse_unknown("", value, _KNOWN)
-    attributes: dict[str, Any] = {}
-    for name, (attribute, shape) in HONOURED.items():
-        given = value.get(name)
-        if given is None or (not given and name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
-            continue
-        read = reader.read(name, shape, given)
-        if read is not None:
-            attributes[attribute] = read
+    for name in sorted(unread):
+        reader.came_from(name)
+    value = {name: given for name, given in value.items() if name not in unread}
+    attributes = _attributes(reader, value, HONOURED)
+    housekeeping = Housekeeping(**_attributes(reader, value, HOUSEKEEPING))
+    for name in sorted(PASSED_OVER.intersection(value)):
+        reader.came_from(name)
     # What is left is about fields that are not read here, and a kubelet does not start either.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
@@ -377,14 +224,31 @@ def _decode(
         attributes["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
         attributes["uses_default_eviction"] = True
     return KubeletConfig(
-        **attributes, origins=MappingProxyType(reader.origins)
+        **attributes, housekeeping=housekeeping, origins=MappingProxyType(reader.origins)
     ), reader.findings.all
+
+
+def _field(place: str) -> str:
+    """The field that a place is in."""
+    return re.split(r"[.\[]", place)[0]
+
+
+def _attributes(
+    reader: FieldReader, value: Mapping[str, object], fields: Mapping[str, tuple[str, FieldShape]]
+) -> dict[str, Any]:
+    """The values of fields by attribute; without those that are absent or have their default."""
+    attributes: dict[str, Any] = {}
+    for name, (attribute, shape) in fields.items():
+        given: object = value
+        for part in name.split("."):
+            given = given.get(part) if isinstance(given, dict) else None
+        if given is None or (name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
+            continue
+        read = reader.read(name, shape, given)
+        if read is not None and not (name in DEFAULTED_WHEN_EMPTY and _is_zero(read)):
+            attributes[attribute] = read
+    return attributes
 
 
 def _is_zero(value: object) -> bool:
     return value == "" or (type(value) is int and value == 0)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

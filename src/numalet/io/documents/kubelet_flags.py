@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.config import reserved_memory
+from numalet.core.config import feature_gates, reserved_memory
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT, NEWEST
 from numalet.core.config.reserved_memory import ReservedMemoryError
 from numalet.core.model import go_duration, go_text
 from numalet.core.model.findings import Findings, Location
@@ -34,8 +36,11 @@ Parse = Callable[[Sequence[str]], Any]
 
 
 def is_known(name: str) -> bool:
-    """Whether a flag, with dashes or without, is one of those that decide something here."""
-    return _with_dashes(name) in _FLAGS
+    """Whether a flag, with dashes or without, decides something here.
+
+    So does one that only some releases have: it stops the start of the others.
+    """
+    return _with_dashes(name) in _FLAGS or _with_dashes(name) in NEWEST.flags_gone
 
 
 def _with_dashes(name: str) -> str:
@@ -53,27 +58,33 @@ class GivenFlags:
 NONE_GIVEN: Final = GivenFlags({}, {})
 
 
-def parse(flags: Sequence[tuple[str, str]]) -> GivenFlags:
+def parse(flags: Sequence[tuple[str, str]], release: Release = DEFAULT) -> GivenFlags:
     """The values of the flags of a command line; their names may lack the dashes.
 
     Raises:
-        BadInput: there is no such flag, or it does not take the value.
+        BadInput: the release has no such flag, or it does not take the value.
     """
-    return parse_placed((name, value, Location(_with_dashes(name))) for name, value in flags)
+    placed = ((name, value, Location(_with_dashes(name))) for name, value in flags)
+    return parse_placed(placed, release)
 
 
-def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
+def parse_placed(
+    flags: Iterable[tuple[str, str, Location]], release: Release = DEFAULT
+) -> GivenFlags:
     """The same for flags that stand in a file; the last place of a flag is that of its value.
 
     Raises:
-        BadInput: there is no such flag, or it does not take the value.
+        BadInput: the release has no such flag, or it does not take the value.
     """
     findings = Findings()
+    rules = feature_gates.rules_of(release, {})
     given: dict[str, list[str]] = {}
     parsed: dict[str, Any] = {}
     places: dict[str, Location] = {}
     for name, value, where in flags:
         flag = _with_dashes(name)
+        if flag in NEWEST.flags_gone - release.flags_gone:
+            continue
         places[flag] = where
         if flag not in _FLAGS:
             findings.add(FlagUnknown(flag=flag, known=", ".join(sorted(_FLAGS)), where=where))
@@ -82,8 +93,11 @@ def parse_placed(flags: Iterable[tuple[str, str, Location]]) -> GivenFlags:
         try:
             parsed[flag] = _FLAGS[flag][2](given[flag])
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
+            problem = (
+                error.in_words_of(rules) if isinstance(error, ReservedMemoryError) else str(error)
+            )
             findings.add(
-                FlagInvalid(flag=GoText(flag), value=GoText(value), problem=str(error), where=where)
+                FlagInvalid(flag=GoText(flag), value=GoText(value), problem=problem, where=where)
             )
     findings.raise_errors()
     if given.get(_RESERVED_MEMORY) == [""]:

@@ -25,6 +25,9 @@ class Scalar:
     words: str
 
 
+_LISTS: Final = {"[]string": "a list of texts", "[]int32": "a list of whole numbers"}
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A slice."""
@@ -35,7 +38,7 @@ class Listed:
     @property
     def words(self) -> str:
         """As messages name it."""
-        return "a list of texts" if self.name == "[]string" else "a list of mappings"
+        return _LISTS.get(self.name, "a list of mappings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +263,9 @@ _BY_TYPE: Final[tuple[tuple[GoType, str], ...]] = (
         """cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach
         enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
         enableSystemLogHandler enableSystemLogQuery failCgroupV1 failSwapOn kernelMemcgNotification
-        localStorageCapacityIsolation makeIPTablesUtilChains protectKernelDefaults registerNode
-        rotateCertificates runOnce seccompDefault serializeImagePulls serverTLSBootstrap
-        singleProcessOOMKill""",
+        localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings
+        protectKernelDefaults registerNode rotateCertificates runOnce seccompDefault
+        serializeImagePulls serverTLSBootstrap singleProcessOOMKill""",
     ),
     (
         _INT32,
@@ -282,7 +285,11 @@ _BY_TYPE: Final[tuple[tuple[GoType, str], ...]] = (
         shutdownGracePeriod shutdownGracePeriodCriticalPods streamingConnectionIdleTimeout
         syncFrequency volumeStatsAggPeriod""",
     ),
-    (_STRINGS, "allowedUnsafeSysctls clusterDNS enforceNodeAllocatable tlsCipherSuites"),
+    (
+        _STRINGS,
+        """allowedUnsafeSysctls clusterDNS enforceNodeAllocatable
+        preloadedImagesVerificationAllowlist tlsCipherSuites""",
+    ),
     (
         _STRING_MAP,
         """cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft
@@ -305,7 +312,11 @@ CONFIGURATION: Final = Struct(
                 "v1beta1.CrashLoopBackOffConfig", maxContainerRestartPeriod=_DURATION
             ),
             "featureGates": Mapped("map[string]bool", _BOOL),
+            "imagePullCredentialsVerificationPolicy": _named(
+                "v1beta1.ImagePullCredentialsVerificationPolicy"
+            ),
             "logging": _LOGGING,
+            "memoryReservationPolicy": _named("v1beta1.MemoryReservationPolicy"),
             "memorySwap": _struct("v1beta1.MemorySwapConfiguration", swapBehavior=_STRING),
             "registerWithTaints": Listed("[]v1.Taint", _TAINT),
             "reservedMemory": Listed("[]v1beta1.MemoryReservation", _RESERVATION),
@@ -313,6 +324,8 @@ CONFIGURATION: Final = Struct(
                 "[]v1beta1.ShutdownGracePeriodByPodPriority", _OF_PRIORITY
             ),
             "staticPodURLHeader": Mapped("map[string][]string", _STRINGS),
+            "tlsCurvePreferences": Listed("[]int32", _INT32),
+            "userNamespaces": _struct("v1beta1.UserNamespaces", idsPerPod=_INT64),
             "tracing": _struct(
                 "v1.TracingConfiguration", endpoint=_STRING, samplingRatePerMillion=_INT32
             ),

@@ -34,8 +34,7 @@ def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeId
     Raises:
         BadInput: the text is none of labels.
     """
-    named = {pod.node_name for pod in pods if pod.node_name}
-    node_name = name or (min(named) if len(named) == 1 else "")
+    node_name = name_of(name, pods)
     if labels is None:
         return NodeIdentity(name=node_name)
     given = _parsed(labels)
@@ -45,6 +44,12 @@ def of_pods(name: str | None, labels: str | None, pods: Iterable[Pod]) -> NodeId
         has_all_labels=True,
         unknown_labels=_SET_BY_KUBELETS - given.keys(),
     )
+
+
+def name_of(name: str | None, pods: Iterable[Pod]) -> str:
+    """The name of the node, or else the one that the pods name; empty if it is not known."""
+    named = {pod.node_name for pod in pods if pod.node_name}
+    return name or (min(named) if len(named) == 1 else "")
 
 
 def _parsed(text: str) -> dict[str, str]:

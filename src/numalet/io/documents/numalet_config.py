@@ -15,9 +15,10 @@ import msgspec
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
-from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
-from numalet.io.documents import typed
+from numalet.io.documents import kubelet_version, typed
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
@@ -37,6 +38,7 @@ class _Shape(msgspec.Struct, frozen=True, rename="camel"):
     mode: str | None = None
     memory_node_classes: list[str] | None = None
     general_predicates: bool | None = None
+    release: str | int | float | None = None
 
 
 _MEMBERS: Final = ("apiVersion", "kind", *_Shape.__struct_encode_fields__)
@@ -65,8 +67,14 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     if shape.memory_node_classes is not None:
         at = place.member("memoryNodeClasses")
         node_classes = classes(shape.memory_node_classes, at, findings)
+    release = None
+    if shape.release is not None:
+        release = kubelet_version.read(shape.release, place.member("release").location, findings)
     return NumaletConfig(
-        mode=mode, memory_node_classes=node_classes, general_predicates=shape.general_predicates
+        mode=mode,
+        memory_node_classes=node_classes,
+        general_predicates=shape.general_predicates,
+        release=release,
     )
 
 
@@ -118,7 +126,9 @@ def with_flags(
     findings = Findings()
     place = Place(document)
     if mode is Mode.EXACT:
-        own = replace(AS_THE_KUBELET, general_predicates=own.general_predicates)
+        own = replace(
+            AS_THE_KUBELET, general_predicates=own.general_predicates, release=own.release
+        )
     elif mode is Mode.NATIVE:
         own = replace(own, mode=mode)
     if class_names is not None:
@@ -127,6 +137,28 @@ def with_flags(
     check(own, place, findings)
     findings.raise_errors()
     return own
+
+
+def with_release(
+    own: NumaletConfig, flag: str | None, kubelets: Iterable[KubeletAtHand]
+) -> tuple[NumaletConfig, tuple[Finding, ...]]:
+    """The settings with the release that is followed, and what is to be said of it.
+
+    The flag wins over the settings, and these over the kubelets that the input shows.
+
+    Raises:
+        BadInput: the flag names no release that is known, or none is named and that of the kubelets
+            is not known, or not one.
+    """
+    findings = Findings()
+    named, named_by = own.release, KIND
+    if flag is not None:
+        named, named_by = kubelet_version.of_name(flag), kubelet_version.RELEASE_FLAG
+    chosen = kubelet_version.choose(named, named_by, kubelets, findings)
+    findings.raise_errors()
+    if chosen.release is None:
+        return own, chosen.notes
+    return replace(own, release=chosen.release), chosen.notes
 
 
 def _of(kind: type[E], name: str, place: Place, findings: Findings) -> E | None:

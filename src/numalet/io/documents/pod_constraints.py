@@ -1,4 +1,4 @@
-"""What a manifest demands of its node: selector, affinity, host ports, system.
+"""What a manifest demands of its node: selector, affinity, host ports, system, strict groups.
 
 Objects of a server may be of any shape in here, whatever release it has; what is none of the types
 of Kubernetes is a constraint that no node meets.
@@ -19,20 +19,23 @@ from numalet.core.model.node_constraints import (
 )
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_MEMBERS: Final = ("nodeSelector", "affinity", "os", "securityContext")
 _NONSENSE: Final = NodeRequirement("", "")
 
 
 def of_spec(spec: object) -> NodeConstraints:
     """The constraints in the ``spec`` of a Pod object."""
     given = _mapping(spec)
-    if given.keys().isdisjoint(("nodeSelector", "affinity", "os")) and not _may_have_ports(given):
+    if given.keys().isdisjoint(_MEMBERS) and not _may_have_ports(given):
         return UNCONSTRAINED
     name = _mapping(given.get("os")).get("name")
+    groups = _mapping(given.get("securityContext")).get("supplementalGroupsPolicy")
     return NodeConstraints(
         selector=_mapping(given.get("nodeSelector")),
         affinity=_affinity(given),
         ports=tuple(_ports(given)),
         os_name=name if isinstance(name, str) else "",
+        strict_groups=groups == "Strict",
     )
 
 

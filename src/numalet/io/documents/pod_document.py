@@ -18,8 +18,8 @@ import msgspec
 from numalet.core.model import qos
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.node_constraints import NodeConstraints
-from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
-from numalet.io.documents import pod_constraints, pod_resources, typed
+from numalet.core.model.pod import Container, ContainerKind, Pod, PodClaim, QosClass
+from numalet.io.documents import pod_claims, pod_constraints, pod_level, pod_resources, typed
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking, quick
 from numalet.io.documents.pod_table.checking import Strictness
@@ -32,7 +32,6 @@ from numalet.io.findings.pods import (
     PodsNameMissing,
     PodsNoContainers,
     PodsPhase,
-    PodsPodLevelResources,
     PodsQosClass,
     PodsRestartPolicy,
     PodsTooManyContainers,
@@ -85,6 +84,8 @@ class Status(_Shape, frozen=True):
 
     phase: str | None = None
     qos_class: str | None = None
+    container_statuses: list[Any] | None = None
+    init_container_statuses: list[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ def decode_pod(
     pod = None
     if metadata is not None and status is not None and spec is not None:
         constraints = pod_constraints.of_spec(value.get("spec"))
-        pod = _pod(_Parts(metadata, spec, status, constraints), place, identity, of_pod)
+        claims = pod_claims.of_pod(value.get("spec"), value.get("status"))
+        pod = _pod(_Parts(metadata, spec, status, constraints, claims), place, identity, of_pod)
     findings.extend(of_pod.distinct)
     return None if of_pod.has_errors else pod
 
@@ -141,6 +143,7 @@ class _Parts:
     spec: _Spec
     status: Status
     constraints: NodeConstraints
+    claims: tuple[PodClaim, ...]
 
 
 def _part(
@@ -181,9 +184,6 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
     if not parts.spec.containers and not _is_said(PodsNoContainers, findings):
         findings.add(PodsNoContainers(where=at_spec.location))
     _check_names_differ((*init, *apps), at_spec, findings)
-    if parts.spec.resources is not None:
-        where = at_spec.member("resources").location
-        findings.add(PodsPodLevelResources(where=where))
     name = _name(parts.metadata, place, identity, findings)
     namespace = parts.metadata.namespace or identity.namespace or "default"
     _check_name(namespace, DNS_LABEL, place.member("metadata").member("namespace"), findings)
@@ -197,6 +197,18 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
         init_containers=init,
         app_containers=apps,
         qos_class=given or qos.qos_class((*init, *apps)),
+        pod_level=pod_level.decode_pod_level(
+            parts.spec.resources,
+            pod_level.PodLevelContext(init, apps, given, identity.source),
+            at_spec.member("resources"),
+            findings,
+        ),
+        allocated=pod_level.decode_allocated(
+            parts.status.container_statuses,
+            parts.status.init_container_statuses,
+            place.member("status"),
+            findings,
+        ),
         overhead=pod_resources.decode_list(
             parts.spec.overhead, at_spec.member("overhead"), findings, identity.source
         ),
@@ -206,6 +218,7 @@ def _pod(parts: _Parts, place: Place, identity: PodIdentity, findings: Findings)
         priority=parts.spec.priority,
         is_static=identity.source is PodSource.FILE or _is_static(parts.metadata.annotations),
         constraints=parts.constraints,
+        claims=parts.claims,
     )
 
 
@@ -268,6 +281,7 @@ def _container(
         kind=_kind(read.restart_policy, place, findings),
         requests=asked.requests,
         limits=asked.limits,
+        claims=pod_claims.of_container(read.resources),
     )
 
 

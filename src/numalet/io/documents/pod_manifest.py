@@ -19,41 +19,32 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from os import PathLike, fspath
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.pod import Pod
-from numalet.io.documents import pod_document, pod_history, pod_templates, typed, yaml_source
+from numalet.io.documents import (
+    kube_objects,
+    kubelet_version,
+    pod_document,
+    pod_history,
+    pod_templates,
+    yaml_source,
+)
+from numalet.io.documents.kube_objects import KubeObject
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
-from numalet.io.findings.documents import DocumentFieldMissing
 from numalet.io.findings.pods import (
+    PodsClaimsPassedOver,
     PodsDuplicateName,
     PodsDuplicateUid,
-    PodsEmptyDocument,
-    PodsKind,
-    PodsNestedList,
     PodsSeveralNodes,
 )
 
-_WITHOUT_PODS_TEXT: Final = """
-    APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
-    ControllerRevision CustomResourceDefinition EndpointSlice Endpoints Event
-    HorizontalPodAutoscaler Ingress IngressClass Lease LimitRange MutatingWebhookConfiguration
-    Namespace NetworkPolicy Node PersistentVolume PersistentVolumeClaim PodDisruptionBudget
-    PodTemplate PriorityClass ResourceQuota Role RoleBinding RuntimeClass Secret Service
-    ServiceAccount StorageClass ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
-    ValidatingWebhookConfiguration VolumeAttachment
-"""
-_WITHOUT_PODS: Final = frozenset(_WITHOUT_PODS_TEXT.split())
-_WITH_PODS: Final = (
-    *("CronJob", "DaemonSet", "Deployment", "Job", "List", "Pod", "ReplicaSet"),
-    *("ReplicationController", "StatefulSet"),
-)
-_KINDS: Final = frozenset({"", *_WITHOUT_PODS, *_WITH_PODS})
-_LIST: Final = ("apiVersion", "items", "kind", "metadata")
+_NODE: Final = "Node"
 _MANY: Final = 50
 """From so many objects on a quick check of pods pays: it costs about 15 ms to prepare, and spares
 about 0.1 ms for each pod."""
@@ -89,12 +80,20 @@ class LoadedPods:
     """The pods in the order of the input, what was passed over, and what should be known.
 
     ``rejected`` are the reasons, by uid, of pods that a kubelet rejected and that ask anew.
+    ``kubelets`` are those of the Node objects among the pods.
     """
 
     pods: tuple[Pod, ...] = ()
     rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
     notes: tuple[Finding, ...] = ()
+    kubelets: tuple[KubeletAtHand, ...] = ()
+
+    @property
+    def on_claims(self) -> tuple[Finding, ...]:
+        """The note that pods claim devices, for what decides without these; none if none does."""
+        names = [str(pod) for pod in self.pods if pod.claims]
+        return (PodsClaimsPassedOver(count=len(names), first=names[0]),) if names else ()
 
 
 def load_pods(
@@ -106,7 +105,7 @@ def load_pods(
         BadInput: with everything that is wrong in any of them.
     """
     findings = Findings()
-    objects: list[_Object] = []
+    objects: list[KubeObject] = []
     for given in [paths] if isinstance(paths, str | PathLike) else paths:
         path = fspath(given)
         try:
@@ -156,56 +155,14 @@ def decode_pod(value: object, place: Place) -> Pod:
     return pod
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
-    """One object that may give pods: of which input, and whether it was in a list."""
-
-    kind: str
-    value: Mapping[Any, Any]
-    place: Place
-    input: int = 0
-    listed: bool = False
-
-    def member(self, *names: str) -> object:
-        """A member's member, or None where there is none."""
-        value: object = self.value
-        for name in names:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return value
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Kind, namespace and name."""
-        metadata = ("namespace", "default"), ("name", "")
-        namespace, name = (str(self.member("metadata", m) or other) for m, other in metadata)
-        return self.kind, namespace, name
-
-    def owners(self) -> Iterator[tuple[str, str, str]]:
-        """Keys of the objects that this one belongs to."""
-        references = self.member("metadata", "ownerReferences")
-        for reference in references if isinstance(references, list) else ():
-            if isinstance(reference, Mapping) and reference.get("controller") is True:
-                yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
-
-
 def _objects(
     documents: Sequence[YamlDocument], document: str, findings: Findings, number: int
-) -> list[_Object]:
+) -> list[KubeObject]:
     """The objects of one input, pods in the order in which they came to their node."""
-    filled = [loaded for loaded in documents if loaded.value is not None]
-    if not filled:
-        findings.add(PodsEmptyDocument(where=Place(document).location))
-    objects: list[_Object] = []
-    for loaded in filled:
-        findings.extend(loaded.duplicates)
-        place = Place(document, "$", loaded.line_of)
-        unfolded = list(_unfolded(loaded.value, place, "", findings))
-        listed = any(each.value is not loaded.value for each in unfolded)
-        objects += (replace(each, input=number, listed=listed) for each in unfolded)
-    return _as_they_came(objects)
+    return _as_they_came(kube_objects.of_documents(documents, document, findings, number))
 
 
-def _as_they_came(objects: list[_Object]) -> list[_Object]:
+def _as_they_came(objects: list[KubeObject]) -> list[KubeObject]:
     """The objects, pods of a known time sorted among the places that they take."""
     moments = {
         place: moment
@@ -218,46 +175,7 @@ def _as_they_came(objects: list[_Object]) -> list[_Object]:
     return ordered
 
 
-def _unfolded(value: object, place: Place, kind: str, findings: Findings) -> Iterator[_Object]:
-    """The object itself, or what is in it when it is a list of objects."""
-    if not isinstance(value, Mapping):
-        typed.wrong_type(value, "an object with a kind", place, findings)
-        return
-    kind = str(value.get("kind") or kind)
-    item_kind = kind.removesuffix("List")
-    is_list = item_kind != kind and (item_kind in _KINDS or "items" in value)
-    if not is_list:
-        yield from _known(_Object(kind, value, place), findings)
-        return
-    typed.check_members(value, _LIST, place, findings)
-    if "items" not in value:
-        findings.add(DocumentFieldMissing(name="items", what="list", where=place.location))
-    items = value.get("items")
-    if items is not None and not isinstance(items, list):
-        typed.wrong_type(items, "a list", place.member("items"), findings)
-        return
-    for index, item in enumerate(items or ()):
-        at = place.member("items").item(index)
-        if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
-            findings.add(PodsNestedList(kind=str(item.get("kind")), where=at.location))
-        else:
-            yield from _unfolded(item, at, item_kind, findings)
-
-
-def _known(given: _Object, findings: Findings) -> Iterator[_Object]:
-    if given.kind in _WITHOUT_PODS or given.kind in _WITH_PODS:
-        yield given
-        return
-    findings.add(
-        PodsKind(
-            value=typed.described(given.value.get("kind")),
-            nearest=typed.nearest(given.kind, _WITH_PODS),
-            where=given.place.member("kind").location,
-        )
-    )
-
-
-def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -> LoadedPods:
+def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings) -> LoadedPods:
     owners = {owner for each in objects for owner in each.owners()}
     asked_about = {each.key for each in objects if each.input == options.about}
     ignored: Counter[Ignored] = Counter()
@@ -290,13 +208,26 @@ def _load(objects: Sequence[_Object], options: PodOptions, findings: Findings) -
     findings.raise_errors()
     _note_equal_names(pods, findings)
     counts = {cause: ignored[cause] for cause in Ignored if ignored[cause]}
-    return LoadedPods(pods=tuple(pods), rejected=rejected, ignored=counts, notes=findings.all)
+    return LoadedPods(
+        pods=tuple(pods),
+        rejected=rejected,
+        ignored=counts,
+        notes=findings.all,
+        kubelets=tuple(_kubelets(objects)),
+    )
+
+
+def _kubelets(objects: Iterable[KubeObject]) -> Iterator[KubeletAtHand]:
+    for each in objects:
+        kubelet = kubelet_version.of_node(each.value, each.place) if each.kind == _NODE else None
+        if kubelet is not None:
+            yield kubelet
 
 
 def _cause_to_ignore(
-    each: _Object, owners: set[tuple[str, str, str]], options: PodOptions
+    each: KubeObject, owners: set[tuple[str, str, str]], options: PodOptions
 ) -> Ignored | None:
-    if each.kind in _WITHOUT_PODS:
+    if each.kind in kube_objects.WITHOUT_PODS:
         return Ignored.WITHOUT_PODS
     if pod_templates.is_workload(each.kind):
         if each.key in owners:
@@ -311,7 +242,7 @@ def _cause_to_ignore(
     return None
 
 
-def _asks_anew(each: _Object, options: PodOptions) -> bool:
+def _asks_anew(each: KubeObject, options: PodOptions) -> bool:
     """Whether the pod was rejected and is asked about; as one of a listing it holds nothing."""
     is_asked = not each.listed if options.about is None else each.input == options.about
     return is_asked and pod_history.rejection(each.value) is not None

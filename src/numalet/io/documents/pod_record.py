@@ -12,8 +12,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import UnsetType
 
+from numalet.core.model import qos
 from numalet.core.model.findings import Findings
-from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
+from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass, Resources
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import (
     Cause,
@@ -25,7 +26,13 @@ from numalet.core.workload.run import (
     Verdict,
 )
 from numalet.core.workload.spec import ContainerSpec, Runner, Workload, WorkloadSource
-from numalet.io.documents import pod_constraints, pod_resources, typed, workload_fields
+from numalet.io.documents import (
+    pod_constraints,
+    pod_level,
+    pod_resources,
+    typed,
+    workload_fields,
+)
 from numalet.io.documents.pod_record_schema import (
     CausePart,
     ContainerPart,
@@ -100,7 +107,7 @@ def _workload_part(workload: Workload) -> WorkloadPart:
             _container_part(container, workload.container(container.name))
             for container in pod.containers()
         ],
-        qos_class=pod.qos_class,
+        qos_class=_class_of_containers(pod),
         overhead=_texts(pod.overhead),
         phase=pod.phase,
         node_name=pod.node_name,
@@ -115,6 +122,12 @@ def _workload_part(workload: Workload) -> WorkloadPart:
         if runner is None
         else RunnerPart(pid=runner.pid, ticks=runner.ticks, boot=runner.boot),
     )
+
+
+def _class_of_containers(pod: Pod) -> QosClass:
+    """The class without ``spec.resources``; whether these count is decided anew at every start."""
+    counts = pod.pod_level is not None and pod.pod_level.count
+    return qos.qos_class(pod.containers()) if counts else pod.qos_class
 
 
 def _container_part(container: Container, spec: ContainerSpec) -> ContainerPart:
@@ -149,12 +162,14 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
             RecordContainers(names=", ".join(c.name for c in containers), where=at.location)
         )
     spec = part.manifest.get("spec")
+    init = tuple(c for c in containers if c.kind is not ContainerKind.APP)
+    apps = tuple(c for c in containers if c.kind is ContainerKind.APP)
     pod = Pod(
         uid=part.uid,
         name=part.name,
         namespace=part.namespace,
-        init_containers=tuple(c for c in containers if c.kind is not ContainerKind.APP),
-        app_containers=tuple(c for c in containers if c.kind is ContainerKind.APP),
+        init_containers=init,
+        app_containers=apps,
         qos_class=part.qos_class,
         overhead=_quantities(part.overhead, place.member("overhead"), findings),
         phase=part.phase,
@@ -163,6 +178,7 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         priority=_priority(spec),
         is_static=part.source is WorkloadSource.FILE,
         constraints=pod_constraints.of_spec(spec),
+        pod_level=pod_level.of_spec(spec, pod_level.PodLevelContext(init, apps, None)),
     )
     return Workload(
         pod=pod,

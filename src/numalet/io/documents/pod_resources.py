@@ -64,7 +64,7 @@ def decode_resources(
     """What ``resources`` of a container says; findings for what the API server would refuse."""
     limits = decode_list(value.get("limits"), place.member("limits"), findings, source)
     requests = decode_list(value.get("requests"), place.member("requests"), findings, source)
-    _check_requests(requests, limits, place.member("requests"), findings)
+    check_requests(requests, limits, place.member("requests"), findings)
     _check_huge_pages_are_not_alone({**limits, **requests}, place, findings)
     return Demand(dict(sorted({**limits, **requests}.items())), limits)
 
@@ -163,7 +163,7 @@ def _huge_page_problem(name: str, quantity: Quantity) -> type[ResourceRefused] |
     return PodsPartOfAHugePage if quantity.value % page_size.value else None
 
 
-def _check_requests(
+def check_requests(
     requests: Mapping[str, Quantity],
     limits: Mapping[str, Quantity],
     place: Place,

@@ -42,6 +42,7 @@ _BOUNDS: Final = {
 }
 _ARRAYS: Final = (list, tuple, set, frozenset)
 _LISTS: Final = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType)
+_OBJECTS: Final = (inspect.StructType, inspect.DataclassType, inspect.DictType)
 _LIST: Final = "a list"
 _OBJECT: Final = "an object"
 _KEYS: Final = "an object whose member names are texts"
@@ -75,11 +76,13 @@ def _info(shape: Any) -> inspect.Type:
 
 def _first(value: object, declared: inspect.Type) -> TypeMismatch | None:
     match declared:
-        case inspect.AnyType():
+        case inspect.AnyType() | inspect.RawType():
             return None
+        case inspect.Metadata():
+            return _first(value, declared.type)
         case inspect.UnionType():
             return _in_union(value, declared)
-        case inspect.StructType() | inspect.DictType() if isinstance(value, Mapping):
+        case _ if isinstance(declared, _OBJECTS) and isinstance(value, Mapping):
             return _in_object(value, declared)
         case inspect.TupleType() if isinstance(value, _ARRAYS):
             if len(value) != len(declared.item_types):
@@ -104,9 +107,10 @@ def _in_union(value: object, declared: inspect.UnionType) -> TypeMismatch | None
 
 
 def _in_object(
-    value: Mapping[Any, Any], declared: inspect.StructType | inspect.DictType
+    value: Mapping[Any, Any],
+    declared: inspect.StructType | inspect.DataclassType | inspect.DictType,
 ) -> TypeMismatch | None:
-    if isinstance(declared, inspect.StructType):
+    if not isinstance(declared, inspect.DictType):
         types = {each.encode_name: each.type for each in declared.fields}
         needed = [each.encode_name for each in declared.fields if each.required]
         anything: inspect.Type = inspect.AnyType()
@@ -147,7 +151,7 @@ def _is_int(value: object) -> bool:
 def _name(declared: inspect.Type) -> str:
     """What values of this type are called in a document: times and choices are texts there."""
     match declared:
-        case inspect.StructType() | inspect.DictType():
+        case _ if isinstance(declared, _OBJECTS):
             return _OBJECT
         case inspect.DateTimeType() | inspect.EnumType() | inspect.LiteralType():
             return _KINDS[inspect.StrType][0]
@@ -208,7 +212,7 @@ def _plain(declared: inspect.Type) -> Any:
             return declared.cls
         case inspect.LiteralType():
             return Literal[tuple(declared.values)]
-        case inspect.StructType() | inspect.CustomType():
+        case inspect.StructType() | inspect.DataclassType() | inspect.CustomType():
             return declared.cls
         case inspect.DictType():
             return dict

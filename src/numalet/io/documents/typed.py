@@ -88,6 +88,15 @@ def decode_json(content: bytes, shape: type[T], place: Place, not_json: _NotJson
     return decoded
 
 
+def refusal(content: bytes, shape: Any, place: Place, not_json: _NotJson) -> Finding:
+    """Why msgspec did not read these bytes as JSON of the shape, which it was just asked to."""
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return not_json(problem=str(error), where=place.location)
+    return _finding(value, shape, place)
+
+
 def wrong_type(value: object, expected: str, place: Place, findings: Findings) -> None:
     """One finding: something else is expected here."""
     findings.add(DocumentType(expected=expected, got=described(value), where=place.location))

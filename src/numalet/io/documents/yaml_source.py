@@ -304,7 +304,8 @@ def _too_deep(document: str) -> BadInput:
 
 
 def _is_too_deep(value: Any) -> bool:
-    level = [value]
+    # One of several documents may be a plain value.
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST_NESTING + 1):
         level = [
             child

@@ -102,6 +102,7 @@ class ConfigFileUnknownField(WarningFinding):
 class ConfigFileWrongType(Finding):
     code = "config-file/wrong-type"
     sentence = "{field} must be {expected}, and {value} is {found}: {go_text}"
+    kubelet_text = "{go_text}"
     field: str
     expected: str
     value: str
@@ -112,6 +113,7 @@ class ConfigFileWrongType(Finding):
 class ConfigFileOutOfRange(Finding):
     code = "config-file/out-of-range"
     sentence = "{field} must be a number from {lowest} to {highest}, and {value} is not: {go_text}"
+    kubelet_text = "{go_text}"
     field: str
     value: str
     lowest: str

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import Finding, WarningFinding
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 from numalet.io.findings.documents import PartMissing, ValueNotAllowed
+
+
+class PodsClaimsPassedOver(NoteFinding):
+    code = "pods/claims-passed-over"
+    sentence = (
+        "pods with claims of devices: {count}, {first} among them; claims are allocated by the "
+        "scheduler, and these pods are decided on by their requests alone"
+    )
+    mend = "give the claims and slices to 'numalet check'"
+    count: int
+    first: str
 
 
 class PodsDuplicateContainer(Finding):
@@ -109,6 +120,14 @@ class PodsNotWhole(ResourceRefused):
     sentence = "{value} of {resource!r} is not whole; devices are counted in ones"
 
 
+class PodsNotForAPod(ResourceRefused):
+    code = "pods/not-for-a-pod"
+    sentence = (
+        "{value} of {resource!r} are asked for by the pod as a whole, which is possible for cpu, "
+        "memory and hugepages-<size> alone; ask for it in a container"
+    )
+
+
 class PodsPartOfAHugePage(ResourceRefused):
     code = "pods/part-of-a-huge-page"
     sentence = (
@@ -120,14 +139,6 @@ class PodsPartOfAHugePage(ResourceRefused):
 class PodsPhase(ValueNotAllowed):
     code = "pods/phase"
     sentence = "{value!r} is no phase of a pod; Pending, Running, Succeeded, Failed and Unknown are"
-
-
-class PodsPodLevelResources(WarningFinding):
-    code = "pods/pod-level-resources"
-    sentence = (
-        "resources of the whole pod are ignored, as the kubelet v1.32 does while the feature gate "
-        "PodLevelResources is off"
-    )
 
 
 class PodsQosClass(ValueNotAllowed):

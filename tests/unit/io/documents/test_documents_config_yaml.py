@@ -97,6 +97,7 @@ def test_a_plain_scalar_means_what_it_means_to_kubernetes(text: str, expected: o
         ('{"a": NaN}', [{"a": "NaN"}]),
         ('{"a": "\\ud83d\\ude00"}', [{"a": "\U0001f600"}]),
         ('{"a":\t1,\n\t"b": 2}', [{"a": 1, "b": 2}]),
+        ('{"a": 1}\n0 "b" null', [{"a": 1}, 0, "b", None]),
     ],
 )
 def test_json_is_read_as_json(text: str, expected: list[Any]) -> None:

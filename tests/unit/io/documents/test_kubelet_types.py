@@ -180,5 +180,6 @@ def test_every_value_of_every_place_is_read_or_found_wrong_there() -> None:
 
 
 def test_the_types_are_those_of_all_known_fields() -> None:
-    known = {*kubelet_fields.HONOURED, *kubelet_fields.PASSED_OVER} - {"kind", "apiVersion"}
+    read = {name.partition(".")[0] for name in kubelet_fields.HOUSEKEEPING}
+    known = {*kubelet_fields.HONOURED, *read, *kubelet_fields.PASSED_OVER} - {"kind", "apiVersion"}
     assert known == CONFIGURATION.fields.keys()

@@ -348,11 +348,56 @@ def test_a_pod_from_a_server_may_have_members_of_a_newer_release() -> None:
     ]
 
 
-def test_resources_of_the_whole_pod_are_ignored_with_a_warning() -> None:
+def test_resources_of_the_whole_pod_do_not_change_its_class_yet() -> None:
     text = pod_with({}).replace('"spec": {', '"spec": {"resources": {"limits": {"cpu": "1"}}, ')
-    loaded = pod_manifest.read_pods(text, "f")
-    assert [note.code for note in loaded.notes] == ["pods/pod-level-resources"]
-    assert loaded.pods[0].qos_class is QosClass.BEST_EFFORT
+    (pod,) = pod_manifest.read_pods(text, "f").pods
+    assert pod.qos_class is QosClass.BEST_EFFORT
+    assert pod.pod_level is not None
+    assert (pod.pod_level.qos_class, pod.pod_level.count) == (QosClass.BURSTABLE, False)
+
+
+def test_what_the_api_server_fills_in_for_a_whole_pod_is_filled_in() -> None:
+    container = {
+        "requests": {"cpu": "1", "hugepages-2Mi": "4Mi"},
+        "limits": {"hugepages-2Mi": "4Mi"},
+    }
+    whole = '"spec": {"resources": {"limits": {"cpu": "4", "memory": "1Gi"}}, '
+    text = pod_with(container).replace('"spec": {', whole)
+    (pod,) = pod_manifest.read_pods(text, "f").pods
+
+    assert pod.pod_level is not None
+    requests = {name: str(amount) for name, amount in pod.pod_level.requests.items()}
+    assert requests == {"cpu": "1", "hugepages-2Mi": "4Mi", "memory": "1Gi"}
+    assert str(pod.pod_level.limits["hugepages-2Mi"]) == "4Mi"
+
+
+@pytest.mark.parametrize(
+    ("resources", "codes"),
+    [
+        ('{"limits": {"example.com/gpu": "1"}}', ["pods/not-for-a-pod"]),
+        ('{"limits": {"cpu": "x"}}', ["pods/quantity"]),
+        ('{"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}', ["pods/request-above-limit"]),
+        ('{"requests": {"memory": -1}}', ["pods/negative"]),
+    ],
+)
+def test_bad_resources_of_a_whole_pod_are_refused(resources: str, codes: list[str]) -> None:
+    text = pod_with({}).replace('"spec": {', f'"spec": {{"resources": {resources}, ')
+    assert [finding.code for finding in findings_of(text)] == codes
+
+
+def test_what_a_status_says_was_allocated_is_read() -> None:
+    entry = {"name": "a", "image": "x", "imageID": "x"}
+    status = {"containerStatuses": [{**entry, "allocatedResources": {"cpu": "1"}}, "b", entry]}
+    text = json.dumps({**json.loads(pod_with({}, resourceVersion="5")), "status": status})
+
+    assert [finding.code for finding in findings_of(text)] == ["document/type"]
+    status["containerStatuses"].remove("b")
+    text = json.dumps({**json.loads(pod_with({}, resourceVersion="5")), "status": status})
+    (pod,) = pod_manifest.read_pods(text, "f").pods
+    assert pod.allocated is not None
+    assert {name: str(amount) for name, amount in pod.allocated.containers["a"].items()} == {
+        "cpu": "1"
+    }
 
 
 def test_files_are_read_in_order_and_all_their_findings_come_at_once(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ import pytest
 
 from numalet.agent.findings import lost_promises, runtime
 from numalet.agent.findings.runtime import RuntimeProgramNotFound
+from numalet.core.model import qos
 from numalet.core.model.findings import BadInput
+from numalet.core.model.pod import QosClass
+from numalet.core.model.quantity import Quantity
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import Cause, Evicted
@@ -205,3 +208,21 @@ def test_runs_of_unknown_containers_are_found() -> None:
         ("record/unknown-container", "$.run.containers[0].name"),
         ("record/unknown-container", "$.run.containers[2].name"),
     ]
+
+
+def test_what_a_pod_asks_for_as_a_whole_is_read_out_of_its_manifest() -> None:
+    amounts = {"cpu": "4", "memory": "1Gi"}
+    quantities = {name: Quantity.parse(text) for name, text in amounts.items()}
+    asking = qos.of_pod_level(quantities, quantities, None)
+    pod = replace(
+        RECORD.workload.pod,
+        qos_class=QosClass.GUARANTEED,
+        pod_level=replace(asking, count=True),
+    )
+    manifest = {"spec": {"resources": {"requests": amounts, "limits": amounts}}}
+    of = replace(RECORD.workload, pod=pod, manifest=manifest)
+    again = pod_record.decode(pod_record.encode(replace(RECORD, workload=of)), "u.json").workload
+
+    # Whether it counts is decided anew; until then it has the class of its containers.
+    assert again.pod.pod_level == asking
+    assert again.pod.qos_class is qos.qos_class(pod.containers())

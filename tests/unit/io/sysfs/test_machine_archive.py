@@ -246,6 +246,7 @@ def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     assert _refusal(path) == "machine/archive-too-large"
 
 
+@pytest.mark.slow
 def test_sixty_four_thousand_entries_are_read(tmp_path: Path) -> None:
     links = tuple(
         _special(f"sys/devices/system/memory/memory{n}", tarfile.SYMTYPE, ".")

@@ -151,8 +151,8 @@ POD_SPEC: Final = object_type(
     ),
     resources=kept(
         RESOURCE_REQUIREMENTS,
-        "A warning says so: v1.32 ignores resources of the whole pod while"
-        " PodLevelResources is off.",
+        "What the pod asks for as a whole; they count where the release and its feature gates say"
+        " so, from v1.34 on by default, and a note says where they do not.",
     ),
     restartPolicy=honoured(RESTART_POLICY, "Always, unless something else is given."),
     runtimeClassName=ignored(TEXT),

@@ -1,0 +1,171 @@
+"""Decodes objects of a cluster by their kind, and remembers what it left out, and why.
+
+One that can not be read is named with its place and is no reason to do without all others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from numalet.core.cluster import classes
+from numalet.core.cluster.objects import ListedState
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io.documents import cluster_objects, cluster_values, numa_node, numa_node_class
+from numalet.io.documents.cluster_objects import NodeObjectReader
+from numalet.io.documents.cluster_pods import PodReader
+from numalet.io.documents.typed import Place
+from numalet.io.findings.clusters import ClusterMoreLeftOut, ClusterObjectLeftOut
+
+MOST_WARNINGS: Final = 50
+
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
+_POD: Final = "Pod"
+
+T = TypeVar("T")
+
+_Reader: TypeAlias = Callable[[bytes, Place, Findings], tuple[str, Any] | None]
+"""Gives the key and the value of an object, or None after findings."""
+
+
+class _Named(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Name(msgspec.Struct):
+    metadata: _Named
+
+
+class _BoundTo(msgspec.Struct):
+    spec: _PodSpec
+
+
+class ObjectDecoder:
+    """Decodes one object after the other."""
+
+    def __init__(self) -> None:
+        self._pods, self._nodes = PodReader(), NodeObjectReader()
+        self._readers: Mapping[str, _Reader] = {
+            _POD: self._pod,
+            "Node": self._node,
+            "PodDisruptionBudget": _budget,
+            "NodeResourceTopology": _topology,
+            numa_node.KIND: _numa_node,
+            numa_node_class.KIND: _numa_node_class,
+        }
+        self._warnings: list[Finding] = []
+        self._left_out = 0
+        self._unread_pods: dict[str, str] = {}
+
+    def knows(self, kind: str) -> bool:
+        """Whether objects of this kind matter."""
+        return kind in self._readers
+
+    @property
+    def names_what_is_bad(self) -> bool:
+        """Whether the next object that is left out is named, and not only counted."""
+        return len(self._warnings) < MOST_WARNINGS
+
+    def decode(self, kind: str, text: bytes, place: Place) -> tuple[str, Any] | None:
+        """The key and the value of an object of a known kind; None if it is left out."""
+        findings = Findings()
+        made = self._readers[kind](text, place, findings)
+        if made is None:
+            self.leave_out(kind, text, findings)
+        elif kind == _POD and self._unread_pods:
+            self._unread_pods.pop(made[0], None)
+        return made
+
+    def leave_out(self, kind: str, text: bytes, findings: Findings) -> None:
+        """Remember that an object can not be read."""
+        self._left_out += 1
+        named = read_as(text, _Name)
+        bound = read_as(text, _BoundTo) if kind == _POD else None
+        if bound is not None and bound.spec.node_name:
+            uid = None if named is None else named.metadata.uid
+            self._unread_pods[uid or f"pod {self._left_out}"] = bound.spec.node_name
+        if not self.names_what_is_bad:
+            return
+        parts = () if named is None else (named.metadata.namespace, named.metadata.name)
+        first = findings.all[0]
+        self._warnings.append(
+            ClusterObjectLeftOut(
+                kind=kind,
+                name="/".join(filter(None, parts)) or "without a name",
+                problem=str(first),
+                where=first.where,
+            )
+        )
+
+    def unread_pods(self) -> Mapping[str, int]:
+        """How many pods that are bound to a node can not be read, by node."""
+        return Counter(self._unread_pods.values())
+
+    def notes(self) -> tuple[Finding, ...]:
+        """What is to be said of objects that were left out."""
+        more = self._left_out - len(self._warnings)
+        said = (ClusterMoreLeftOut(count=more),) if more else ()
+        return (*self._warnings, *said)
+
+    def _pod(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+        read = self._pods.read(text, place, findings)
+        return None if read is None else (read.pod.uid, read)
+
+    def _node(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+        read = self._nodes.read(text, place, findings)
+        return None if read is None else (read.name, read)
+
+
+def _budget(text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+    read = cluster_objects.budget(text, place, findings)
+    return None if read is None else (f"{read.namespace}/{read.name}", read)
+
+
+def _topology(text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+    read = cluster_objects.topology(text, place, findings)
+    return None if read is None else (read.node_name, read)
+
+
+def _numa_node(text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+    read = _decoded(numa_node.decode, text, place, findings)
+    if read is None:
+        return None
+    at = cluster_values.moment(read.published, place, ("spec", "published"), findings)
+    return read.name, ListedState(read.class_name, read.state, at)
+
+
+def _numa_node_class(text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
+    read = _decoded(numa_node_class.decode, text, place, findings)
+    return None if read is None else (classes.class_name(read), read)
+
+
+def _decoded(
+    decode: Callable[[object, Location], T], text: bytes, place: Place, findings: Findings
+) -> T | None:
+    value = cluster_values.decode(_OBJECT, text, place, findings)
+    if value is None:
+        return None
+    try:
+        return decode(value, Location(place.document, place.path))
+    except BadInput as bad:
+        # Getting a line means reading the text again: only where something is wrong.
+        for each in bad.findings:
+            findings.add(each.at(place._replace(path=each.where.path or place.path).location))
+        return None
+
+
+def read_as(text: bytes, shape: type[Any]) -> Any:
+    """The JSON text in this shape; None if it is not so."""
+    try:
+        return msgspec.json.decode(text, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

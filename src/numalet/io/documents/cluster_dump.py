@@ -1,0 +1,180 @@
+"""The objects of a cluster from what kubectl wrote: files, folders, the standard input.
+
+    kubectl get nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses -A -o json
+
+A folder is what ``must-gather`` or ``kubectl cluster-info dump --output-directory`` made; of a file
+in it that can not be read the others are none the worse. Objects come one by one, and of an object
+that can not be read there is a warning: fifty thousand others can. The last one of a name counts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from numalet.core.cluster.objects import ClusterObjects
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.io.documents import (
+    cluster_decoder,
+    numa_node,
+    numa_node_class,
+    object_stream,
+    yaml_source,
+)
+from numalet.io.documents.cluster_decoder import ObjectDecoder
+from numalet.io.documents.object_stream import ObjectText
+from numalet.io.documents.typed import LineOf, Place, no_line
+from numalet.io.findings.documents import DocumentUnreadable
+
+SUFFIXES: Final = (".json", ".yaml", ".yml")
+"""Files of a folder that are read; others are passed over."""
+
+_KIND_BYTES: Final = 400
+_KIND: Final = re.compile(
+    rb'\A\s*\{\s*(?:"apiVersion":\s*"[^"\\]*",\s*)?"kind":\s*"([A-Za-z0-9]+)"'
+)
+_YAML_KIND: Final = re.compile(rb"^(?:- |  )?kind: ['\"]?([A-Za-z0-9]+)", re.MULTILINE)
+
+
+class _Anything(msgspec.Struct):
+    kind: str | None = None
+
+
+def load(paths: Iterable[str]) -> ClusterObjects:
+    """The objects of all these files and folders; ``-`` is the standard input.
+
+    Raises:
+        BadInput: a file can not be read as JSON or YAML, or ends in the midst of a list.
+    """
+    reader = ObjectReader()
+    findings = Findings()
+    for path in paths:
+        if Path(path).is_dir():
+            for file in _files(path):
+                try:
+                    reader.read_file(file)
+                except BadInput as bad:
+                    findings.extend(each.of_severity(Severity.WARNING) for each in bad.findings)
+        else:
+            try:
+                reader.read_file(path)
+            except BadInput as bad:
+                findings.extend(bad.findings)
+    findings.raise_errors()
+    return reader.objects(findings.all)
+
+
+def _files(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        yield from (str(Path(place, name)) for name in sorted(names) if name.endswith(SUFFIXES))
+
+
+class ObjectReader:
+    """Reads objects of any kind, and keeps those that matter."""
+
+    def __init__(self) -> None:
+        self._decoder = ObjectDecoder()
+        self._kept: dict[str, dict[str, Any]] = {}
+
+    def read_file(self, path: str) -> None:
+        """Read a file, or the standard input for ``-``. Raises ``BadInput``."""
+        try:
+            if path == yaml_source.STANDARD_INPUT:
+                self.read(sys.stdin.buffer, path)
+                return
+            with Path(path).open("rb") as file:
+                self.read(file, path)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadInput([DocumentUnreadable(reason=reason, where=Location(path))]) from None
+
+    def read(self, source: BinaryIO, document: str) -> None:
+        """Read all objects of a text. Raises ``BadInput``."""
+        for each in object_stream.objects(source, document):
+            self._read(each, document)
+
+    def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:
+        """What was read, and what is to be said of it."""
+        return ClusterObjects(
+            nodes=self._of_kind("Node"),
+            pods=self._of_kind("Pod"),
+            budgets=self._of_kind("PodDisruptionBudget"),
+            topologies=self._of_kind("NodeResourceTopology"),
+            states=self._of_kind(numa_node.KIND),
+            classes=self._of_kind(numa_node_class.KIND),
+            unread_pods=self._decoder.unread_pods(),
+            notes=(*notes, *self._decoder.notes()),
+        )
+
+    def _of_kind(self, kind: str) -> dict[str, Any]:
+        return self._kept.get(kind, {})
+
+    def _read(self, each: ObjectText, document: str) -> None:
+        kind = _kind(each)
+        if not self._decoder.knows(kind):
+            return
+        lines = _lines_in(each, document) if self._decoder.names_what_is_bad else no_line
+        text, findings = each.text, Findings()
+        if not each.is_json:
+            text = _as_json(each, document, findings)
+        if findings.has_errors:
+            self._decoder.leave_out(kind, text, findings)
+            return
+        made = self._decoder.decode(kind, text, Place(document, each.path, lines))
+        if made is not None:
+            self._kept.setdefault(kind, {})[made[0]] = made[1]
+
+
+def _kind(each: ObjectText) -> str:
+    """The kind of an object; empty where it says none that can be read."""
+    pattern = _KIND if each.is_json else _YAML_KIND
+    match = pattern.search(each.text[:_KIND_BYTES] if each.is_json else each.text)
+    if match is not None:
+        return match.group(1).decode()
+    if not each.is_json:
+        return each.kind
+    read = cluster_decoder.read_as(each.text, _Anything)
+    return (read.kind if read is not None else None) or each.kind
+
+
+def _as_json(each: ObjectText, document: str, findings: Findings) -> bytes:
+    """A YAML object as JSON; empty after findings, whose lines are those of the whole file."""
+    try:
+        value = _yaml_value(each, document)
+        return msgspec.json.encode(value)
+    except BadInput as bad:
+        for finding in bad.findings:
+            line = finding.where.line
+            at = each.line if line is None else each.line + line - 1
+            findings.add(finding.at(Location(document, each.path, at)))
+    return b""
+
+
+def _yaml_value(each: ObjectText, document: str) -> Any:
+    loaded = yaml_source.load_documents(yaml_source.decode(each.text, document), document)
+    value = loaded[0].value if loaded else None
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _lines_in(each: ObjectText, document: str) -> LineOf:
+    """Gives the line, in the whole document, of a path in this object."""
+
+    def line_of(path: str) -> int | None:
+        try:
+            text = yaml_source.decode(each.text, document)
+            loaded = yaml_source.load_documents(text, document)
+        except BadInput:
+            return each.line
+        is_member = bool(loaded) and isinstance(loaded[0].value, list)
+        inner = ("$[0]" if is_member else "$") + path.removeprefix(each.path)
+        line = loaded[0].line_of(inner) if loaded else None
+        return each.line if line is None else each.line + line - 1
+
+    return line_of

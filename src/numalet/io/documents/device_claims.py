@@ -1,0 +1,200 @@
+"""Reads ResourceClaims, ResourceClaimTemplates, DeviceClasses and ResourceSlices.
+
+They may stand in one file with pods and with anything else that ``kubectl get`` prints. Fields are
+checked against ``claim_table``; a field that it does not know is a warning, since what drivers
+write is ahead of the releases that are modelled here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike, fspath
+from typing import Any, Final, TypeVar
+
+from numalet.core.model.device_claims import (
+    ClaimDocuments,
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+)
+from numalet.core.model.findings import BadInput, Finding, Findings, Severity
+from numalet.io.documents import claim_values, kube_objects, pod_document, typed, yaml_source
+from numalet.io.documents.claim_table import ASKED_FIELDS, DEVICE_FIELDS, FORMS, ClaimForm
+from numalet.io.documents.claim_values import ClaimReading
+from numalet.io.documents.kube_objects import CLAIM_KINDS, KubeObject
+from numalet.io.documents.pod_table import checking
+from numalet.io.documents.pod_table.checking import Strictness
+from numalet.io.documents.typed import Place
+from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.claims import (
+    ClaimsApiVersion,
+    ClaimsDuplicateName,
+    ClaimsFormOfOtherVersion,
+)
+from numalet.io.findings.pods import PodsNameMissing
+
+T = TypeVar("T", ResourceClaim, DeviceClass, ResourceSlice)
+
+_GROUP: Final = "resource.k8s.io/"
+_WRITTEN: Final = Strictness(unknown=Severity.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedClaims:
+    """What the documents have, and what should be known about them."""
+
+    documents: ClaimDocuments
+    notes: tuple[Finding, ...] = ()
+
+
+def load_claims(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> LoadedClaims:
+    """The claims, classes and slices of a file, or of several.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    findings = Findings()
+    inputs: list[tuple[str, Sequence[YamlDocument]]] = []
+    for given in [paths] if isinstance(paths, str | PathLike) else paths:
+        path = fspath(given)
+        try:
+            text = yaml_source.read_text_or_input(path)
+            inputs.append((path, yaml_source.load_documents(text, path)))
+        except BadInput as bad:
+            findings.extend(bad.findings)
+    loaded = findings.collect(partial(of_inputs, inputs))
+    if loaded is None or findings.has_errors:
+        raise BadInput(findings.all)
+    return loaded
+
+
+def read_claims(text: str, document: str) -> LoadedClaims:
+    """The claims, classes and slices that a text of this name holds.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    return of_inputs([(document, yaml_source.load_documents(text, document))])
+
+
+def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedClaims:
+    """What inputs, pairs of name and documents, have of these kinds; others are passed over.
+
+    Raises:
+        BadInput: with everything that is wrong with one of these kinds.
+    """
+    findings = Findings()
+    # What is wrong with other objects is said by the reader of pods.
+    of_others = Findings()
+    objects = [
+        each
+        for name, documents in inputs
+        for each in kube_objects.of_documents(documents, name, of_others)
+        if each.kind in CLAIM_KINDS
+    ]
+    values = [_read(each, findings) for each in objects]
+    if findings.has_errors:
+        raise BadInput(findings.all)
+    loaded = ClaimDocuments(
+        claims=_distinct([v for v in values if isinstance(v, ResourceClaim)], findings),
+        classes=_distinct([v for v in values if isinstance(v, DeviceClass)], findings),
+        slices=_distinct([v for v in values if isinstance(v, ResourceSlice)], findings),
+    )
+    return LoadedClaims(loaded, findings.all)
+
+
+def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
+    """Each name once; a warning for the second object of one."""
+    by_name: dict[str, T] = {}
+    for each in objects:
+        first = by_name.setdefault(str(each), each)
+        if first is not each:
+            findings.add(ClaimsDuplicateName(object=str(each), where=each.at("")))
+    return tuple(by_name.values())
+
+
+def _read(
+    given: KubeObject, findings: Findings
+) -> ResourceClaim | DeviceClass | ResourceSlice | None:
+    """The value of one object; None after findings that are errors."""
+    version = given.api_version.removeprefix(_GROUP)
+    form = FORMS.get(version) if given.api_version.startswith(_GROUP) else None
+    if form is None:
+        known = ", ".join(_GROUP + each for each in FORMS)
+        shown = typed.described(given.api_version or None)
+        where = given.place.member("apiVersion").location
+        findings.add(ClaimsApiVersion(kind=given.kind, value=shown, known=known, where=where))
+        return None
+    is_from_server = pod_document.is_from_server(given.value)
+    strictness = checking.OF_SERVERS if is_from_server else _WRITTEN
+    of_object = Findings()
+    of_object.extend(_of_other_form(given, version, form))
+    if not of_object.has_errors:
+        checking.check(given.value, form.kinds[given.kind], given.place, strictness, of_object)
+    value = None
+    if not of_object.has_errors:
+        name = _name(given, of_object)
+        reading = ClaimReading(name, version, is_from_server, form.is_flat, given.place, of_object)
+        value = _value(given, reading)
+    findings.extend(of_object.distinct)
+    return None if of_object.has_errors else value
+
+
+def _value(given: KubeObject, reading: ClaimReading) -> ResourceClaim | DeviceClass | ResourceSlice:
+    spec = claim_values.part(given.value, "spec")
+    match given.kind:
+        case "DeviceClass":
+            return claim_values.device_class(spec, reading)
+        case "ResourceSlice":
+            return claim_values.resource_slice(spec, reading)
+        case "ResourceClaimTemplate":
+            spec = claim_values.part(spec, "spec")
+            return claim_values.claim(given.value, spec, reading, is_template=True)
+        case _:
+            return claim_values.claim(given.value, spec, reading, is_template=False)
+
+
+def _name(given: KubeObject, findings: Findings) -> str:
+    metadata = claim_values.part(given.value, "metadata")
+    name = metadata.get("name") or metadata.get("generateName") or ""
+    if not name:
+        where = given.place.member("metadata").location
+        findings.add(PodsNameMissing(what=given.kind, where=where))
+    return str(name)
+
+
+def _of_other_form(given: KubeObject, version: str, form: ClaimForm) -> Iterator[Finding]:
+    """Fields that stand where a version of the other form has them."""
+    others = [name for name, each in FORMS.items() if each.is_flat is not form.is_flat]
+    for place, value, names, where_they_are in _misplaced(given, form):
+        for name in names & value.keys():
+            yield ClaimsFormOfOtherVersion(
+                field=name,
+                version=version,
+                others=" and ".join(others),
+                place=where_they_are,
+                where=place.member(name).location,
+            )
+
+
+_Misplaced = tuple[Place, Mapping[Any, Any], frozenset[str], str]
+
+
+def _misplaced(given: KubeObject, form: ClaimForm) -> Iterator[_Misplaced]:
+    """Parts of the object, with the names that they must not have, and where these belong."""
+    spec, at = claim_values.part(given.value, "spec"), given.place.member("spec")
+    if given.kind == "ResourceClaimTemplate":
+        spec, at = claim_values.part(spec, "spec"), at.member("spec")
+    if given.kind == "ResourceSlice":
+        names = frozenset(DEVICE_FIELDS) if form.is_flat else frozenset({"basic"})
+        belongs = "basic" if form.is_flat else "the device itself"
+        for index, value in enumerate(claim_values.items(spec, "devices")):
+            yield at.member("devices").item(index), value, names, belongs
+    else:
+        names = frozenset({"exactly"}) if form.is_flat else frozenset(ASKED_FIELDS)
+        belongs = "the request itself" if form.is_flat else "exactly"
+        devices, at = claim_values.part(spec, "devices"), at.member("devices")
+        for index, value in enumerate(claim_values.items(devices, "requests")):
+            yield at.member("requests").item(index), value, names, belongs

@@ -1,0 +1,257 @@
+"""fleet.yaml: a fleet that is described, or classes for the nodes of a dump.
+
+    pools:
+    - name: gpu
+      count: 200
+      machine: profile:dgx-h100
+      configuration: kubelet.yaml
+      release: "1.34"
+      labels: {node.kubernetes.io/instance-type: dgx-h100}
+      taints: [nvidia.com/gpu=present:NoSchedule]
+    pods: [jobs.yaml]
+
+What a pool is made of is opened by ``insight.usecases.fleets``; here it is read and checked. See
+docs/reference/fleet-file.md.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.cluster.cluster import NO_LABELS, Taint, TaintEffect
+from numalet.core.config.releases.release import Release
+from numalet.core.model import label_names
+from numalet.core.model.findings import BadInput, Findings
+from numalet.io.documents import cluster_values, kubelet_version, typed, yaml_source
+from numalet.io.documents.typed import Place
+from numalet.io.findings.clusters import (
+    FleetFileDocuments,
+    FleetFileNoPools,
+    FleetFilePoolTwice,
+    FleetFileTaint,
+)
+from numalet.io.findings.documents import DocumentRange, OptionsNodeLabel
+
+MOST_NODES: Final = 100_000
+"""Of one pool."""
+
+_BEGINNING_BYTES: Final = 64 * 1024
+_POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
+_TAINT: Final = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
+_FILE: Final = ("pools", "pods")
+_MATCH: Final = ("names", "labels")
+
+
+class _Match(msgspec.Struct):
+    names: list[str] = []
+    labels: dict[str, str] = {}
+
+
+class _Pool(msgspec.Struct):
+    name: str
+    machine: str
+    count: int = 1
+    memory_per_node: str | None = None
+    hugepages_per_node: dict[str, int | str] = {}
+    configuration: str | dict[str, Any] | None = None
+    release: str | int | float | None = None
+    devices: str | list[Any] | None = None
+    labels: dict[str, str] = {}
+    taints: list[Any] = []
+    match: dict[str, Any] | None = None
+
+
+class _File(msgspec.Struct):
+    pools: list[Any] | None = None
+    pods: str | list[Any] = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPool:
+    """One pool as it is written; ``names`` are patterns and ``match_labels`` labels of its nodes.
+
+    ``configuration`` is a path or the fields of KubeletConfiguration, ``devices`` a path or a list.
+    Without a ``match`` its nodes in a dump are those with the pool's labels.
+    """
+
+    name: str
+    count: int
+    machine: str
+    place: Place
+    memory_per_node: str | None = None
+    hugepages_per_node: Mapping[str, str] = field(default_factory=dict)
+    configuration: str | Mapping[str, Any] | None = None
+    release: Release | None = None
+    devices: str | list[Any] | None = None
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    taints: tuple[Taint, ...] = ()
+    names: tuple[str, ...] = ()
+    match_labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetFile:
+    """A description; ``pods`` are paths and Pod objects. ``folder`` is what paths start from."""
+
+    document: str
+    folder: Path
+    pools: tuple[FleetPool, ...]
+    pods: tuple[tuple[str | Mapping[str, Any], Place], ...] = ()
+
+
+def is_fleet_file(path: str) -> bool:
+    """Whether a file, or the standard input, is a description and no dump, by its beginning."""
+    if path == yaml_source.STANDARD_INPUT:
+        # What was peeked at is there for who reads on from the same buffer.
+        source = sys.stdin.buffer
+        begins = source.peek() if isinstance(source, BufferedReader) else b""
+        return _POOLS.search(begins) is not None
+    try:
+        with Path(path).open("rb") as file:
+            return _POOLS.search(file.read(_BEGINNING_BYTES)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def load(path: str) -> FleetFile:
+    """The description in a file, or on the standard input for ``-``.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    if path == yaml_source.STANDARD_INPUT:
+        return read(yaml_source.decode(sys.stdin.buffer.read(), path), path)
+    return read(yaml_source.read_text(path), path, Path(path).parent)
+
+
+def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
+    """The description in a text of this name.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    documents = yaml_source.load_documents(text, document)
+    findings = Findings()
+    if len(documents) != 1:
+        findings.add(FleetFileDocuments(count=len(documents), where=Place(document).location))
+        raise BadInput(findings.all)
+    (only,) = documents
+    findings.extend(only.duplicates)
+    place = Place(document, "$", only.line_of)
+    given = typed.decode(only.value, _File, place, findings)
+    pools: list[FleetPool] = []
+    pods: list[tuple[str | Mapping[str, Any], Place]] = []
+    if given is not None:
+        typed.check_members(only.value, _FILE, place, findings)
+        if not given.pools:
+            findings.add(FleetFileNoPools(where=place.location))
+        pools = _pools(given.pools or [], place.member("pools"), findings)
+        pods = _pods(given.pods, place.member("pods"), findings)
+    findings.raise_errors()
+    return FleetFile(document=document, folder=folder, pools=tuple(pools), pods=tuple(pods))
+
+
+def _pools(values: list[Any], place: Place, findings: Findings) -> list[FleetPool]:
+    pools: dict[str, FleetPool] = {}
+    for index, value in enumerate(values):
+        at = place.item(index)
+        pool = _pool(value, at, findings)
+        if pool is not None and pool.name in pools:
+            where = at.member("name").location
+            findings.add(FleetFilePoolTwice(name=pool.name, where=where))
+        elif pool is not None:
+            pools[pool.name] = pool
+    return list(pools.values())
+
+
+def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
+    given = typed.decode(value, _Pool, place, findings)
+    if given is None or not isinstance(value, Mapping):
+        return None
+    typed.check_members(value, _Pool.__struct_encode_fields__, place, findings)
+    if not 0 <= given.count <= MOST_NODES:
+        where = place.member("count").location
+        findings.add(DocumentRange(value=str(given.count), least=0, most=MOST_NODES, where=where))
+    release = None
+    if given.release is not None:
+        where = place.member("release").location
+        release = kubelet_version.read(given.release, where, findings)
+    _check_labels(given.labels, place.member("labels"), findings)
+    match = _match(given.match, place.member("match"), findings)
+    return FleetPool(
+        name=given.name,
+        count=given.count,
+        machine=given.machine,
+        place=place,
+        memory_per_node=given.memory_per_node,
+        hugepages_per_node={size: str(each) for size, each in given.hugepages_per_node.items()},
+        configuration=given.configuration,
+        release=release,
+        devices=given.devices,
+        labels=given.labels,
+        taints=_taints(given.taints, place.member("taints"), findings),
+        names=tuple(match.names),
+        match_labels=given.labels if given.match is None else match.labels,
+    )
+
+
+def _match(value: Mapping[str, Any] | None, place: Place, findings: Findings) -> _Match:
+    if value is None:
+        return _Match()
+    typed.check_members(value, _MATCH, place, findings)
+    return typed.decode(value, _Match, place, findings) or _Match()
+
+
+def _check_labels(labels: Mapping[str, str], place: Place, findings: Findings) -> None:
+    for key, value in labels.items():
+        if not label_names.is_name(key) or not label_names.is_value(value):
+            where = place.member(key).location
+            findings.add(OptionsNodeLabel(value=f"{key}={value}"[:80], where=where))
+
+
+def _taints(values: list[Any], place: Place, findings: Findings) -> tuple[Taint, ...]:
+    taints = []
+    for index, value in enumerate(values):
+        at = place.item(index)
+        parts = _taint_parts(value)
+        if parts is None:
+            findings.add(FleetFileTaint(value=typed.described(value), where=at.location))
+            continue
+        effect = cluster_values.taint_effect(parts[2], at, findings)
+        taints.append(Taint(parts[0], parts[1], effect or TaintEffect.NO_SCHEDULE))
+    return tuple(taints)
+
+
+def _taint_parts(value: object) -> tuple[str, str, object] | None:
+    """Key, value and effect of ``key=value:effect`` or of an object; None if it is neither."""
+    if isinstance(value, str):
+        match = _TAINT.fullmatch(value)
+        return None if match is None else (match[1], match[2] or "", match[3])
+    if isinstance(value, Mapping) and {*value} <= {"key", "value", "effect"}:
+        key, said, effect = value.get("key"), value.get("value", ""), value.get("effect")
+        if isinstance(key, str) and key and isinstance(said, str) and effect is not None:
+            return key, said, effect
+    return None
+
+
+def _pods(
+    values: str | list[Any], place: Place, findings: Findings
+) -> list[tuple[str | Mapping[str, Any], Place]]:
+    if isinstance(values, str):
+        return [(values, place)]
+    pods: list[tuple[str | Mapping[str, Any], Place]] = []
+    for index, value in enumerate(values):
+        at = place.item(index)
+        if isinstance(value, str | Mapping):
+            pods.append((value, at))
+        else:
+            typed.wrong_type(value, "a file or a Pod object", at, findings)
+    return pods

@@ -1,0 +1,144 @@
+"""The objects of Kubernetes in documents: single ones, and members of lists.
+
+A file may hold objects of any kinds together, as ``kubectl get pods,resourceclaims -o yaml`` prints
+them. Each reader uses the kinds that it knows; a kind that no reader here has a use for is fine,
+and one that nothing is known about is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numalet.core.model.findings import Findings
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.documents import DocumentFieldMissing
+from numalet.io.findings.pods import PodsEmptyDocument, PodsKind, PodsNestedList
+
+_WITHOUT_PODS_TEXT: Final = """
+    APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
+    ControllerRevision CustomResourceDefinition DeviceTaintRule EndpointSlice Endpoints Event
+    HorizontalPodAutoscaler Ingress IngressClass Lease LimitRange MutatingWebhookConfiguration
+    Namespace NetworkPolicy Node PersistentVolume PersistentVolumeClaim PodDisruptionBudget
+    PodSchedulingContext PodTemplate PriorityClass ResourceQuota Role RoleBinding RuntimeClass
+    Secret Service ServiceAccount StorageClass ValidatingAdmissionPolicy
+    ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration VolumeAttachment
+"""
+CLAIM_KINDS: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+"""Kinds of dynamic resource allocation."""
+
+WITHOUT_PODS: Final = frozenset((*_WITHOUT_PODS_TEXT.split(), *CLAIM_KINDS))
+_WITH_PODS: Final = (
+    *("CronJob", "DaemonSet", "Deployment", "Job", "List", "Pod", "ReplicaSet"),
+    *("ReplicationController", "StatefulSet"),
+)
+_KINDS: Final = frozenset({"", *WITHOUT_PODS, *_WITH_PODS})
+_LIST: Final = ("apiVersion", "items", "kind", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class KubeObject:
+    """One object: of which input, and whether it was in a list.
+
+    ``api_version`` is its own, or that of the list of one kind that it is in.
+    """
+
+    kind: str
+    value: Mapping[Any, Any]
+    place: Place
+    api_version: str = ""
+    input: int = 0
+    listed: bool = False
+
+    def member(self, *names: str) -> object:
+        """A member's member, or None where there is none."""
+        value: object = self.value
+        for name in names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Kind, namespace and name."""
+        metadata = ("namespace", "default"), ("name", "")
+        namespace, name = (str(self.member("metadata", m) or other) for m, other in metadata)
+        return self.kind, namespace, name
+
+    def owners(self) -> Iterator[tuple[str, str, str]]:
+        """Keys of the objects that this one belongs to."""
+        references = self.member("metadata", "ownerReferences")
+        for reference in references if isinstance(references, list) else ():
+            if isinstance(reference, Mapping) and reference.get("controller") is True:
+                yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Outer:
+    """What the list around an object says of its members: their kind, the API's version."""
+
+    kind: str = ""
+    api_version: str = ""
+    listed: bool = False
+
+
+def of_documents(
+    documents: Sequence[YamlDocument], document: str, findings: Findings, number: int = 0
+) -> list[KubeObject]:
+    """The objects of one input, which is the ``number``-th, in the order of the text."""
+    filled = [loaded for loaded in documents if loaded.value is not None]
+    if not filled:
+        findings.add(PodsEmptyDocument(where=Place(document).location))
+    objects: list[KubeObject] = []
+    for loaded in filled:
+        findings.extend(loaded.duplicates)
+        place = Place(document, "$", loaded.line_of)
+        objects += _unfolded(loaded.value, place, _Outer(), number, findings)
+    return objects
+
+
+def _unfolded(
+    value: object, place: Place, outer: _Outer, number: int, findings: Findings
+) -> Iterator[KubeObject]:
+    """The object itself, or what is in it when it is a list of objects."""
+    if not isinstance(value, Mapping):
+        typed.wrong_type(value, "an object with a kind", place, findings)
+        return
+    kind = str(value.get("kind") or outer.kind)
+    api_version = str(value.get("apiVersion") or outer.api_version)
+    item_kind = kind.removesuffix("List")
+    is_list = item_kind != kind and (item_kind in _KINDS or "items" in value)
+    if not is_list:
+        given = KubeObject(kind, value, place, api_version, number, outer.listed)
+        yield from _known(given, findings)
+        return
+    typed.check_members(value, _LIST, place, findings)
+    if "items" not in value:
+        findings.add(DocumentFieldMissing(name="items", what="list", where=place.location))
+    items = value.get("items")
+    if items is not None and not isinstance(items, list):
+        typed.wrong_type(items, "a list", place.member("items"), findings)
+        return
+    # A plain List holds objects of any kind, and its own version is none of theirs.
+    inner = _Outer(item_kind, api_version if item_kind else "", listed=True)
+    for index, item in enumerate(items or ()):
+        at = place.member("items").item(index)
+        if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
+            findings.add(PodsNestedList(kind=str(item.get("kind")), where=at.location))
+        else:
+            yield from _unfolded(item, at, inner, number, findings)
+
+
+def _known(given: KubeObject, findings: Findings) -> Iterator[KubeObject]:
+    if given.kind in WITHOUT_PODS or given.kind in _WITH_PODS:
+        yield given
+        return
+    findings.add(
+        PodsKind(
+            value=typed.described(given.value.get("kind")),
+            nearest=typed.nearest(given.kind, (*_WITH_PODS, *CLAIM_KINDS)),
+            where=given.place.member("kind").location,
+        )
+    )

@@ -1,0 +1,204 @@
+"""Which release is followed: the one that is named, or that of a kubelet that the input shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import NEWEST
+from numalet.core.config.releases.versions import MinorVersion
+from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Location
+from numalet.io.documents import typed
+from numalet.io.documents.typed import Place
+from numalet.io.findings.releases import (
+    ReleaseOfKubelet,
+    ReleaseOfNothing,
+    ReleaseOtherKubelet,
+    ReleaseSeveralKubelets,
+    ReleaseUnknown,
+    ReleaseUnreadable,
+)
+
+RELEASE_FLAG: Final = "--release"
+VERSION_FLAG: Final = "--kubelet-version"
+
+_VERSION: Final = ("status", "nodeInfo", "kubeletVersion")
+
+
+class ShownBy(IntEnum):
+    """How the input shows a kubelet; where several do, the first one in this order counts."""
+
+    FLAG = 1
+    NODE_OBJECT = 2
+    PROCESS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletAtHand:
+    """A kubelet that the input shows, by its version as it is written.
+
+    ``source`` says in a few words who says so, such as ``node worker-1``; ``node`` is the name of
+    its node, empty if that is not known.
+    """
+
+    version: str
+    shown: ShownBy
+    source: str
+    where: Location = NOWHERE
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRelease:
+    """The release that is followed, None where nothing says one, and what is to be said of it."""
+
+    release: Release | None
+    notes: tuple[Finding, ...] = ()
+
+
+class _Read(NamedTuple):
+    """A kubelet whose version can be read."""
+
+    minor: MinorVersion
+    kubelet: KubeletAtHand
+
+
+def read(value: object, where: Location, findings: Findings) -> Release | None:
+    """The release that a text or a number means; a finding, and None, if it is none or unknown."""
+    minor = versions.minor_version(_text(value))
+    if minor is None:
+        findings.add(_unreadable(value, where))
+        return None
+    if minor.release is None:
+        findings.add(_unknown(minor, "", where))
+    return minor.release
+
+
+def of_name(value: object, flag: str = RELEASE_FLAG) -> Release:
+    """The release that was named with a flag, or in a program. Raises ``BadInput``."""
+    findings = Findings()
+    release = read(value, Location(flag), findings)
+    if release is None:
+        raise BadInput(findings.all)
+    return release
+
+
+def of_flag(version: str, findings: Findings) -> KubeletAtHand:
+    """The kubelet whose version a flag gives; a finding if it can not be read."""
+    where = Location(VERSION_FLAG)
+    if versions.minor_version(version) is None:
+        findings.add(_unreadable(version, where))
+    return KubeletAtHand(version.strip(), ShownBy.FLAG, VERSION_FLAG, where)
+
+
+def of_option(version: str | None, findings: Findings) -> tuple[KubeletAtHand, ...]:
+    """The kubelet of a flag that may be left out."""
+    return () if version is None else (of_flag(version, findings),)
+
+
+def of_node(value: object, place: Place) -> KubeletAtHand | None:
+    """The kubelet of a Node object; None if the object does not say its version."""
+    version, name = _at(value, *_VERSION), _at(value, "metadata", "name")
+    if not isinstance(version, str) or not isinstance(name, str):
+        return None
+    for member in _VERSION:
+        place = place.member(member)
+    where = place.location
+    return KubeletAtHand(version, ShownBy.NODE_OBJECT, f"node {name}", where, node=name)
+
+
+def choose(
+    named: Release | None, named_by: str, kubelets: Iterable[KubeletAtHand], findings: Findings
+) -> ChosenRelease:
+    """The release that was named, by what, or else that of the kubelet at hand.
+
+    A version that can not be read does not count. Kubelets of an unknown release, or of several,
+    are a finding unless a release was named.
+    """
+    kubelets = tuple(kubelets)
+    strange = tuple(_strange(kubelets))
+    found = sorted(_readable(kubelets), key=lambda each: each.kubelet.shown)
+    if named is not None:
+        return ChosenRelease(named, (*_others(named, named_by, found), *strange))
+    if not found:
+        return ChosenRelease(None, strange)
+    minor, kubelet = found[0]
+    alike = {each.minor: each.kubelet for each in found if each.kubelet.shown is kubelet.shown}
+    if len(alike) > 1:
+        findings.add(_several(alike))
+    elif minor.release is None:
+        findings.add(_unknown(minor, f" of {kubelet.source}", kubelet.where))
+    else:
+        note = ReleaseOfKubelet(release=minor.name, source=kubelet.source, version=kubelet.version)
+        others = _others(minor.release, kubelet.source, found)
+        return ChosenRelease(minor.release, (note, *others, *strange))
+    return ChosenRelease(None)
+
+
+def _readable(kubelets: Iterable[KubeletAtHand]) -> Iterator[_Read]:
+    for each in kubelets:
+        minor = versions.minor_version(each.version)
+        if minor is not None:
+            yield _Read(minor, each)
+
+
+def _strange(kubelets: Iterable[KubeletAtHand]) -> Iterator[Finding]:
+    """A warning for every text that is no version; where there is none it is not known yet."""
+    for each in kubelets:
+        if each.version.strip() and versions.minor_version(each.version) is None:
+            yield ReleaseOfNothing(source=each.source, version=each.version[:80], where=each.where)
+
+
+def _others(chosen: Release, chosen_by: str, found: Iterable[_Read]) -> Iterator[Finding]:
+    """A warning for every version that is of another release."""
+    others = {each.version: each for minor, each in found if minor.release is not chosen}
+    for each in others.values():
+        yield ReleaseOtherKubelet(
+            release=chosen.name,
+            chosen_by=chosen_by,
+            source=each.source,
+            version=each.version,
+            where=each.where,
+        )
+
+
+def _several(kubelets: Mapping[MinorVersion, KubeletAtHand]) -> Finding:
+    oldest = kubelets[min(kubelets)]
+    newest = max(kubelets).release or NEWEST
+    sources = [f"{kubelets[each].version} of {kubelets[each].source}" for each in sorted(kubelets)]
+    return ReleaseSeveralKubelets(
+        versions=", ".join(sources), newest=newest.name, where=oldest.where
+    )
+
+
+def _unreadable(value: object, where: Location) -> Finding:
+    known = versions.known_names()
+    return ReleaseUnreadable(value=typed.described(value), known=known, where=where)
+
+
+def _unknown(minor: MinorVersion, source: str, where: Location) -> Finding:
+    return ReleaseUnknown(
+        release=minor.name,
+        source=source,
+        problem=minor.why_unknown,
+        known=versions.known_names(),
+        nearest=minor.nearest.name,
+        where=where,
+    )
+
+
+def _text(value: object) -> str:
+    """A text, or that of a number: 1.34 without quotes is one in YAML."""
+    if isinstance(value, str):
+        return value
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _at(value: object, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,331 @@
+"""The objects of a large dump, one text after the other, whatever its size.
+
+``kubectl get -o json`` prints a list with one object after the other, each from a line ``{`` of
+the list's indentation to the first line ``}`` of it: a line break in a text is escaped in JSON, so
+these lines are structure and nothing else. That is how a dump of any size is cut without parsing
+it, and without holding more than a piece of it. Its YAML is cut at the lines that begin with
+``- ``. Anything else that is JSON (one line, as the API server itself answers; objects one after
+the other) is parsed as a whole by msgspec, which leaves the objects as slices of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from numalet.core.model.findings import BadInput, Location
+from numalet.io.documents import yaml_builder, yaml_source
+from numalet.io.findings.clusters import ClusterDumpEndsEarly
+from numalet.io.findings.documents import (
+    DocumentSyntax,
+    DocumentTooDeep,
+    DocumentTooLarge,
+    DocumentUnreadable,
+)
+
+PIECE_BYTES: Final = 4 * 1024 * 1024
+LARGEST_UNCUT_BYTES: Final = 1024 * 1024 * 1024
+"""JSON that is not cut by its lines is held as a whole, up to this size."""
+
+_BLANKS: Final = b" \t\r\n"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_LIST: Final = re.compile(rb'\A\{\n([ \t]+)"(?:[^\n]*\n)*?\1"items": \[\n')
+_EMPTY_LIST: Final = re.compile(rb'\A\{\n([ \t]+)"(?:[^\n]*\n)*?\1"items": \[\],?\n')
+_LIST_KIND: Final = re.compile(rb'\n[ \t]{1,8}"kind": "([A-Za-z0-9]+)List"')
+_YAML_KIND: Final = re.compile(rb"^kind: ([A-Za-z0-9]+)", re.MULTILINE)
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_HEADER_BYTES: Final = 64 * 1024
+
+
+class ObjectText(NamedTuple):
+    """One object: its text, its path in the document, and the line on which it begins.
+
+    ``kind`` is what the list says of its members, empty where each says so itself.
+    """
+
+    text: bytes
+    path: str
+    line: int
+    kind: str = ""
+    is_json: bool = True
+
+
+def objects(source: BinaryIO, document: str) -> Iterator[ObjectText]:
+    """The objects of a text, in order.
+
+    Raises:
+        BadInput: it is neither JSON nor YAML, or ends in the midst of a list. Objects that came
+            before are given first.
+    """
+    pieces = _Pieces(source, document)
+    pieces.skip_blanks()
+    if pieces.starts_with(b"{") or pieces.starts_with(b"["):
+        yield from _json(pieces)
+    else:
+        yield from _yaml(pieces)
+
+
+class _Pieces:
+    """What was read of the source and is not used yet; ``line`` is that of its beginning."""
+
+    def __init__(self, source: BinaryIO, document: str) -> None:
+        self._source = source
+        self.document = document
+        self.held = b""
+        self.at = 0
+        self.line = 1
+        self._is_at_end = False
+        self.more()
+        if self.held.startswith(_BYTE_ORDER_MARK):
+            self.at = len(_BYTE_ORDER_MARK)
+
+    def more(self) -> bool:
+        """Read another piece behind what is there; False at the end."""
+        if self._is_at_end:
+            return False
+        try:
+            piece = self._source.read(PIECE_BYTES)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise BadInput([DocumentUnreadable(reason=reason, where=self.where)]) from None
+        self._is_at_end = not piece
+        self.held = self.held[self.at :] + piece
+        self.at = 0
+        return bool(piece)
+
+    def starts_with(self, text: bytes) -> bool:
+        while len(self.held) - self.at < len(text) and self.more():
+            pass
+        return self.held.startswith(text, self.at)
+
+    def skip_blanks(self) -> None:
+        while True:
+            end = self.at
+            while end < len(self.held) and self.held[end] in _BLANKS:
+                end += 1
+            self.move(end)
+            if end < len(self.held) or not self.more():
+                return
+
+    def find(self, text: bytes) -> int:
+        """Where the text comes next; -1 if it never does."""
+        begin = self.at
+        while True:
+            place = self.held.find(text, begin)
+            if place >= 0:
+                return place
+            # The text may lie across the border of two pieces.
+            done = max(len(self.held) - len(text) + 1, self.at) - self.at
+            if not self.more():
+                return -1
+            begin = self.at + done
+
+    def end_of(self, text: re.Pattern[bytes]) -> int:
+        """Where the next match, which is within a line and its beginning, ends; -1 if none does."""
+        begin = self.at
+        while True:
+            match = text.search(self.held, begin)
+            if match is not None:
+                return match.end()
+            done = max(self.held.rfind(b"\n"), self.at) - self.at
+            if not self.more():
+                return -1
+            begin = self.at + done
+
+    def move(self, to: int) -> bytes:
+        """Go on behind what is up to there, and return that."""
+        passed = self.held[self.at : to]
+        self.line += passed.count(b"\n")
+        self.at = to
+        return passed
+
+    def next_line(self) -> bytes:
+        """The next line with its end; empty at the end of all."""
+        end = self.find(b"\n")
+        return self.move(len(self.held) if end < 0 else end + 1)
+
+    def rest(self) -> bytes:
+        """All that is left. Raises ``BadInput`` if that is too much."""
+        parts = [self.held[self.at :]]
+        size_bytes = len(parts[0])
+        self.at = len(self.held)
+        while self.more():
+            parts.append(self.held)
+            size_bytes += len(self.held)
+            self.at = len(self.held)
+            if size_bytes > LARGEST_UNCUT_BYTES:
+                where = Location(self.document)
+                raise BadInput([DocumentTooLarge(limit_bytes=LARGEST_UNCUT_BYTES, where=where)])
+        return b"".join(parts)
+
+    @property
+    def where(self) -> Location:
+        return Location(self.document, "", self.line)
+
+
+def _json(pieces: _Pieces) -> Iterator[ObjectText]:
+    """Lists as kubectl prints them, one or several; from the first other thing on all the rest."""
+    number = 0
+    while True:
+        pieces.skip_blanks()
+        while len(pieces.held) - pieces.at < _HEADER_BYTES and pieces.more():
+            pass
+        header = pieces.held[pieces.at : pieces.at + _HEADER_BYTES]
+        if not header:
+            return
+        match = _LIST.match(header)
+        empty = None if match else _EMPTY_LIST.match(header)
+        if match is None and empty is None:
+            if number and not header.startswith((b"{", b"[")):
+                # ``kubectl cluster-info dump`` prints logs between its lists.
+                if not _skip_to_object(pieces):
+                    return
+                continue
+            yield from _uncut(pieces, number)
+            return
+        if match is not None:
+            yield from _cut(pieces, match)
+        _to_end_of_document(pieces)
+        number += 1
+
+
+def _skip_to_object(pieces: _Pieces) -> bool:
+    """Go to the next line that is ``{`` and nothing else; False if there is none."""
+    while line := pieces.next_line():
+        if pieces.starts_with(b"{\n") and line.endswith(b"\n"):
+            return True
+    return False
+
+
+def _cut(pieces: _Pieces, header: re.Match[bytes]) -> Iterator[ObjectText]:
+    """The members of a list, cut by their lines."""
+    indent = header.group(1)
+    list_kind = _LIST_KIND.search(header.group(0))
+    kind = list_kind.group(1).decode() if list_kind else ""
+    pieces.move(pieces.at + header.end())
+    inner = indent * 2
+    # Twice as fast as ``bytes.find``, which is slow where a text begins with what is everywhere.
+    close = re.compile(b"\n" + inner + rb"[}\]]")
+    count = 0
+    while not pieces.starts_with(indent + b"]"):
+        line, path = pieces.line, f"$.items[{count}]"
+        has_lines = pieces.starts_with(inner + b"{\n") or pieces.starts_with(inner + b"[\n")
+        end = pieces.end_of(close) if has_lines else pieces.find(b"\n")
+        if end < 0:
+            raise _ends_early(pieces, count)
+        text = pieces.move(end)
+        yield ObjectText(text.rstrip(b","), path, line, kind)
+        count += 1
+        if pieces.starts_with(b","):
+            pieces.move(pieces.at + 1)
+        if pieces.starts_with(b"\n"):
+            pieces.move(pieces.at + 1)
+        if not pieces.starts_with(b" ") and not pieces.starts_with(b"\t"):
+            raise _ends_early(pieces, count)
+
+
+def _to_end_of_document(pieces: _Pieces) -> None:
+    """Go behind the line that ends this list."""
+    while line := pieces.next_line():
+        if line.rstrip() == b"}":
+            return
+    raise _ends_early(pieces, 0)
+
+
+def _ends_early(pieces: _Pieces, count: int) -> BadInput:
+    return BadInput([ClusterDumpEndsEarly(count=count, where=pieces.where)])
+
+
+class _List(msgspec.Struct):
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+def _uncut(pieces: _Pieces, before: int) -> Iterator[ObjectText]:
+    """What is JSON of any form: a list, an object, or several one after the other."""
+    first_line = pieces.line
+    content = pieces.rest()
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError):
+        values = _values(content, pieces.document, first_line)
+    else:
+        values = iter([(content, first_line)])
+    for number, (value, line) in enumerate(values, before):
+        try:
+            decoded = msgspec.json.decode(value, type=_List)
+        except msgspec.ValidationError:
+            decoded = _List()
+        if decoded.items is None:
+            yield ObjectText(value, "$" if number == before else f"$[{number}]", line)
+            continue
+        kind = decoded.kind.removesuffix("List") if decoded.kind != "List" else ""
+        for index, item in enumerate(decoded.items):
+            yield ObjectText(bytes(item), f"$.items[{index}]", line, kind)
+
+
+def _values(content: bytes, document: str, line: int) -> Iterator[tuple[bytes, int]]:
+    """JSON values one after the other, with their lines."""
+    text = yaml_source.decode(content, document)
+    decoder = json.JSONDecoder()
+    position = _after_blanks(text, 0)
+    while position < len(text):
+        begins_on = line + text.count("\n", 0, position)
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            at = Location(document, "", line + error.lineno - 1)
+            raise BadInput([DocumentSyntax(problem=error.msg, where=at)]) from None
+        except RecursionError:
+            at = Location(document, "", begins_on)
+            too_deep = DocumentTooDeep(limit=yaml_builder.DEEPEST_NESTING, where=at)
+            raise BadInput([too_deep]) from None
+        yield text[position:end].encode(), begins_on
+        position = _after_blanks(text, end)
+
+
+def _after_blanks(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
+
+
+def _yaml(pieces: _Pieces) -> Iterator[ObjectText]:
+    """Members of lists, cut at lines that begin with a dash, and documents that are no lists."""
+    lines: list[bytes] = []
+    begin, kind, count, is_in_items = pieces.line, "", 0, False
+    while line := pieces.next_line():
+        starts_member = is_in_items and line.startswith((b"- ", b"-\n", b"-\r"))
+        is_inner = line[:1] in (b" ", b"\n", b"\r", b"#")
+        if line.startswith((b"---", b"...")):
+            yield from _yaml_object(lines, begin, kind, count if is_in_items else None)
+            lines, begin, kind, count, is_in_items = [], pieces.line, "", 0, False
+        elif not is_in_items and line.rstrip() == b"items:":
+            header = _YAML_KIND.search(b"".join(lines))
+            kind = header.group(1).decode() if header else ""
+            lines, count, is_in_items = [], 0, True
+        elif starts_member:
+            if lines:
+                yield from _yaml_object(lines, begin, kind, count)
+                count += 1
+            lines, begin = [line], pieces.line - 1
+        elif is_in_items and not is_inner:
+            # The members of the list itself that come behind its items.
+            yield from _yaml_object(lines, begin, kind, count)
+            lines, count = [], count + 1
+        elif not is_in_items or lines:
+            lines.append(line)
+    yield from _yaml_object(lines, begin, kind, count if is_in_items else None)
+
+
+def _yaml_object(
+    lines: list[bytes], begin: int, kind: str, index: int | None
+) -> Iterator[ObjectText]:
+    text = b"".join(lines)
+    if text.strip(_BLANKS):
+        path = "$" if index is None else f"$.items[{index}]"
+        member_kind = kind.removesuffix("List") if kind != "List" else ""
+        yield ObjectText(text, path, begin, member_kind, is_json=False)

@@ -1,0 +1,49 @@
+"""Which claims of dynamic resource allocation a pod names, and which of them its containers use.
+
+The types of a manifest's fields are checked elsewhere; what is of another type here is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from numalet.core.model.pod import ContainerClaim, PodClaim
+
+
+def of_pod(spec: object, status: object) -> tuple[PodClaim, ...]:
+    """The claims of a pod. The status has the names of those that were made from templates."""
+    given = _objects(spec, "resourceClaims")
+    made = {_text(each, "name"): each for each in _objects(status, "resourceClaimStatuses")}
+    return tuple(
+        PodClaim(
+            name=_text(each, "name"),
+            claim=_text(each, "resourceClaimName")
+            or _text(made.get(_text(each, "name"), {}), "resourceClaimName"),
+            template=_text(each, "resourceClaimTemplateName"),
+        )
+        for each in given
+    )
+
+
+def of_container(resources: Mapping[str, Any] | None) -> tuple[ContainerClaim, ...]:
+    """The claims in ``resources`` of a container."""
+    return tuple(
+        ContainerClaim(_text(each, "name"), _text(each, "request"))
+        for each in _objects(resources, "claims")
+    )
+
+
+def _objects(value: object, name: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(_mappings(value.get(name) if isinstance(value, Mapping) else None))
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    for each in value if isinstance(value, list) else ():
+        if isinstance(each, Mapping):
+            yield each
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    member = value.get(name)
+    return member if isinstance(member, str) else ""

@@ -1,0 +1,133 @@
+"""Resources of a pod as a whole, ``spec.resources``, and what its status says was allocated.
+
+Both are read for every release; whether they count is decided later, by the release and its
+feature gates. As for containers, what the API server would refuse is a finding, and what it would
+fill in is filled in: a request that is not given is the sum of the containers' if one of them asks,
+and the limit otherwise. Huge pages that only containers ask for are asked for by the pod too.
+Kubernetes v1.34: ``SetDefaults_Pod``, ``validatePodResources``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from numalet.core.model import pod_demand, qos, resources
+from numalet.core.model.findings import Findings
+from numalet.core.model.pod import (
+    NO_RESOURCES,
+    Container,
+    PodLevelResources,
+    QosClass,
+    Resources,
+    StatusResources,
+)
+from numalet.core.model.quantity import Quantity
+from numalet.io.documents import pod_resources, typed
+from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.typed import Place
+from numalet.io.findings.pods import PodsNotForAPod
+
+_NAMES: Final = (resources.CPU, resources.MEMORY)
+
+
+class PodLevelContext(NamedTuple):
+    """The rest of the pod, as far as its own resources depend on it.
+
+    ``given`` is the QoS class in its status.
+    """
+
+    init_containers: tuple[Container, ...]
+    app_containers: tuple[Container, ...]
+    given: QosClass | None
+    source: PodSource = PodSource.API
+
+
+def decode_pod_level(
+    value: Mapping[str, Any] | None, context: PodLevelContext, place: Place, findings: Findings
+) -> PodLevelResources | None:
+    """What ``spec.resources`` says; None if it asks for nothing."""
+    if value is None:
+        return None
+    limits = pod_resources.decode_list(
+        value.get("limits"), place.member("limits"), findings, context.source
+    )
+    requests = pod_resources.decode_list(
+        value.get("requests"), place.member("requests"), findings, context.source
+    )
+    for member, asked in (("limits", limits), ("requests", requests)):
+        for name in [each for each in asked if not resources.is_pod_level(each)]:
+            where = place.member(member).member(name).location
+            amount = str(asked.pop(name))
+            nearest = typed.nearest(name, _NAMES)
+            findings.add(PodsNotForAPod(resource=name, value=amount, nearest=nearest, where=where))
+    if not limits and not requests:
+        return None
+    _fill_in(requests, limits, context)
+    # Huge pages beside cpu or memory of containers are the API server's business, not ours.
+    pod_resources.check_requests(requests, limits, place.member("requests"), findings)
+    return qos.of_pod_level(
+        dict(sorted(requests.items())), dict(sorted(limits.items())), context.given
+    )
+
+
+def of_spec(spec: object, context: PodLevelContext) -> PodLevelResources | None:
+    """The same out of the spec of a pod that was read before, and had no findings then."""
+    value = spec.get("resources") if isinstance(spec, Mapping) else None
+    given = value if isinstance(value, Mapping) else None
+    return decode_pod_level(given, context, Place(""), Findings())
+
+
+def _fill_in(
+    requests: dict[str, Quantity], limits: dict[str, Quantity], context: PodLevelContext
+) -> None:
+    """Fill in what the API server would."""
+    asked = _sums(context, lambda container: container.requests)
+    for name, amount in asked.items():
+        if resources.is_hugepages(name):
+            limits.setdefault(name, amount)
+            requests.setdefault(name, limits[name])
+        elif limits and resources.is_pod_level(name):
+            requests.setdefault(name, amount)
+    for name, amount in limits.items():
+        requests.setdefault(name, amount)
+
+
+def _sums(context: PodLevelContext, asked: Callable[[Container], Resources]) -> Resources:
+    return pod_demand.peak_demand(context.init_containers, context.app_containers, asked)
+
+
+def decode_allocated(
+    containers: Iterable[object] | None,
+    init_containers: Iterable[object] | None,
+    place: Place,
+    findings: Findings,
+) -> StatusResources | None:
+    """``allocatedResources`` of all entries of a status; None for a status without entries."""
+    of_containers = _entries(containers, place.member("containerStatuses"), findings)
+    of_init = _entries(init_containers, place.member("initContainerStatuses"), findings)
+    if not of_containers and not of_init:
+        return None
+    return StatusResources(of_containers, of_init)
+
+
+def _entries(
+    statuses: Iterable[object] | None, place: Place, findings: Findings
+) -> dict[str, Resources]:
+    """By name. Of several entries of one name the first counts."""
+    entries: dict[str, Resources] = {}
+    for index, status in enumerate(statuses or ()):
+        at = place.item(index)
+        if not isinstance(status, Mapping):
+            typed.wrong_type(status, "an object", at, findings)
+            continue
+        name = status.get("name")
+        if not isinstance(name, str) or name in entries:
+            continue
+        allocated = status.get("allocatedResources")
+        entries[name] = (
+            pod_resources.decode_list(allocated, at.member("allocatedResources"), findings)
+            if allocated
+            else NO_RESOURCES
+        )
+    return entries

@@ -1,0 +1,150 @@
+"""Shapes of pods that a question to a fleet is about: manifests, or amounts on a command line.
+
+A shape is one pod, and how many of them its workload makes. Unlike a manifest of a node's pods it
+stands for pods that do not exist yet: where it ran, and how it ended, does not count, and a Job
+that is suspended, as queueing systems make them, is asked about as if it were not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.core.cluster.cluster import ClusterPod, TaintEffect, Toleration
+from numalet.core.model.findings import BadInput, Findings
+from numalet.core.model.pod import Pod
+from numalet.io.documents import kube_objects, pod_document, pod_templates, yaml_source
+from numalet.io.documents.kube_objects import KubeObject
+from numalet.io.documents.pod_document import PodIdentity
+from numalet.io.documents.typed import Place
+from numalet.io.findings.fleet import FleetAmounts, FleetNoPods
+
+_TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+_EFFECTS: Final = {each.value: each for each in TaintEffect}
+_OF_WORKLOADS: Final = ("spec", "template", "spec")
+
+
+@dataclass(frozen=True, slots=True)
+class PodShape:
+    """One pod of an object, and how many the object makes; ``name`` is the object's."""
+
+    name: str
+    pod: ClusterPod
+    count: int = 1
+
+
+def load(given: Iterable[str]) -> tuple[PodShape, ...]:
+    """The shapes that these texts name: files, ``-``, or amounts such as ``cpu=4,memory=8Gi``.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    findings = Findings()
+    shapes: list[PodShape] = []
+    for number, text in enumerate(given):
+        try:
+            shapes.extend(_shapes(text, number, findings))
+        except BadInput as bad:
+            findings.extend(bad.findings)
+    findings.raise_errors()
+    return tuple(shapes)
+
+
+def is_amounts(text: str) -> bool:
+    """Whether a text is a list of amounts and not the name of a file."""
+    return "=" in text and not Path(text).exists()
+
+
+def of_amounts(text: str) -> ClusterPod:
+    """A Guaranteed pod of one container that asks for ``cpu=4,memory=8Gi,nvidia.com/gpu=1``.
+
+    Raises:
+        BadInput: if that is no list of amounts, or a resource or an amount is none.
+    """
+    parts = [each.partition("=") for each in text.split(",")]
+    if not all(name.strip() and amount.strip() for name, _, amount in parts):
+        raise BadInput([FleetAmounts(value=text)])
+    return of_mapping({name.strip(): amount.strip() for name, _, amount in parts}, text)
+
+
+def of_mapping(amounts: Mapping[str, Any], name: str) -> ClusterPod:
+    """The same of amounts that are apart already; ``name`` is how findings call it.
+
+    Raises:
+        BadInput: if a resource or an amount is none.
+    """
+    container = {"name": "main", "resources": {"limits": {**amounts}}}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod"},
+        "spec": {"containers": [container]},
+    }
+    findings = Findings()
+    documents = yaml_source.load_documents(json.dumps(manifest, default=str), name)
+    (given,) = kube_objects.of_documents(documents, name, findings)
+    pod = pod_document.decode_pod(given.value, given.place, PodIdentity(), findings)
+    findings.raise_errors()
+    assert pod is not None
+    return ClusterPod(pod=replace(pod, name="pod"))
+
+
+def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
+    if is_amounts(text):
+        yield PodShape(text, of_amounts(text))
+        return
+    documents = yaml_source.load_documents(yaml_source.read_text_or_input(text), text)
+    objects = kube_objects.of_documents(documents, text, findings, number)
+    owners = {owner for each in objects for owner in each.owners()}
+    has_any = False
+    for each in objects:
+        if each.kind in kube_objects.WITHOUT_PODS or each.key in owners:
+            continue
+        pods = _pods(each, findings)
+        has_any = has_any or bool(pods)
+        if pods:
+            yield PodShape(each.key[2], _as_cluster_pod(each, pods[0]), len(pods))
+    if not has_any and not findings.has_errors:
+        findings.add(FleetNoPods(value=text, where=Place(text).location))
+
+
+def _pods(each: KubeObject, findings: Findings) -> tuple[Pod, ...]:
+    if pod_templates.is_workload(each.kind):
+        return pod_templates.expand(each.kind, _resumed(each.value), each.place, findings)
+    pod = pod_document.decode_pod(each.value, each.place, PodIdentity(), findings)
+    return () if pod is None else (replace(pod, node_name="", phase=""),)
+
+
+def _resumed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The workload as it is when it is not suspended."""
+    spec = value.get("spec")
+    if isinstance(spec, Mapping) and spec.get("suspend") is True:
+        return {**value, "spec": {**spec, "suspend": False}}
+    return value
+
+
+def tolerations(each: KubeObject) -> tuple[Toleration, ...]:
+    """The tolerations of a Pod or of a workload's pods; their types are checked elsewhere."""
+    given = each.member(*_TEMPLATES.get(each.kind, _OF_WORKLOADS), "tolerations")
+    return tuple(
+        Toleration(
+            key=toleration.get("key") or "",
+            value=toleration.get("value") or "",
+            exists=toleration.get("operator") == "Exists",
+            effect=_EFFECTS.get(str(toleration.get("effect"))),
+        )
+        for toleration in (given if isinstance(given, list) else ())
+        if isinstance(toleration, Mapping)
+        and (not toleration.get("effect") or toleration["effect"] in _EFFECTS)
+    )
+
+
+def _as_cluster_pod(each: KubeObject, pod: Pod) -> ClusterPod:
+    """The pod with its tolerations; their types were checked with the rest of the manifest."""
+    return ClusterPod(pod=replace(pod, node_name=""), tolerations=tolerations(each))

@@ -1,0 +1,214 @@
+"""Traces of pods: CSV with a line of names first, or JSON lines.
+
+    arrival,duration,shape,count
+    0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",3
+    90s,30m,train,1
+
+``arrival`` and ``duration`` are seconds, or durations such as ``1h30m``; an arrival may be a moment
+too, such as ``2026-05-01T08:00:00Z``. ``shape`` is a list of amounts, or the name of a pod or
+workload in another file; in JSON lines amounts may be an object. ``count`` is 1 if it is missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.trace import Arrival
+from numalet.core.model import go_duration
+from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.io.documents import pod_shapes, yaml_source
+from numalet.io.findings.fleet import (
+    FleetTraceColumns,
+    FleetTraceEmpty,
+    FleetTraceField,
+    FleetTraceRow,
+    FleetTraceShape,
+    FleetTraceTooLong,
+)
+
+MOST_PODS: Final = 1_000_000
+"""Of one trace; a slip of the finger should not take all memory."""
+
+_NEEDED: Final = ("arrival", "duration", "shape")
+_DURATION: Final = "a number of seconds or a duration such as 1h30m, not below 0"
+_ARRIVAL: Final = f"{_DURATION}, or a moment such as 2026-05-01T08:00:00Z"
+_COUNT: Final = "a whole number from 1 on"
+_LONGEST_SECONDS: Final = 1e11
+
+
+def load(path: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
+    """The arrivals of a file, or of the standard input for ``-``, the first one at second 0.
+
+    ``shapes`` are pods by the names that rows may use.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    return read(yaml_source.read_text_or_input(path), path, shapes)
+
+
+def read(text: str, document: str, shapes: Mapping[str, ClusterPod]) -> tuple[Arrival, ...]:
+    """The same of a text.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    findings = Findings()
+    rows = _json_rows if text.lstrip().startswith("{") else _csv_rows
+    reader = _RowReader(document, dict(shapes), findings)
+    arrivals = [
+        arrival
+        for line, row in rows(text, document, findings)
+        if (arrival := reader.arrival(row, line)) is not None
+    ]
+    if not arrivals and not findings.has_errors:
+        findings.add(FleetTraceEmpty(where=Location(document)))
+    if sum(each.count for each in arrivals) > MOST_PODS:
+        findings.add(FleetTraceTooLong(most=MOST_PODS, where=Location(document)))
+    findings.raise_errors()
+    first = min(each.at_seconds for each in arrivals)
+    return tuple(replace(each, at_seconds=each.at_seconds - first) for each in arrivals)
+
+
+def _json_rows(
+    text: str, document: str, findings: Findings
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+            where = Location(document, line=number)
+            findings.add(FleetTraceRow(problem=str(error), where=where))
+
+
+def _csv_rows(
+    text: str, document: str, findings: Findings
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    reader = csv.reader(io.StringIO(text), strict=True)
+    names: list[str] | None = None
+    try:
+        for cells in reader:
+            if not any(each.strip() for each in cells):
+                continue
+            if names is None:
+                names = [each.strip() for each in cells]
+                missing = [each for each in _NEEDED if each not in names]
+                if missing:
+                    where = Location(document, line=reader.line_num)
+                    findings.add(FleetTraceColumns(missing=", ".join(missing), where=where))
+                    return
+            elif len(cells) != len(names):
+                problem = f"{len(cells)} values for {len(names)} columns"
+                where = Location(document, line=reader.line_num)
+                findings.add(FleetTraceRow(problem=problem, where=where))
+            else:
+                yield reader.line_num, dict(zip(names, cells, strict=True))
+    except csv.Error as error:
+        where = Location(document, line=reader.line_num)
+        findings.add(FleetTraceRow(problem=str(error), where=where))
+
+
+class _RowReader:
+    """Makes arrivals of rows; pods of one shape are one object."""
+
+    def __init__(self, document: str, shapes: dict[str, ClusterPod], findings: Findings) -> None:
+        self._document = document
+        self._named = shapes
+        self._shapes: dict[str, ClusterPod | None] = {}
+        self._findings = findings
+
+    def arrival(self, row: Mapping[str, Any], line: int) -> Arrival | None:
+        """The arrival of a row, or None when a finding says why there is none."""
+        where = Location(self._document, line=line)
+        missing = [each for each in _NEEDED if row.get(each) in (None, "")]
+        for name in missing:
+            self._findings.add(FleetTraceRow(problem=f"{name} is missing", where=where))
+        if missing:
+            return None
+        at = _seconds(row["arrival"]) if not _is_moment(row["arrival"]) else _moment(row["arrival"])
+        duration = _seconds(row["duration"])
+        count = _count(row.get("count", 1))
+        for name, value, expected in (
+            ("arrival", at, _ARRIVAL),
+            ("duration", duration, _DURATION),
+            ("count", count, _COUNT),
+        ):
+            if value is None:
+                self._findings.add(
+                    FleetTraceField(
+                        field=name, value=str(row.get(name)), expected=expected, where=where
+                    )
+                )
+        pod = self._shape(row["shape"], where)
+        if at is None or duration is None or count is None or pod is None:
+            return None
+        return Arrival(at_seconds=at, duration_seconds=duration, pod=pod, count=count)
+
+    def _shape(self, given: object, where: Location) -> ClusterPod | None:
+        key = msgspec.json.encode(given, order="sorted").decode()
+        if key not in self._shapes:
+            try:
+                self._shapes[key] = self._new_shape(given, where)
+            except BadInput as bad:
+                self._shapes[key] = None
+                self._findings.extend(bad.findings)
+        return self._shapes[key]
+
+    def _new_shape(self, given: object, where: Location) -> ClusterPod:
+        name = where.text
+        if isinstance(given, Mapping):
+            return pod_shapes.of_mapping({str(key): each for key, each in given.items()}, name)
+        text = str(given).strip()
+        if text in self._named:
+            return self._named[text]
+        if "=" in text:
+            parts = [each.partition("=") for each in text.split(",")]
+            return pod_shapes.of_mapping(
+                {key.strip(): each.strip() for key, _, each in parts}, name
+            )
+        files = ", ".join(sorted(self._named)) or "another file (see --shapes)"
+        raise BadInput([FleetTraceShape(value=text, files=files, where=where)])
+
+
+def _is_moment(value: object) -> bool:
+    return isinstance(value, str) and "T" in value
+
+
+def _moment(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
+
+
+def _seconds(value: object) -> float | None:
+    """Seconds of a number or a text; None where it is neither, or out of all reason."""
+    if isinstance(value, bool):
+        return None
+    try:
+        seconds = float(value) if isinstance(value, int | float) else float(str(value).strip())
+    except (ValueError, OverflowError):
+        try:
+            seconds = go_duration.parse_ns(str(value).strip()) / go_duration.SECOND_NS
+        except go_duration.DurationError:
+            return None
+    return seconds if 0 <= seconds <= _LONGEST_SECONDS else None
+
+
+def _count(value: object) -> int | None:
+    try:
+        number = int(str(value).strip() or "1")
+    except ValueError:
+        return None
+    return number if number >= 1 else None

@@ -1,0 +1,65 @@
+"""What is wrong with the objects of a cluster, as a dump or an API server has them."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, WarningFinding
+
+
+class ClusterDumpEndsEarly(Finding):
+    code = "cluster/dump-ends-early"
+    sentence = "this dump ends in the midst of a list, after {count} objects"
+    why = "What is missing could not be told from what does not exist, and answers would be wrong."
+    mend = "write the dump again, and see that kubectl ends without an error"
+    count: int
+
+
+class ClusterObjectLeftOut(WarningFinding):
+    code = "cluster/object-left-out"
+    sentence = "{kind} {name} is left out, because it can not be read: {problem}"
+    why = "One bad object is no reason to say nothing about all others."
+    kind: str
+    name: str
+    problem: str
+
+
+class ClusterMoreLeftOut(WarningFinding):
+    code = "cluster/more-left-out"
+    sentence = "{count} more objects are left out, because they can not be read"
+    count: int
+
+
+class ClusterMoment(Finding):
+    code = "cluster/moment"
+    sentence = "{value} is no time such as 2026-01-31T12:00:00Z"
+    value: str
+
+
+class ClusterTaint(Finding):
+    code = "cluster/taint"
+    sentence = "{value} is no effect of a taint; these are: NoSchedule, PreferNoSchedule, NoExecute"
+    value: str
+
+
+class FleetFileDocuments(Finding):
+    code = "fleet-file/documents"
+    sentence = "a description of a fleet is one document, and here are {count}"
+    count: int
+
+
+class FleetFileNoPools(Finding):
+    code = "fleet-file/no-pools"
+    sentence = "there are no pools; give at least one with a name and a machine"
+
+
+class FleetFilePoolTwice(Finding):
+    code = "fleet-file/pool-twice"
+    sentence = "there are two pools {name!r}"
+    name: str
+
+
+class FleetFileTaint(Finding):
+    code = "fleet-file/taint"
+    sentence = (
+        "{value} is no taint; write key=value:NoSchedule, or an object with key, value and effect"
+    )
+    value: str

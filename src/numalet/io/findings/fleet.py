@@ -1,0 +1,61 @@
+"""Findings about what a question to a fleet comes with: shapes of pods, traces."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding
+
+
+class FleetAmounts(Finding):
+    code = "fleet/amounts"
+    sentence = (
+        "{value!r} is neither a file nor a list of amounts, such as"
+        " nvidia.com/gpu=4,cpu=16,memory=128Gi"
+    )
+    value: str
+
+
+class FleetNoPods(Finding):
+    code = "fleet/no-pods"
+    sentence = "nothing in {value!r} asks for a pod; name a Pod, a Job or another workload"
+    value: str
+
+
+class FleetTraceEmpty(Finding):
+    code = "fleet/trace-empty"
+    sentence = "the trace has no row; each one has an arrival, a duration and a shape"
+
+
+class FleetTraceColumns(Finding):
+    code = "fleet/trace-columns"
+    sentence = (
+        "the first line names no column {missing}; a trace has the columns arrival, duration and"
+        " shape, and may have count"
+    )
+    missing: str
+
+
+class FleetTraceField(Finding):
+    code = "fleet/trace-field"
+    sentence = "{field} {value!r} is not {expected}"
+    field: str
+    value: str
+    expected: str
+
+
+class FleetTraceRow(Finding):
+    code = "fleet/trace-row"
+    sentence = "the line is no row of a trace: {problem}"
+    problem: str
+
+
+class FleetTraceShape(Finding):
+    code = "fleet/trace-shape"
+    sentence = "shape {value!r} is neither a list of amounts nor a pod of {files}"
+    value: str
+    files: str
+
+
+class FleetTraceTooLong(Finding):
+    code = "fleet/trace-too-long"
+    sentence = "the trace has more than {most} pods"
+    most: int
