@@ -72,6 +72,14 @@ class DecisionNotMeasured(NotAskedNote):
     sentence = "{pods}: {predicates} could not be asked; numalet does not measure it"
 
 
+class DecisionNodeFeaturesUnknown(NotAskedNote):
+    code = "decision/node-features-unknown"
+    sentence = (
+        "{pods}: {predicates} could not be asked; what the node's container runtime supports is "
+        "not known"
+    )
+
+
 class DecisionPredicatesSwitchedOff(NotAskedNote):
     code = "decision/predicates-switched-off"
     sentence = (
@@ -97,12 +105,22 @@ class DecisionResourceNotOffered(DecisionNote):
     resource: str
 
 
+class DecisionPodLevelIgnored(DecisionNote):
+    code = "decision/pod-level-ignored"
+    sentence = (
+        "{pods}: resources of the whole pod (spec.resources) are ignored, as the feature gate "
+        "PodLevelResources is off, which it is by default before v1.34"
+    )
+    pods: str
+
+
 _NOTES: Final[Mapping[Unknown, type[NotAskedNote]]] = {
     Unknown.NODE_LABELS: DecisionNodeLabelsUnknown,
     Unknown.NODE_NAME: DecisionNodeNameUnknown,
     Unknown.CONSTRAINTS: DecisionConstraintsUnknown,
     Unknown.PORTS_OF_OTHERS: DecisionPortsOfOthersUnknown,
     Unknown.PODS_WITHOUT_MANIFEST: DecisionPodsWithoutManifest,
+    Unknown.NODE_FEATURES: DecisionNodeFeaturesUnknown,
     Unknown.NOT_MEASURED: DecisionNotMeasured,
     Unknown.SWITCHED_OFF: DecisionPredicatesSwitchedOff,
 }
@@ -114,12 +132,14 @@ class Beside:
     """What is to be known of decisions beside their verdicts; pods are named.
 
     ``not_asked`` are pods by predicate and why, ``passed_over`` pods by extended resource,
-    ``evicted`` who ends for which critical pod.
+    ``evicted`` who ends for which critical pod. What pods of ``whole_ignored`` ask for as a whole
+    does not count.
     """
 
     not_asked: Mapping[NotAsked, tuple[str, ...]]
     passed_over: Mapping[str, tuple[str, ...]]
     evicted: tuple[tuple[str, tuple[str, ...]], ...]
+    whole_ignored: tuple[str, ...] = ()
 
 
 def collect(decisions: Iterable[Decision]) -> Beside:
@@ -127,8 +147,11 @@ def collect(decisions: Iterable[Decision]) -> Beside:
     not_asked: dict[NotAsked, list[str]] = {}
     passed_over: dict[str, list[str]] = {}
     evicted: list[tuple[str, tuple[str, ...]]] = []
+    whole_ignored: dict[str, None] = {}
     for decision in decisions:
         pod = str(decision.pod)
+        if decision.pod.pod_level is not None and not decision.pod.pod_level.count:
+            whole_ignored[pod] = None
         for each in decision.not_asked:
             not_asked.setdefault(each, []).append(pod)
         for resource in decision.passed_over:
@@ -140,6 +163,7 @@ def collect(decisions: Iterable[Decision]) -> Beside:
         {each: tuple(pods) for each, pods in not_asked.items()},
         {resource: tuple(pods) for resource, pods in passed_over.items()},
         tuple(evicted),
+        tuple(whole_ignored),
     )
 
 
@@ -155,6 +179,8 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
     for resource, pods in beside.passed_over.items():
         shown = _few(dict.fromkeys(pods))
         findings.append(DecisionResourceNotOffered(pods=shown, resource=resource))
+    if beside.whole_ignored:
+        findings.append(DecisionPodLevelIgnored(pods=_few(beside.whole_ignored)))
     return tuple(findings)
 
 

@@ -14,6 +14,7 @@ import numalet
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "python-api.md"
 SHOWN = {
     *("open_machine", "decode_config", "read_pods", "load_pods", "start_node"),
+    *("read_claims", "load_claims"),
     *("machine_info", "restart_node", "fits", "explain", "what_if", "check", "reserve"),
     *("read_state_files", "verify_state_files", "check_restart", "replay"),
     *("decision_rows", "placement_rows"),

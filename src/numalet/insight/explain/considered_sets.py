@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from numalet.core.admission import counting
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.hints.hint import HintFamily, Impossible, NoPreference, ProviderHints
+from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.rule import FamilyByRule
 from numalet.core.managers.memory import demand as memory_demand
@@ -242,14 +244,17 @@ def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container 
     is_off = roster.rules.memory.policy is MemoryPolicy.NONE
     if is_off or not memory_demand.is_guaranteed(pod):
         return {}
-    holding = pod.containers() if container is None else (container,)
+    behaviour = roster.rules.behaviour
+    is_pod = container is None or container.name == WHOLE_POD
+    holding = pod.containers() if container is None or is_pod else (container,)
     if any(ledger.blocks_of(pod.uid, each.name) is not None for each in holding):
         return {}
-    asked = (
-        memory_demand.of_pod(pod, roster.rules.behaviour)
-        if container is None
-        else memory_demand.of_container(container, roster.rules.behaviour)
-    )
+    if is_pod and counting.is_placed_whole(pod, roster.rules.release_rules):
+        asked = memory_demand.of_pod_level(pod, behaviour)
+    elif container is None:
+        asked = memory_demand.of_pod(pod, behaviour)
+    else:
+        asked = memory_demand.of_container(container, behaviour)
     if isinstance(asked, NotAnInteger) or memory_hints.missing_type(ledger.nodes, asked):
         return {}
     return asked

@@ -31,6 +31,7 @@ COLUMNS: Final = (
     "start_error",
     "mode",
     "rejected_given_order",
+    "release",
 )
 """Columns of the CSV form, one row per variant."""
 
@@ -42,6 +43,7 @@ def figures(row: VariantRow) -> dict[str, Any]:
         "machine": variant.machine.name,
         "config": variant.config.name,
         "mode": variant.config.behaviour.mode.value,
+        "release": variant.config.behaviour.release.name,
         "policy": variant.policy,
         "scope": variant.scope,
         "options": "" if variant.options is None else option_text(variant.options),

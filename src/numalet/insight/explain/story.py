@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from numalet.core.admission import counting
 from numalet.core.admission.collector import (
     Allocated,
     Collector,
@@ -84,6 +85,8 @@ def trace(node: Node, pod: Pod) -> Story:
     collector = Collector()
     _, decision = node.admit(pod, collector)
     roster = node.roster
+    # What the managers went by.
+    seen = counting.for_managers(decision.pod, roster.rules.release_rules)
     asked: dict[str, HintsAsked] = {}
     subjects: list[AlignedSubject] = []
     allocated: dict[str, AllocatedResources] = {}
@@ -93,19 +96,21 @@ def trace(node: Node, pod: Pod) -> Story:
             case HintsAsked(subject=name):
                 asked[name] = event
             case HintsMerged(name, merged):
-                subjects.append(_subject(roster, pod, asked[name], merged))
+                subjects.append(_subject(roster, seen, asked[name], merged))
             case RefusedAllocation(container, provider, reason):
                 considered = None
                 if provider == MEMORY_MANAGER:
                     considered = considered_sets.memory_answer(
-                        roster, decision.after.memory, pod, container
+                        roster, decision.after.memory, seen, container
                     )
                 refusal = AllocationRefusal(container.name, provider, reason, considered)
             case Allocated():
                 before = allocated.get(
                     event.container.name, AllocatedResources(event.container.name)
                 )
-                allocated[event.container.name] = _after_allocation(roster, decision, event, before)
+                allocated[event.container.name] = _after_allocation(
+                    roster, decision, event, seen, before
+                )
             case _:
                 assert_never(event)
     return Story(decision, roster, tuple(subjects), tuple(allocated.values()), refusal)
@@ -126,7 +131,7 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
 
 
 def _after_allocation(
-    roster: Roster, decision: Decision, event: Allocated, so_far: AllocatedResources
+    roster: Roster, decision: Decision, event: Allocated, pod: Pod, so_far: AllocatedResources
 ) -> AllocatedResources:
     """What the container has after one more provider allocated."""
     key = ContainerKey(decision.pod.uid, event.container.name)
@@ -137,7 +142,7 @@ def _after_allocation(
     affinity = decision.affinities.get(key.container, ZERO_HINT)
     if event.provider == MEMORY_MANAGER and affinity.mask is None and event.before != after:
         considered = considered_sets.memory_answer(
-            roster, event.before.memory, decision.pod, event.container
+            roster, event.before.memory, pod, event.container
         )
     return AllocatedResources(
         container=key.container,

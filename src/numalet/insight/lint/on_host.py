@@ -18,7 +18,7 @@ from numalet.insight.lint.subject import LintSubject
 class LintSwapIsOn(LintWarning):
     code = "lint/swap-is-on"
     sentence = "this host swaps to {areas}, and failSwapOn is true"
-    why = "The kubelet v1.32 does not start beside swap unless failSwapOn is false."
+    why = "The kubelet does not start beside swap unless failSwapOn is false."
     mend = "swapoff -a, or set failSwapOn to false"
     areas: str
 
@@ -26,8 +26,18 @@ class LintSwapIsOn(LintWarning):
 class LintCgroupV1(LintWarning):
     code = "lint/cgroup-v1"
     sentence = "this host has cgroup v1"
-    why = "The kubelet v1.32 starts, and warns that cgroup v1 is in maintenance mode."
+    why = "The kubelet starts, and warns: from v1.35 on it does so only if failCgroupV1 is false."
     mend = "boot with systemd.unified_cgroup_hierarchy=1"
+
+
+class LintCgroupV1Refused(LintFinding):
+    code = "lint/cgroup-v1-refused"
+    sentence = "this host has cgroup v1, and failCgroupV1 is true{by_default}"
+    why = "The kubelet does not start beside cgroup v1 then; since v1.35 that is the default."
+    mend = "boot with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1 to false"
+    kubelet_text = "kubelet is configured to not run on a host using cgroup v1. {future}"
+    by_default: str
+    future: str
 
 
 class LintNoContainerRuntime(LintWarning):
@@ -41,11 +51,13 @@ class LintNoContainerRuntime(LintWarning):
 class LintSoftEvictionWithoutGracePeriod(LintFinding):
     code = "lint/soft-eviction-without-grace-period"
     sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod has none"
-    why = "The kubelet v1.32 does not start with a soft threshold that has no grace period."
+    why = "The kubelet does not start with a soft threshold that has no grace period."
     mend = "set evictionSoftGracePeriod.{signal}"
     signal: str
 
 
+_IN_MAINTENANCE: Final = "cgroup v1 support is in maintenance mode"
+_UNSUPPORTED: Final = "cgroup v1 support is unsupported and will be removed in a future release"
 SWAP: Final = "swap"
 CGROUPS: Final = "cgroup-version"
 RUNTIME: Final = "container-runtime"
@@ -64,8 +76,21 @@ def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
 
 
 def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
-    """With cgroup v1 a kubelet v1.32 starts, and warns."""
-    if subject.host.cgroup_version == 1:
+    """With cgroup v1 a kubelet starts, and warns, or does not start.
+
+    Kubelet v1.35: ``run`` in ``cmd/kubelet/app``.
+    """
+    if subject.host.cgroup_version != 1:
+        return
+    is_default = subject.release_rules.cgroup_v1_is_refused_unless_allowed
+    refuses = subject.config.fail_cgroup_v1
+    if is_default if refuses is None else refuses:
+        yield LintCgroupV1Refused(
+            by_default=" by default" if refuses is None else "",
+            future=_UNSUPPORTED if is_default else _IN_MAINTENANCE,
+            where=subject.config.where("failCgroupV1"),
+        )
+    else:
         yield LintCgroupV1()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -14,7 +15,8 @@ from numalet.core.config.feature_gates import (
     TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
 )
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.policy_options import Maturity
+from numalet.core.config.releases import table
+from numalet.core.config.releases.release import Maturity
 from numalet.core.config.rules import CpuPolicy, CpuRules, MemoryPolicy, NodeRules, TopologyPolicy
 from numalet.core.managers.cpu import cpu_mask, static_policy, topology
 from numalet.core.model import cpu_set, resources
@@ -26,6 +28,7 @@ from numalet.insight.lint.option_findings import (
     LintCpuPolicyMayHang,
     LintCpuReservationOverridden,
     LintDistancesBeyondRows,
+    LintFieldOfALaterRelease,
     LintManyNodes,
     LintManyNodesAreSlow,
     LintMaxAllowableNotANumber,
@@ -91,10 +94,10 @@ def options_without_gate(subject: LintSubject) -> Iterator[Finding]:
     config = subject.config
     if not subject.aligns:
         options = config.topology_manager_policy_options or {}
-        yield from _without_gate(subject, _TOPOLOGY, options, policy_options.TOPOLOGY_OPTIONS)
+        yield from _without_gate(subject, _TOPOLOGY, options, subject.release.topology_options)
     if config.cpu_manager_policy == CpuPolicy.NONE.value:
         options = config.cpu_manager_policy_options or {}
-        yield from _without_gate(subject, _CPU, options, policy_options.CPU_OPTIONS)
+        yield from _without_gate(subject, _CPU, options, subject.release.cpu_options)
 
 
 def _without_gate(
@@ -109,10 +112,26 @@ def _without_gate(
             )
 
 
+def fields_of_later_releases(subject: LintSubject) -> Iterator[Finding]:
+    """Fields that the kubelet of this release passes over.
+
+    Kubelet v1.32: ``configfiles.fsLoader``, lenient decoding.
+    """
+    for field in sorted(table.NEWEST.fields - subject.release.fields):
+        if any(re.match(rf"{field}\b", place) for place in subject.config.origins):
+            yield LintFieldOfALaterRelease(
+                field=field,
+                release=subject.release.name,
+                since=next(each.name for each in table.RELEASES if field in each.fields),
+                where=subject.config.where(field),
+            )
+
+
 def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
     """A topology policy, and neither CPU Manager nor Memory Manager to give it hints.
 
-    Devices that are known of give hints, too; nothing is reported then.
+    Devices that are known of give hints, too; nothing is reported then. That none are known of does
+    not mean that there are none, so it is a note: on nodes with GPUs this is how they are set up.
     """
     config = subject.config
     policies = {policy.value for policy in TopologyPolicy} - {TopologyPolicy.NONE.value}

@@ -123,7 +123,7 @@ class LintPodCrashesKubelet(LintFinding):
     code = "lint/pod-crashes-kubelet"
     sentence = "pod {pod} makes the kubelet crash or hang: {cause}"
     why = (
-        "The kubelet v1.32 panics, or never comes to an end, while it admits such a pod, and "
+        "The kubelet panics, or never comes to an end, while it admits such a pod, and "
         "again after every restart."
     )
     mend = "do not let the pod come to this node, or fix the cause named above"
@@ -135,7 +135,7 @@ class LintPodsEmptyThePool(LintFinding):
     code = "lint/pods-empty-the-pool"
     sentence = (
         "the given pods, admitted in this order, hold all CPUs that are not reserved; {pod} takes "
-        "the last ones, and the kubelet v1.32 does not start again with that"
+        "the last ones, and the kubelet does not start again with that"
     )
     why = (
         "With strict-cpu-reservation the reserved CPUs are not part of the shared pool, and a "

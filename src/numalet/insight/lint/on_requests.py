@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from numalet.core.admission import counting
 from numalet.core.config import node_allocatable
 from numalet.core.config.rules import CpuPolicy, NodeRules
 from numalet.core.managers.cpu import demand as cpu_demand
@@ -70,6 +71,30 @@ class LintResourceAlmostOffered(LintWarning):
     offered: str
 
 
+class LintStatusCounts(LintWarning):
+    code = "lint/status-counts"
+    sentence = (
+        "of container {container} of pod {pod} a kubelet v{release} counts {counted} of "
+        "{resource}, as the pod's status says, and not the {asked} of the manifest"
+    )
+    why = (
+        "Such a kubelet reads allocatedResources in the status of a container instead of its "
+        "requests, also where the status has an entry without them. A kubelet v1.32 wrote none, so "
+        "when it is replaced, running pods count for nothing: they are rejected, or lose their "
+        "CPUs and memory."
+    )
+    mend = (
+        "drain the node before its kubelet is replaced, so that its pods are admitted anew; or set "
+        "the feature gate InPlacePodVerticalScaling to false"
+    )
+    pod: str
+    container: str
+    release: str
+    resource: str
+    counted: Quantity
+    asked: Quantity
+
+
 _OF_QOS: Final = (resources.CPU, resources.MEMORY)
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 
@@ -89,6 +114,7 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
         pod = alike[0]
         fitting = [each for each in pod.containers() if _is_guaranteed(each)]
         others = [each for each in pod.containers() if not _is_guaranteed(each)]
+        pod = counting.counted(pod, rules.release_rules)
         is_lost = pod.qos_class is QosClass.BURSTABLE and fitting and others
         if not is_lost or qos.qos_class(pod.containers()) is QosClass.GUARANTEED:
             continue
@@ -104,6 +130,33 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
                 where=where,
                 severity=severity,
             )
+
+
+def status_counts(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
+    """Containers of Guaranteed pods whose status says another amount, where the status counts.
+
+    Kubelet v1.33: ``guaranteedCPUs``, ``getRequestedResources``.
+    """
+    if not rules.release_rules.allocated_resources_count:
+        return
+    for pod in subject.pods:
+        if pod.allocated is None or pod.qos_class is not QosClass.GUARANTEED:
+            continue
+        managed = counting.for_managers(pod, rules.release_rules)
+        for container, as_counted in zip(pod.containers(), managed.containers(), strict=True):
+            for resource in _OF_QOS:
+                asked = container.requests.get(resource, ZERO)
+                counted = as_counted.requests.get(resource, ZERO)
+                if asked != counted:
+                    yield LintStatusCounts(
+                        pod=str(pod),
+                        container=container.name,
+                        release=rules.release.name,
+                        resource=resource,
+                        counted=counted,
+                        asked=asked,
+                        where=subject.place_of(pod, container.name),
+                    )
 
 
 def _is_guaranteed(container: Container) -> bool:

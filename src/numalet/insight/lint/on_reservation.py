@@ -53,10 +53,11 @@ class LintDefaultEvictionNotMerged(LintFinding):
         "evictionHard is given without memory.available, so the default is gone"
     )
     why = "evictionHard is taken as a whole: as soon as it is given, no default of it is left."
-    mend = "add memory.available: {threshold} to evictionHard, or take it off one entry"
+    mend = "add memory.available: {threshold} to evictionHard{or_merge}, or take it off one entry"
     given: Quantity
     threshold: Quantity
     expected: Quantity
+    or_merge: str
 
 
 class LintNoMemoryThreshold(LintWarning):
@@ -70,8 +71,9 @@ class LintNoMemoryThreshold(LintWarning):
         "kills what it likes. evictionHard is taken as a whole, and a kubelet that is run with "
         "flags only has no default."
     )
-    mend = "add memory.available to evictionHard, and the same amount to reservedMemory"
+    mend = "add memory.available to evictionHard{or_merge}, and the same amount to reservedMemory"
     threshold: Quantity
+    or_merge: str
 
 
 class LintEvictionPercentage(LintFinding):
@@ -145,6 +147,7 @@ def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
             given=_given(subject),
             threshold=default,
             expected=parts.total,
+            or_merge=_or_merge(subject),
             where=where,
             severity=_severity(subject),
         )
@@ -154,7 +157,9 @@ def no_memory_threshold(subject: LintSubject) -> Iterator[Finding]:
     """EvictionHard has no threshold for memory, so nothing is evicted before the node is full."""
     if _lacks_memory_threshold(subject):
         where = subject.config.where(_EVICTION)
-        yield LintNoMemoryThreshold(threshold=_default_threshold(subject), where=where)
+        yield LintNoMemoryThreshold(
+            threshold=_default_threshold(subject), or_merge=_or_merge(subject), where=where
+        )
 
 
 def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
@@ -194,6 +199,12 @@ def _given(subject: LintSubject) -> Quantity:
 
 def _default_threshold(subject: LintSubject) -> Quantity:
     return Quantity.parse(node_allocatable.default_eviction(subject.machine.os)[MEMORY_AVAILABLE])
+
+
+def _or_merge(subject: LintSubject) -> str:
+    """The other way to a default threshold, where the release has it."""
+    has_field = subject.release_rules.default_eviction_is_merged_if_asked
+    return ", or set mergeDefaultEvictionSettings to true" if has_field else ""
 
 
 def _lacks_memory_threshold(subject: LintSubject) -> bool:

@@ -34,10 +34,10 @@ class LintManyNodesAreSlow(LintWarning):
     code = "lint/many-nodes-are-slow"
     sentence = (
         "with {nodes} NUMA nodes, more than {limit}, the admission of one pod can take the "
-        "kubelet v1.32 minutes"
+        "kubelet minutes"
     )
     why = (
-        "The kubelet v1.32 goes through every combination of the hints of all resources, and "
+        "The kubelet goes through every combination of the hints of all resources, and "
         "there are up to 2^nodes hints for each."
     )
     mend = "measure the admission of a pod with several resources first, or use the policy none"
@@ -66,7 +66,17 @@ class LintOptionWithoutGate(LintWarning):
     gate: str
 
 
-class LintAlignmentWithoutHints(LintWarning):
+class LintFieldOfALaterRelease(LintWarning):
+    code = "lint/field-of-a-later-release"
+    sentence = "{field} does nothing in release {release}; Kubernetes has it since {since}"
+    why = "The kubelet passes over a field that it does not know, and logs that it does."
+    mend = "remove {field}, or run a kubelet v{since}"
+    field: str
+    release: str
+    since: str
+
+
+class LintAlignmentWithoutHints(LintNote):
     code = "lint/alignment-without-hints"
     sentence = (
         "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy "
@@ -90,7 +100,7 @@ class LintCpuReservationOverridden(LintWarning):
         "reserved, here {cpus}"
     )
     why = (
-        "With reservedSystemCPUs the kubelet v1.32 drops kubeReserved.cpu and sets "
+        "With reservedSystemCPUs the kubelet drops kubeReserved.cpu and sets "
         "systemReserved.cpu to the number of the CPUs, under every CPU policy."
     )
     mend = "remove {field}, or name other CPUs in reservedSystemCPUs"
@@ -132,7 +142,7 @@ class LintCpuPolicyMayHang(LintWarning):
     code = "lint/cpu-policy-may-hang"
     sentence = (
         "full-pcpus-only with distribute-cpus-across-numa, and only some threads of the cores "
-        "{cores} are reserved: some requests make the kubelet v1.32 loop for ever"
+        "{cores} are reserved: some requests make the kubelet loop for ever"
     )
     why = (
         "Distributing hands out whole cores in turns; on NUMA nodes with an odd number of free "
@@ -146,7 +156,7 @@ class LintStrictReservation(LintWarning):
     code = "lint/strict-reservation"
     sentence = (
         "with strict-cpu-reservation, pods that hold all {cpus} CPUs that are not reserved leave "
-        "the shared pool empty; the kubelet v1.32 then fails at its next start"
+        "the shared pool empty; the kubelet then fails at its next start"
     )
     why = (
         "The reserved CPUs are not part of the shared pool then, and a state file with an empty "
@@ -159,7 +169,7 @@ class LintStrictReservation(LintWarning):
 class LintDistancesBeyondRows(LintWarning):
     code = "lint/distances-beyond-rows"
     sentence = (
-        "with prefer-closest-numa-nodes the kubelet v1.32 panics (index out of range) at pods for "
+        "with prefer-closest-numa-nodes the kubelet panics (index out of range) at pods for "
         "which it compares sets with NUMA node {numa_node}: it indexes rows of {places} distances "
         "by the ids of nodes ({numa_nodes})"
     )
@@ -177,7 +187,7 @@ class LintPageSizeNotEverywhere(LintWarning):
     code = "lint/page-size-not-everywhere"
     sentence = (
         "NUMA nodes {numa_nodes} do not know {type}, other nodes do: a Guaranteed pod that asks "
-        "for such pages makes the kubelet v1.32 panic"
+        "for such pages makes the kubelet panic"
     )
     why = "The Memory Manager looks the size up on every node, without asking whether it is there."
     mend = "keep pods with {type} off this node, or let the kernel offer the size on every node"

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.config.rules import NodeRules, StartRefused
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding, worst_first
 from numalet.core.node.node import Node
 from numalet.insight.lint import (
+    on_claim_amounts,
+    on_claim_devices,
+    on_claim_documents,
+    on_claims,
     on_host,
     on_nodes,
     on_options,
@@ -37,6 +41,7 @@ _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]]
     on_options.many_nodes,
     on_options.options_not_read,
     on_options.options_without_gate,
+    on_options.fields_of_later_releases,
     on_options.alignment_without_hints,
     on_options.cpu_reservation_overridden,
     on_options.page_size_not_everywhere,
@@ -45,6 +50,22 @@ _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]]
     on_host.cgroups_are_old,
     on_host.runtime_is_missing,
     on_host.soft_eviction_without_grace_period,
+    on_claims.manager_beside_driver,
+    on_claim_amounts.claim_not_repeated,
+    on_claim_amounts.pod_too_small,
+    on_claims.claim_shared,
+    on_claims.claims_give_no_hints,
+    on_claim_devices.slices_of_several_nodes,
+    on_claim_devices.devices_without_cpus_near,
+    on_claim_devices.never_allocated,
+    on_claim_devices.served_twice,
+    on_claim_documents.allocation_off,
+    on_claim_documents.fields_without_gate,
+    on_claim_documents.versions,
+    on_claim_documents.unknown_to_pod,
+    on_claim_documents.not_checked,
+    on_claim_documents.static_pods,
+    on_claim_documents.not_in_pod_resources,
 )
 """Rules that a configuration which does not start is worth, too."""
 
@@ -57,10 +78,10 @@ _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], .
     on_requests.lost_guaranteed_class,
     on_requests.fractional_cpus,
     on_requests.names_almost_offered,
+    on_requests.status_counts,
+    on_claim_devices.cpus_of_drivers,
 )
 """Rules about a configuration that was resolved against its machine."""
-
-_ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +109,10 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
     """
     started = starting.start(subject)
-    findings = (*noticed, *_own(subject, started.empty))
-    own = sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
+    found = (*noticed, *_own(subject, started.empty))
+    own = worst_first(found)
     unknown = on_host.not_looked_at(subject)
-    return Checked(started.refused, started.findings, tuple(own), unknown)
+    return Checked(started.refused, started.findings, own, unknown)
 
 
 def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
+from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.lint.subject import LintSubject
@@ -28,8 +30,8 @@ class StartResult:
 
 def start(subject: LintSubject) -> StartResult:
     """The start of a kubelet with this configuration, on this machine, with these files."""
-    outcome = _outcome(subject, subject.state_files)
-    empty = _outcome(subject, {}) if subject.state_files else outcome
+    outcome = started(subject, subject.state_files)
+    empty = started(subject, {}) if subject.state_files else outcome
     node = empty if isinstance(empty, Node) else None
     if isinstance(outcome, Node):
         return StartResult(None, (), node)
@@ -37,13 +39,16 @@ def start(subject: LintSubject) -> StartResult:
     return StartResult(outcome, findings, node)
 
 
-def _outcome(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
+def started(
+    subject: LintSubject, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> Node | StartRefused:
+    """The node of a subject after a start with these files, while these containers run."""
     return nodes.start(
         subject.config,
         subject.machine,
         files,
         subject.devices,
-        release=subject.release,
+        running=running,
         behaviour=subject.behaviour,
         identity=subject.identity,
     )
@@ -69,7 +74,7 @@ def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
         (memory_file.FILE_NAME, memory_file.load, subject.config.memory_manager_policy),
     ):
         text = subject.state_files.get(name)
-        loaded = None if text is None else load(text, policy)
+        loaded = None if text is None else load(text, policy, subject.release_rules)
         if isinstance(loaded, Finding):
             problems.append(loaded)
     return tuple(problems)

@@ -11,14 +11,16 @@ from numalet.core.config import feature_gates, node_allocatable, reservation
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.feature_gates import FeatureGates
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.release import DEFAULT, Release
+from numalet.core.config.releases.release import Release, ReleaseRules
 from numalet.core.config.reservation import MemoryParts
 from numalet.core.config.rules import MemoryPolicy, TopologyPolicy
+from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.findings import NOWHERE, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices
+from numalet.insight.lint.claim_view import ClaimView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +52,17 @@ class LintSubject:
     pod_places: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
     numa_balancing: int | None = None
     host: Host = Host()
-    release: Release = DEFAULT
     behaviour: Behaviour = EXACT
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
     identity: NodeIdentity = UNKNOWN_NODE
+    claims: ClaimDocuments = NO_CLAIMS
 
     @cached_property
     def effective(self) -> KubeletConfig:
         """The configuration with the default thresholds that the kubelet fills in."""
-        if not self.config.uses_default_eviction:
-            return self.config
-        defaults = node_allocatable.default_eviction(self.machine.os)
-        return replace(self.config, eviction_hard=defaults)
+        return node_allocatable.with_default_eviction(
+            self.config, self.release_rules, self.machine.os
+        )
 
     @cached_property
     def memory_parts(self) -> MemoryParts | None:
@@ -74,6 +75,21 @@ class LintSubject:
     def gates(self) -> FeatureGates:
         """The feature gates as they are set."""
         return feature_gates.with_settings(self.config.feature_gates, self.release)
+
+    @property
+    def release(self) -> Release:
+        """The release whose kubelet is asked about."""
+        return self.behaviour.release
+
+    @cached_property
+    def release_rules(self) -> ReleaseRules:
+        """The rules of that release, with the feature gates as they are set."""
+        return self.release.rules_with(self.gates.enabled)
+
+    @cached_property
+    def claim_view(self) -> ClaimView:
+        """The claims beside the pods that use them, and the devices of this node."""
+        return ClaimView(self.claims, self.pods, self.identity.name)
 
     @property
     def pins_memory(self) -> bool:

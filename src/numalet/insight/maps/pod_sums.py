@@ -34,9 +34,13 @@ def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
     }
     memory: dict[str, int] = {}
     devices: dict[str, set[str]] = {}
+    # The containers of a pod that was placed as a whole divide its memory, some of it twice.
+    whole = decision.after.memory.pods.get(decision.pod.uid) if decision.admitted else None
+    for block in whole or ():
+        memory[block.resource] = block.size_bytes
     for held in placements:
         nodes.update(held.memory_nodes)
-        for block in held.memory:
+        for block in held.memory if whole is None else ():
             memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
         for resource, names in held.devices.items():
             devices.setdefault(resource, set()).update(names)

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from numalet.core.config.behaviour import Mode
+from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
 from numalet.insight.lint.rows import FindingRow
@@ -51,12 +51,14 @@ class StartErrorDocument(msgspec.Struct, kw_only=True):
 class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
+    ``release`` is the one whose kubelet was asked about, null if the input can not be used.
     ``starts`` is null if the input can not be used, so that nothing is known but the findings.
     ``not_looked_at`` is what can also keep a kubelet from starting, and was not checked.
     """
 
     schema: Literal["numalet.check/1"]
     mode: Mode
+    release: str | None
     starts: bool | None
     start_error: StartErrorDocument | None
     not_looked_at: list[str]
@@ -91,7 +93,7 @@ def of_several(results: list[CheckCombinationDocument]) -> ChecksDocument:
 
 
 def of(
-    checked: Checked | None, rows: tuple[FindingRow, ...], mode: Mode = Mode.EXACT
+    checked: Checked | None, rows: tuple[FindingRow, ...], behaviour: Behaviour = EXACT
 ) -> CheckDocument:
     """The document of a result, whose findings have these words; None: nothing could be judged."""
     refused = None if checked is None else checked.refused
@@ -100,20 +102,23 @@ def of(
     }
     return CheckDocument(
         schema=SCHEMA,
-        mode=mode,
+        mode=behaviour.mode,
+        release=None if checked is None else behaviour.release.name,
         starts=None if checked is None else refused is None,
-        start_error=None if refused is None else _refusal(refused),
+        start_error=None if refused is None else of_refusal(refused),
         not_looked_at=[] if checked is None else list(checked.not_looked_at),
         counts=counts,
-        findings=[_finding(row) for row in rows],
+        findings=[of_row(row) for row in rows],
     )
 
 
-def _refusal(refused: StartRefused) -> StartErrorDocument:
+def of_refusal(refused: StartRefused) -> StartErrorDocument:
+    """The document of a refusal to start."""
     return StartErrorDocument(stage=refused.stage.value, text=kubelet_start.text(refused))
 
 
-def _finding(row: FindingRow) -> CheckFindingDocument:
+def of_row(row: FindingRow) -> CheckFindingDocument:
+    """The document of one finding."""
     where = row.where
     return CheckFindingDocument(
         code=row.code,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
@@ -57,8 +59,9 @@ def explanation(
     rules = traced.roster.rules
     return Explanation(
         schema="numalet.explanation/1",
-        pod=_pod(case.pod),
+        pod=_pod(decision.pod),
         mode=rules.behaviour.mode,
+        release=rules.release.name,
         policy=rules.topology.policy,
         scope=rules.topology.scope,
         queue=[QueuedDocument(str(pod), pod.uid, pod.uid in case.admitted) for pod in case.queue],
@@ -85,14 +88,19 @@ def explanation(
     )
 
 
-def not_started(refused: StartRefused) -> ExplanationNotStartedDocument:
-    """The document where the kubelet does not even start."""
+def not_started(refused: StartRefused, release: Release = DEFAULT) -> ExplanationNotStartedDocument:
+    """The document where the kubelet of this release does not even start."""
     return ExplanationNotStartedDocument(
-        "numalet.explanation/1", kubelet_start.text(refused), refused.stage.value
+        schema="numalet.explanation/1",
+        release=release.name,
+        start_error=kubelet_start.text(refused),
+        start_error_stage=refused.stage.value,
     )
 
 
 def _pod(pod: Pod) -> PodDocument:
+    """The pod as it counts: with what it asks for as a whole only if that counts."""
+    whole = pod.pod_level if pod.pod_level is not None and pod.pod_level.count else None
     return PodDocument(
         namespace=pod.namespace,
         name=pod.name,
@@ -106,6 +114,7 @@ def _pod(pod: Pod) -> PodDocument:
             )
             for container in pod.containers()
         ],
+        pod_requests={} if whole is None else {name: str(q) for name, q in whole.requests.items()},
     )
 
 

@@ -36,13 +36,17 @@ class ExplanationContainerDocument(OutputDocument):
 
 
 class PodDocument(OutputDocument):
-    """The pod that was decided on."""
+    """The pod that was decided on.
+
+    ``pod_requests`` is what it asks for as a whole (spec.resources), where that counts.
+    """
 
     namespace: str
     name: str
     uid: str
     qos_class: QosClass
     containers: list[ExplanationContainerDocument]
+    pod_requests: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class QueuedDocument(OutputDocument):
@@ -236,6 +240,7 @@ class Explanation(OutputDocument):
     schema: Literal["numalet.explanation/1"]
     pod: PodDocument
     mode: Mode
+    release: str
     policy: TopologyPolicy
     scope: Scope
     queue: list[QueuedDocument]
@@ -261,6 +266,7 @@ class ExplanationNotStartedDocument(OutputDocument):
     """The kubelet would not start, so there is no decision."""
 
     schema: Literal["numalet.explanation/1"]
+    release: str
     start_error: str
     start_error_stage: str
 

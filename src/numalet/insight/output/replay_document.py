@@ -14,11 +14,13 @@ from numalet.insight.usecases.replaying import FailedReport
 class FailureDocument(OutputDocument):
     """A scenario that did not come out as recorded, and the first difference.
 
-    ``line`` is null in a YAML file. A side that has nothing there is left out.
+    ``line`` is null in a YAML file, ``release`` that of the kubelet whose outcome was expected. A
+    side that has nothing there is left out.
     """
 
     name: str
     line: int | None
+    release: str
     path: str
     expected: Any = UNSET
     actual: Any = UNSET
@@ -52,6 +54,7 @@ def failure(report: FailedReport) -> FailureDocument:
     return FailureDocument(
         name=report.name,
         line=report.line,
+        release=report.release,
         path=difference.path,
         expected=UNSET if difference.expected is ABSENT else difference.expected,
         actual=UNSET if difference.actual is ABSENT else difference.actual,

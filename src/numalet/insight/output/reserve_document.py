@@ -58,6 +58,7 @@ class ReserveDocument(msgspec.Struct, kw_only=True):
     flag: str
     start_error: str | None
     mode: Mode
+    release: str
     written: str | None
     backup: str | None
 
@@ -83,7 +84,8 @@ def of(plan: Plan, written: ChangedFile | None) -> ReserveDocument:
         reserved_memory=entries(plan),
         flag=f"--reserved-memory={reserving.flag_value(plan.entries)}",
         start_error=None if plan.refused is None else kubelet_start.text(plan.refused),
-        mode=plan.mode,
+        mode=plan.behaviour.mode,
+        release=plan.behaviour.release.name,
         written=str(written.path) if written is not None and is_changed else None,
         backup=str(written.backup) if written is not None and is_changed else None,
     )

@@ -50,7 +50,8 @@ class RunDocument(OutputDocument, kw_only=True):
     ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
     not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
-    not be enforced. ``decided_by`` is the agent, or the node state that commands share (``books``).
+    not be enforced. ``decided_by`` is the agent, or the node state that commands share (``books``);
+    ``release`` is that of the kubelet by whose rules it decided.
 
     ``explanation`` is that of a dry run that does not fit, as from ``numalet explain -o json``.
     """
@@ -69,10 +70,13 @@ class RunDocument(OutputDocument, kw_only=True):
     guarantee: GuaranteeLevel
     shortfalls: list[str]
     decided_by: By
+    release: str = ""
     explanation: Explanation | None = None
 
 
-def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) -> RunDocument:
+def refused(
+    pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By, *, release: str = ""
+) -> RunDocument:
     """The document of a command for which there is no place."""
     return RunDocument(
         schema=SCHEMA,
@@ -89,6 +93,7 @@ def refused(pod: Pod, reason: str, message: str, fits_when_empty: bool, by: By) 
         guarantee=GuaranteeLevel.NONE,
         shortfalls=[],
         decided_by=by,
+        release=release,
     )
 
 
@@ -99,6 +104,8 @@ def placed(
     shortfalls: tuple[str, ...],
     by: By,
     memory_nodes: Iterable[int] | None = None,
+    *,
+    release: str = "",
 ) -> RunDocument:
     """The document of a command whose pod of one container is in this snapshot.
 
@@ -127,6 +134,7 @@ def placed(
         guarantee=level,
         shortfalls=list(shortfalls),
         decided_by=by,
+        release=release,
     )
 
 

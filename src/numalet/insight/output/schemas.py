@@ -17,22 +17,33 @@ from msgspec import Struct
 
 from numalet.insight.output import json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument
+from numalet.insight.output.doctor_document import DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
 from numalet.insight.output.findings_document import FindingsDocument
+from numalet.insight.output.fleet_days_document import FleetReplayDocument, FleetWhatIfDocument
+from numalet.insight.output.fleet_fit_document import FleetFitDocument, FleetTrapsDocument
+from numalet.insight.output.fleet_free_document import FleetFreeDocument
 from numalet.insight.output.lab_document import LabListDocument
 from numalet.insight.output.machine_document import MachineDocument, ProfilesDocument
 from numalet.insight.output.replay_document import ReplayDocument
 from numalet.insight.output.reserve_document import ReserveDocument
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.output.simulation_types import NotStartedDocument, SimulationDocument
+from numalet.insight.output.upgrade_document import UpgradeDocument
 from numalet.insight.output.what_if_document import Matrix
 
 DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
     {
         "check": (CheckDocument,),
         "checks": (ChecksDocument,),
+        "doctor": (DoctorDocument,),
         "explanation": (Explanation, ExplanationNotStartedDocument),
         "findings": (FindingsDocument,),
+        "fleet-fit": (FleetFitDocument,),
+        "fleet-free": (FleetFreeDocument,),
+        "fleet-replay": (FleetReplayDocument,),
+        "fleet-traps": (FleetTrapsDocument,),
+        "fleet-what-if": (FleetWhatIfDocument,),
         "lab-list": (LabListDocument,),
         "machine": (MachineDocument,),
         "machine-profiles": (ProfilesDocument,),
@@ -45,6 +56,7 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
         "state-restore-check": (state_document.CheckedDocument,),
         "state-show": (state_document.ShownDocument,),
         "state-verify": (state_document.VerifiedDocument,),
+        "upgrade": (UpgradeDocument,),
         "what-if": (Matrix,),
     }
 )

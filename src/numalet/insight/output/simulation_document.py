@@ -12,7 +12,9 @@ from typing import assert_never
 
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import Rejection
-from numalet.core.config.behaviour import Mode
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set
 from numalet.core.model.pod import Pod
@@ -48,7 +50,7 @@ def simulation(
     records: Iterable[Record],
     after: MemoryMap,
     files: Mapping[str, str],
-    mode: Mode = Mode.EXACT,
+    behaviour: Behaviour = EXACT,
     *,
     replay_refused: Iterable[tuple[Pod, Rejection]] = (),
     nodes: Iterable[NodeCpus] = (),
@@ -64,7 +66,8 @@ def simulation(
     """
     return SimulationDocument(
         schema="numalet.simulation/1",
-        mode=mode,
+        mode=behaviour.mode,
+        release=behaviour.release.name,
         start_error=None,
         steps=[_step(record) for record in records],
         nodes=[_node(node) for node in after.nodes],
@@ -80,10 +83,14 @@ def simulation(
     )
 
 
-def not_started(refused: StartRefused) -> NotStartedDocument:
+def not_started(refused: StartRefused, release: Release = DEFAULT) -> NotStartedDocument:
     """The document of a simulation that has no step, because the kubelet does not start."""
     return NotStartedDocument(
-        "numalet.simulation/1", kubelet_start.text(refused), refused.stage, []
+        schema="numalet.simulation/1",
+        release=release.name,
+        start_error=kubelet_start.text(refused),
+        start_error_stage=refused.stage,
+        steps=[],
     )
 
 

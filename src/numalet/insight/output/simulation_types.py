@@ -210,6 +210,7 @@ class SimulationDocument(OutputDocument):
 
     schema: Literal["numalet.simulation/1"]
     mode: Mode
+    release: str
     start_error: None
     steps: list[OneOf[StepDocument]]
     nodes: list[SimulationNodeDocument]
@@ -231,6 +232,7 @@ class NotStartedDocument(OutputDocument):
     """
 
     schema: Literal["numalet.simulation/1"]
+    release: str
     start_error: str
     start_error_stage: StartStage
     steps: Annotated[list[Any], Meta(max_length=0)]

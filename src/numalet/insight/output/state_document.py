@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import ContainerKey
@@ -112,7 +113,7 @@ class BreachDocument(StateFindingDocument):
 class StateFileDocument(OutputDocument):
     """A state file. What can not be known of a file that can not be decoded is null.
 
-    ``expected_checksum`` is the one that a kubelet v1.32 would write for this content.
+    ``expected_checksum`` is the one that the kubelet would write for this content.
     """
 
     file: str
@@ -125,9 +126,13 @@ class StateFileDocument(OutputDocument):
 
 
 class VerifiedDocument(OutputDocument):
-    """Whether state files are sound."""
+    """Whether state files are sound, as those of a kubelet of the release.
+
+    ``release`` is null where none is known: then they may be of any format.
+    """
 
     schema: Literal["numalet.state-verify/1"]
+    release: str | None
     files: list[StateFileDocument]
 
 
@@ -181,6 +186,7 @@ class CheckedDocument(OutputDocument):
 
     schema: Literal["numalet.state-restore-check/1"]
     mode: Mode
+    release: str
     answer: RestartAnswer
     start_error: str | None
     start_error_stage: StartStage | None
@@ -235,9 +241,11 @@ def _holder(row: HolderRow) -> StateHolderDocument:
     )
 
 
-def verified(reports: Iterable[FileReport]) -> VerifiedDocument:
-    """Whether the files are sound."""
-    return VerifiedDocument("numalet.state-verify/1", [_file(report) for report in reports])
+def verified(reports: Iterable[FileReport], release: Release | None = None) -> VerifiedDocument:
+    """Whether the files are sound, as those of a kubelet of this release."""
+    files = [_file(report) for report in reports]
+    name = None if release is None else release.name
+    return VerifiedDocument("numalet.state-verify/1", name, files)
 
 
 def _file(report: FileReport) -> StateFileDocument:
@@ -275,7 +283,8 @@ def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
     refused = check.refused
     return CheckedDocument(
         schema="numalet.state-restore-check/1",
-        mode=check.mode,
+        mode=check.behaviour.mode,
+        release=check.behaviour.release.name,
         answer=check.answer,
         start_error=None if refused is None else start_error(refused, root_dir),
         start_error_stage=None if refused is None else refused.stage,

@@ -75,6 +75,7 @@ class VariantDocument(OutputDocument):
     machine: str
     config: str
     mode: Mode
+    release: str
     policy: str
     scope: str
     options: dict[str, str] | None
@@ -103,6 +104,7 @@ def _variant(row: VariantRow) -> VariantDocument:
         machine=variant.machine.name,
         config=variant.config.name,
         mode=variant.config.behaviour.mode,
+        release=variant.config.behaviour.release.name,
         policy=variant.policy,
         scope=variant.scope,
         options=None if variant.options is None else dict(variant.options),

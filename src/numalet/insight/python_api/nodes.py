@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from os import PathLike
 from typing import Any, TypeAlias
 
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.kubelet_view import kubelet_view
@@ -18,6 +20,7 @@ from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot.slots import ExtraManager
+from numalet.io.documents import kubelet_version
 from numalet.io.machines import LoadedMachine, open_machine
 
 AnyMachine: TypeAlias = str | PathLike[str] | LoadedMachine | Machine | MachineInfo
@@ -42,6 +45,7 @@ def start_node(
     managers: Iterable[ExtraManager[Any]] = (),
     plugins: PreferredDevices = NO_SAY,
     behaviour: Behaviour = EXACT,
+    release: str | Release | None = None,
     identity: NodeIdentity = UNKNOWN_NODE,
 ) -> Node | StartRefused:
     """A node with this configuration on this machine, or why the kubelet would not start.
@@ -55,12 +59,15 @@ def start_node(
         managers: managers of other resources. They are asked after the kubelet's own.
         plugins: asked for preferred devices.
         behaviour: the rules of exact or of native mode.
+        release: the release of the kubelet, such as ``1.34`` or ``v1.34.9``; by default that of the
+            behaviour.
         identity: what is known of the node's name and labels.
 
     Raises:
-        BadInput: the machine is a text that names none.
+        BadInput: the machine is a text that names none, or the release is not known.
         ValueError: two managers have the same name.
     """
+    rules = following(behaviour, release)
     info, its_devices = machine_and_devices(machine)
     return nodes.start(
         config,
@@ -69,7 +76,7 @@ def start_node(
         its_devices if devices is None else devices,
         managers=managers,
         plugins=plugins,
-        behaviour=behaviour,
+        behaviour=rules,
         identity=identity,
     )
 
@@ -96,6 +103,19 @@ def restart_node(
     info, its_devices = machine_and_devices(machine)
     state_files = node.state_files() if files is None else files
     return node.restart(config, info, state_files, its_devices if devices is None else devices)
+
+
+def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
+    """The rules with this release, or the one of this name; None leaves theirs.
+
+    Raises:
+        BadInput: no such release is known.
+    """
+    if release is None:
+        return behaviour
+    if not isinstance(release, Release):
+        release = kubelet_version.of_name(release)
+    return replace(behaviour, release=release)
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:

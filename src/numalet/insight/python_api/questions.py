@@ -10,7 +10,9 @@ from typing import Any, Final, TypeAlias
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.explain import case as cases
@@ -21,7 +23,12 @@ from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.output import explanation_document, json_schema
-from numalet.insight.python_api.nodes import AnyMachine, machine_and_devices, machine_info
+from numalet.insight.python_api.nodes import (
+    AnyMachine,
+    following,
+    machine_and_devices,
+    machine_info,
+)
 from numalet.insight.simulate.scenario import NO_FILES
 from numalet.insight.simulate.session import Session
 from numalet.insight.state import restart_check, verify
@@ -29,6 +36,7 @@ from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport
 from numalet.insight.usecases import explaining, reserving, state_doctor
 from numalet.insight.usecases.reserving import Plan
+from numalet.io.documents import node_labels
 from numalet.io.machines import LoadedMachine, open_machine
 
 AnyPath: TypeAlias = str | PathLike[str]
@@ -67,7 +75,7 @@ def explain(
         raise ValueError("with a config the node is one that was just started; see 'after'")
     quiet = node.without_plugins()
     beginning = Session(
-        config or KubeletConfig(), node.rules.machine, quiet, devices, node.snapshot.pods
+        config or KubeletConfig(), node.rules.machine, quiet, devices, pods=node.snapshot.pods
     )
     case = cases.build(beginning, after, pod, files=files)
     traced = story.trace(case.node, pod)
@@ -89,6 +97,7 @@ def what_if(
     orders: int = 1,
     seed: int = 0,
     behaviour: Behaviour = EXACT,
+    releases: Sequence[str | Release] = (),
 ) -> list[dict[str, Any]]:
     """The same pods on every combination: a row of figures for each, ready for a data frame.
 
@@ -102,10 +111,12 @@ def what_if(
         orders: in how many orders the pods ask: the given one, then random ones.
         seed: makes the random orders the same every time.
         behaviour: the rules of exact or of native mode.
+        releases: releases to be tried, such as ``1.32``; none for that of the behaviour.
 
     Raises:
-        BadInput: a machine is a text that names none.
+        BadInput: a machine is a text that names none, or a release is not known.
     """
+    followed = [following(behaviour, each) for each in releases] or [behaviour]
     opened = [
         NamedMachine(name, *machine_and_devices(machine)) for name, machine in machines.items()
     ]
@@ -114,7 +125,11 @@ def what_if(
     ]
     variants = matrix.variants(
         opened,
-        [NamedConfig(name, config, behaviour) for name, config in configs.items()],
+        [
+            NamedConfig(name, config, rules)
+            for name, config in configs.items()
+            for rules in followed
+        ],
         policies,
         scopes,
         chosen,
@@ -134,25 +149,43 @@ def check(
     files: StateFiles = NO_FILES,
     devices: Devices | None = None,
     behaviour: Behaviour = EXACT,
+    release: str | Release | None = None,
+    claims: ClaimDocuments = NO_CLAIMS,
+    node_name: str = "",
 ) -> tuple[FindingRow, ...]:
     """What is wrong with a configuration on a machine, in words: a row for each finding.
 
     First what keeps the kubelet from starting, then what the rules of ``numalet check`` find.
     What only the host knows (swap, cgroups, a runtime's socket) is not judged.
 
+    Args:
+        config: the configuration.
+        machine: the machine in any form.
+        pods: pods that the node is to run.
+        files: state files that the kubelet would find.
+        devices: what device plugins report; by default those of the machine's profile.
+        behaviour: the rules of exact or of native mode.
+        release: the release of the kubelet, such as ``1.34``; by default that of the behaviour.
+        claims: claims of devices, their classes, and what drivers offer.
+        node_name: which node it is, among those of the devices; by default that of the pods.
+
     Raises:
-        BadInput: the machine is a text that names none.
+        BadInput: the machine is a text that names none, or the release is not known.
     """
+    followed = following(behaviour, release)
     opened = open_machine(machine) if isinstance(machine, str | PathLike) else machine
     noticed = opened.reading_notes if isinstance(opened, LoadedMachine) else ()
     info, its_devices = machine_and_devices(opened)
+    given = tuple(pods)
     subject = LintSubject(
         config=config,
         machine=info,
-        pods=tuple(pods),
+        pods=given,
         state_files=files,
         devices=its_devices if devices is None else devices,
-        behaviour=behaviour,
+        behaviour=followed,
+        identity=node_labels.of_pods(node_name or None, None, given),
+        claims=claims,
     )
     return rows.rows(rules.check(subject, noticed).findings)
 
@@ -163,6 +196,7 @@ def reserve(
     *,
     strategy: str = "even",
     behaviour: Behaviour = EXACT,
+    release: str | Release | None = None,
 ) -> Plan:
     """A ``reservedMemory`` with which the kubelet starts; its ``entries`` go into the config.
 
@@ -171,11 +205,13 @@ def reserve(
         machine: the machine in any form.
         strategy: how it is shared between NUMA nodes, as ``--strategy`` of the command has it.
         behaviour: the rules of exact or of native mode.
+        release: the release of the kubelet, such as ``1.34``; by default that of the behaviour.
 
     Raises:
-        BadInput: there is no legal reservation, no such strategy, or no such machine.
+        BadInput: there is no legal reservation, or no such strategy, machine or release.
     """
-    return reserving.plan_for(config, machine_info(machine), strategy, behaviour)
+    rules = following(behaviour, release)
+    return reserving.plan_for(config, machine_info(machine), strategy, rules)
 
 
 def read_state_files(path: AnyPath) -> dict[str, str]:
@@ -188,14 +224,21 @@ def read_state_files(path: AnyPath) -> dict[str, str]:
 
 
 def verify_state_files(
-    files: StateFiles, machine: AnyMachine | None = None
+    files: StateFiles,
+    machine: AnyMachine | None = None,
+    *,
+    release: str | Release | None = None,
 ) -> tuple[FileReport, ...]:
     """Whether state files are sound, and with a machine, whether they are about it.
 
+    They are those of a kubelet of the release; without one they may be of any format.
+
     Raises:
-        BadInput: the machine is a text that names none.
+        BadInput: the machine is a text that names none, or the release is not known.
     """
-    return verify.verify(files, None if machine is None else machine_info(machine))
+    info = None if machine is None else machine_info(machine)
+    followed = None if release is None else following(EXACT, release).release
+    return verify.verify(files, info, followed)
 
 
 def check_restart(
@@ -204,10 +247,19 @@ def check_restart(
     files: StateFiles,
     *,
     behaviour: Behaviour = EXACT,
+    release: str | Release | None = None,
 ) -> RestoreCheck:
     """Whether a kubelet would start with these state files, and what has changed beneath them.
 
+    Args:
+        config: the configuration.
+        machine: the machine in any form.
+        files: texts of state files by name.
+        behaviour: the rules of exact or of native mode.
+        release: the release of the kubelet, such as ``1.36``; by default that of the behaviour.
+
     Raises:
-        BadInput: the machine is a text that names none.
+        BadInput: the machine is a text that names none, or the release is not known.
     """
-    return restart_check.check(config, machine_info(machine), files, behaviour)
+    rules = following(behaviour, release)
+    return restart_check.check(config, machine_info(machine), files, rules)

@@ -4,7 +4,9 @@ Both are plain nested data in the format of a scenario's ``expect``. Everything 
 in the expectation is compared exactly, types included; objects have no order, lists have. Two
 things are left to chance or to Go's printing and therefore skipped: fields that a step names
 in ``nondeterministic`` (devices only), and the text of a start error of the stage
-``node-allocatable``.
+``node-allocatable``. Feature gates that lack others are complained of in any order, as the
+kubelet walks a map of them; of several that can not be set chance decides which it names: the
+texts that are possible stand in ``start_error_by_chance`` of the computed outcome.
 
 An expectation that holds both initial states is a *full record*: there the absence of a field
 says something (no ``merged``: the policy is none; no ``memory``: the pod was rejected), so a
@@ -15,6 +17,7 @@ missing in ``memory`` has no memory blocks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +27,9 @@ SKIPPABLE: Final = ("devices", "devices_by_numa")
 """What a step may declare to be nondeterministic."""
 
 _SKIPPED_TEXT_STAGE: Final = "node-allocatable"
+_GATE_NEEDS: Final = re.compile(
+    r"(\w+) is enabled, but depends on features that are disabled: \[([^]]*)\]"
+)
 _INITIAL_STATES: Final = ("initial_cpu_state", "initial_memory_state")
 _NEVER_SURPLUS: Final = frozenset(
     {
@@ -32,6 +38,7 @@ _NEVER_SURPLUS: Final = frozenset(
         "initial_cpu_state_raw",
         "initial_memory_state_raw",
         "memory_state_blocks",
+        "start_error_by_chance",
     }
 )
 """Other forms of what is compared anyway: recorded or not, they add nothing."""
@@ -123,6 +130,18 @@ class _Comparer:
             yield OutcomeDifference(_member(path, name), ABSENT, actual[name])
 
 
+def devices_varied(expected: Mapping[str, Any]) -> bool:
+    """Whether an outcome says that chance decided which devices a container got."""
+    parts: list[Any] = [expected, *_items(expected, "steps")]
+    parts += [each for step in parts for each in _items(step, "readmitted")]
+    return any(isinstance(part, Mapping) and _skipped(part) for part in parts)
+
+
+def _items(value: Any, name: str) -> Sequence[Any]:
+    listed = value.get(name) if isinstance(value, Mapping) else None
+    return listed if isinstance(listed, list) else ()
+
+
 def _causes_first(expected: Mapping[str, Any]) -> Iterator[str]:
     yield from (name for name in _CAUSES if name in expected)
     yield from (name for name in expected if name not in _CAUSES)
@@ -147,11 +166,26 @@ def _declaration(path: str, declared: Any) -> Iterator[OutcomeDifference]:
 
 def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> bool:
     """Whether this is the text of a start error that prints Go's raw structures."""
+    if name != "start_error" or not isinstance(expected, str):
+        return False
     return (
-        name == "start_error"
-        and isinstance(expected, str)
-        and actual.get("start_error_stage") == _SKIPPED_TEXT_STAGE
+        actual.get("start_error_stage") == _SKIPPED_TEXT_STAGE
+        or expected in actual.get("start_error_by_chance", ())
+        or _in_another_order(expected, actual.get(name))
     )
+
+
+def _in_another_order(expected: str, actual: object) -> bool:
+    """Whether both texts complain of the same gates that lack others, in whichever order."""
+    if not isinstance(actual, str) or _GATE_NEEDS.search(expected) is None:
+        return False
+    return _gate_needs(expected) == _gate_needs(actual)
+
+
+def _gate_needs(text: str) -> tuple[str, list[tuple[str, list[str]]]]:
+    """The text without its complaints of gates, and these: each gate and what it lacks."""
+    needs = [(gate, sorted(lacking.split(", "))) for gate, lacking in _GATE_NEEDS.findall(text)]
+    return _GATE_NEEDS.sub("", text), sorted(needs)
 
 
 _Items = Callable[[str, Any, Any], Iterator[OutcomeDifference]]

@@ -172,4 +172,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
 
 def _has_several_blocks(memory_state: Mapping[str, Any]) -> bool:
     pods = memory_state.get("entries", {}).values()
-    return any(len(blocks) > 1 for containers in pods for blocks in containers.values())
+    whole = memory_state.get("podEntries", {}).values()
+    lists = [blocks for containers in pods for blocks in containers.values()]
+    lists += [entry.get("memoryBlocks", []) for entry in whole if isinstance(entry, dict)]
+    return any(len(blocks) > 1 for blocks in lists)

@@ -46,6 +46,8 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
     }
     if own := _own_settings(scenario.numalet):
         recorded["numalet_config"] = own
+    if scenario.numalet.release is not None:
+        recorded["release"] = scenario.numalet.release.name
     if scenario.state_files:
         recorded["state_files"] = dict(scenario.state_files)
     if scenario.record_raw:
@@ -197,14 +199,32 @@ def pod_document(pod: Pod) -> dict[str, Any]:
         spec["priority"] = pod.priority
     if pod.constraints is not None:
         _constrain(spec, pod.constraints)
-    status = {"phase": pod.phase, "qosClass": pod.qos_class.value}
+    if pod.pod_level is not None:
+        whole = pod.pod_level
+        spec["resources"] = {"limits": _texts(whole.limits), "requests": _texts(whole.requests)}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": metadata,
         "spec": spec,
-        "status": {name: text for name, text in status.items() if text},
+        "status": _status(pod),
     }
+
+
+def _status(pod: Pod) -> dict[str, Any]:
+    """The status, as far as it decides something."""
+    status: dict[str, Any] = {"phase": pod.phase} if pod.phase else {}
+    if pod.pod_level is None or pod.pod_level.qos_class is pod.qos_class:
+        status["qosClass"] = pod.qos_class.value
+    # Else there are two classes, and which of them counts is for the release to say.
+    if pod.allocated is not None:
+        status["containerStatuses"] = _entries(pod.allocated.containers)
+        status["initContainerStatuses"] = _entries(pod.allocated.init_containers)
+    return status
+
+
+def _entries(allocated: Mapping[str, Resources]) -> list[dict[str, Any]]:
+    return [{"name": name, "allocatedResources": _texts(each)} for name, each in allocated.items()]
 
 
 def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
@@ -213,6 +233,8 @@ def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
         spec["nodeSelector"] = dict(constraints.selector)
     if constraints.os_name:
         spec["os"] = {"name": constraints.os_name}
+    if constraints.strict_groups:
+        spec["securityContext"] = {"supplementalGroupsPolicy": "Strict"}
     if constraints.affinity is not None:
         terms = [
             {

@@ -15,6 +15,7 @@ from typing import TypeAlias, assert_never
 from numalet.core.admission.decision import Decision
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
@@ -54,12 +55,16 @@ Record: TypeAlias = Asked | Removed | Restarted | NotRestarted
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The node now, what a restart starts from, and every pod that was seen, by uid."""
+    """The node now, what a restart starts from, and every pod that was seen, by uid.
+
+    ``plugins`` are asked for preferred devices after a restart, too.
+    """
 
     config: KubeletConfig
     machine: MachineInfo
     node: Node
     devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    plugins: PreferredDevices = NO_SAY
     pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
 
     def after(self, step: Step) -> tuple[Session, Record]:
@@ -83,6 +88,7 @@ class Session:
         node = self.node.restart(config, machine, files, self.devices)
         if isinstance(node, StartRefused):
             return self, NotRestarted(node)
+        node = node.asking(self.plugins)
         decisions = []
         for pod_uid in step.order:
             node, decision = node.admit(self.pods[pod_uid])
@@ -92,6 +98,10 @@ class Session:
 
 
 def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:
-    """The files that a restarted kubelet finds; an empty text stands for a deleted file."""
-    kept = {**files, **(given or {})}
-    return {name: text for name, text in kept.items() if text}
+    """The files that a restarted kubelet finds."""
+    return not_deleted({**files, **(given or {})})
+
+
+def not_deleted(files: StateFiles) -> StateFiles:
+    """The files that are there; an empty text stands for a deleted one."""
+    return {name: text for name, text in files.items() if text}

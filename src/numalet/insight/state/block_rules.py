@@ -1,7 +1,7 @@
 """What must hold of the entries of ``memory_manager_state``, alone and with the node map.
 
-A breach is a finding, as in ``state_memory_rules``. Where groups overlap, which v1.32 itself
-brings about, the finding is a warning that says whether v1.32 starts again on the file.
+A breach is a finding, as in ``state_memory_rules``. Where groups overlap, which the kubelet itself
+brings about, the finding is a warning that says whether the kubelet starts again on the file.
 """
 
 from __future__ import annotations
@@ -88,6 +88,16 @@ class StateBlockOnAbsentNode(Finding):
     known: list[int]
 
 
+class StatePodBlockOnAbsentNode(Finding):
+    code = "state/pod-block-on-absent-node"
+    sentence = "{type} of pod {pod} as a whole is on NUMA nodes {nodes}; the node map has {known}"
+    why = _BLOCK_NODES
+    pod: str
+    type: str
+    nodes: list[int]
+    known: list[int]
+
+
 class StateBlockOfAbsentType(Finding):
     code = "state/block-of-absent-type"
     sentence = (
@@ -115,7 +125,7 @@ class StateSums(Finding):
 class StateGroupsOverlap(WarningFinding):
     code = "state/groups-overlap"
     sentence = (
-        "NUMA node {node} is in the groups {groups} at once; v1.32 brings this about itself. "
+        "NUMA node {node} is in the groups {groups} at once; the kubelet brings this about itself. "
         "Would it start again with this file? {restart}"
     )
     why = GROUPS
@@ -127,7 +137,7 @@ class StateGroupsOverlap(WarningFinding):
 class StateWouldCrash(WarningFinding):
     code = "state/would-crash"
     sentence = (
-        "NUMA node {node} is in a group with NUMA node {other}, which has no {type}; v1.32 "
+        "NUMA node {node} is in a group with NUMA node {other}, which has no {type}; the kubelet "
         "crashes over this when it starts"
     )
     why = "Every node has the same memory types."
@@ -140,7 +150,7 @@ class StateWouldNotRestart(Finding):
     code = "state/would-not-restart"
     sentence = (
         "put on an empty machine again, the blocks give another {what} on NUMA node {node}: the "
-        "file says {found}, it should be {expected}; v1.32 would not start"
+        "file says {found}, it should be {expected}; the kubelet would not start"
     )
     why = "The blocks, put on an empty machine, give the node map, per group and type."
     what: str
@@ -153,6 +163,7 @@ def breaches(state: MemoryState) -> Iterator[Finding]:
     """Every broken rule of the entries, and of entries and node map together."""
     ledger = state.ledger
     of_blocks = [finding for key in ledger.holders() for finding in _container(ledger, key)]
+    of_blocks += _whole_pods(ledger)
     yield from of_blocks
     yield from _pods_without_containers(ledger)
     # With blocks on nodes that are not there, or no map, the sums can not be compared.
@@ -178,6 +189,21 @@ def _container(ledger: MemoryLedger, key: ContainerKey) -> Iterator[Finding]:
         yield from _block(ledger, block, key, f"{path}[{at}]")
     for name in _twice(blocks):
         yield StateTypeTwice(pod=key.pod_uid, container=key.container, type=name, where=place(path))
+
+
+def _whole_pods(ledger: MemoryLedger) -> Iterator[Finding]:
+    """Blocks of pods that were placed as a whole, on nodes that are not there."""
+    for uid, blocks in ledger.pods.items() if ledger.nodes else ():
+        for at, block in enumerate(blocks):
+            absent = sorted(set(block.nodes) - ledger.nodes.keys())
+            if absent:
+                yield StatePodBlockOnAbsentNode(
+                    pod=uid,
+                    type=block.resource,
+                    nodes=absent,
+                    known=list(ledger.nodes),
+                    where=place(f"podEntries.{uid}.memoryBlocks[{at}].numaAffinity"),
+                )
 
 
 def _twice(blocks: Blocks) -> list[str]:
@@ -233,9 +259,8 @@ def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
     """Where the blocks of a type are not what its tables have reserved."""
     blocks: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
-    for containers in ledger.blocks.values():
-        for block in (block for held in containers.values() for block in held):
-            blocks[block.resource] += block.size_bytes
+    for _, block in ledger.counted_blocks():
+        blocks[block.resource] += block.size_bytes
     for node in ledger.nodes.values():
         for name, table in node.tables.items():
             reserved[name] += table.reserved
@@ -247,7 +272,7 @@ def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
 
 
 def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Groups that overlap, or anything else that v1.32 would not start with."""
+    """Groups that overlap, or anything else that the kubelet would not start with."""
     overlapping = overlapping_groups(ledger)
     if overlapping:
         restart = state_restart.would_restart(ledger)
@@ -277,9 +302,9 @@ def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
 def overlapping_groups(ledger: MemoryLedger) -> dict[int, list[int]]:
     """Nodes with more than one group: of their own, of a block, or of a node of theirs."""
     groups = {node_id: {node.group} for node_id, node in ledger.nodes.items()}
-    for containers in ledger.blocks.values():
-        for block in (block for blocks in containers.values() for block in blocks):
-            for node_id in block.nodes:
+    for _, block in ledger.counted_blocks():
+        for node_id in block.nodes:
+            if node_id in groups:
                 groups[node_id].add(numa_mask.of(block.nodes))
     for node in ledger.nodes.values():
         for node_id in numa_mask.ids(node.group):

@@ -70,7 +70,8 @@ def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
 
 def _held(ledger: CpuLedger) -> CpuSet:
     return cpu_set.EMPTY.union(
-        *(cpus for containers in ledger.exclusive.values() for cpus in containers.values())
+        *(cpus for containers in ledger.exclusive.values() for cpus in containers.values()),
+        *ledger.pods.values(),
     )
 
 

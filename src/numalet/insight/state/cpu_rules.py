@@ -2,7 +2,7 @@
 
 A breach is a finding, as in ``state_memory_rules``. That the sets make up all CPUs can be said
 only where the machine is known. Containers of one pod may share CPUs (an init container and
-those after it); v1.32 does not check whether those of two pods do.
+those after it); the kubelet does not check whether those of two pods do.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class StateNoneHoldsCpus(Finding):
 class StateContainerIds(WarningFinding):
     code = "state/container-ids"
     sentence = (
-        "{count} entries are known by container id, {container_id!r} first; v1.32 starts only if "
-        "the container runtime knows these"
+        "{count} entries are known by container id, {container_id!r} first; the kubelet starts "
+        "only if the container runtime knows these"
     )
     why = READABLE
     count: int
@@ -49,8 +49,8 @@ class StateContainerIds(WarningFinding):
 class StateEmptyDefault(WarningFinding):
     code = "state/empty-default"
     sentence = (
-        "the pool is empty, and {pods} pods hold CPUs; the next start of v1.32 fails. It comes "
-        "about itself when strict-cpu-reservation is on and all other CPUs are given away"
+        "the pool is empty, and {pods} pods hold CPUs; the next start of the kubelet fails. It "
+        "comes about itself when strict-cpu-reservation is on and all other CPUs are given away"
     )
     why = "Under policy static the pool is never empty while CPUs are given away."
     pods: int
@@ -87,7 +87,7 @@ class StateCpusOfTwoPods(Finding):
     code = "state/cpus-of-two-pods"
     sentence = (
         "container {container} of pod {pod} holds the CPUs {cpus}, and {shared} are held by "
-        "{other} too; v1.32 does not notice"
+        "{other} too; the kubelet does not notice"
     )
     why = ALONE
     container: str
@@ -191,7 +191,8 @@ def _containers(ledger: CpuLedger) -> Iterator[Finding]:
 def _machine(ledger: CpuLedger, machine: MachineInfo) -> Iterator[Finding]:
     there = frozenset(machine.cpu_ids)
     listed = ledger.default.union(
-        *(cpus for containers in ledger.exclusive.values() for cpus in containers.values())
+        *(cpus for containers in ledger.exclusive.values() for cpus in containers.values()),
+        *ledger.pods.values(),
     )
     if listed - there:
         yield StateAbsentCpus(

@@ -43,8 +43,8 @@ class StateDeviceEntryEmpty(Finding):
 class StateDeviceEntryTwice(Finding):
     code = "state/device-entry-twice"
     sentence = (
-        "container {container} of pod {pod} has {count} entries for {resource}; v1.32 takes the "
-        "last"
+        "container {container} of pod {pod} has {count} entries for {resource}; the kubelet takes "
+        "the last"
     )
     why = "There is one entry per pod, container and resource."
     pod: str
@@ -79,7 +79,7 @@ class StateDeviceResponse(WarningFinding):
     code = "state/device-response"
     sentence = (
         "what the plugin of {resource} answered for container {container} of pod {pod} can not be "
-        "decoded; v1.32 passes the entry over"
+        "decoded; the kubelet passes the entry over"
     )
     why = "The plugin's answer is a message of the plugin API."
     pod: str

@@ -1,7 +1,7 @@
 """What must hold in the node map of ``memory_manager_state``, and where it does not.
 
 A breach is a finding: its code is the rule, its place the member of the file. Errors are what no
-kubelet writes. Warnings are what v1.32 itself brings about now and then (groups that overlap,
+kubelet writes. Warnings are what the kubelet itself brings about now and then (groups that overlap,
 reservations that wrap around), or what is right and will still make trouble. For the entries see
 ``state_block_rules``.
 """
@@ -99,7 +99,7 @@ class StateWrapped(WarningFinding):
     code = "state/wrapped"
     sentence = (
         "{type} of NUMA node {node}: {found} bytes are allocatable of {total}; more is reserved "
-        "than the node has, and the kubelet's numbers have wrapped around. v1.32 starts with it"
+        "than the node has, and the kubelet's numbers have wrapped around. It starts with it"
     )
     why = "No more is reserved than there is."
     node: int
@@ -166,7 +166,7 @@ class StateTypesDiffer(WarningFinding):
     code = "state/types-differ"
     sentence = (
         "NUMA nodes {nodes} have no {type}, though others have; a Guaranteed pod that asks for it "
-        "makes v1.32 crash"
+        "makes the kubelet crash"
     )
     why = "Every node has the same memory types."
     type: str
@@ -240,12 +240,7 @@ def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findin
         at = place(f"{path}.memoryMap.{name}")
         yield from _type(node_id, name, table, at)
         yield from _table(node_id, name, table, pages if name == resources.MEMORY else 0, at)
-    counted = sum(
-        block.nodes.count(node_id)
-        for containers in state.ledger.blocks.values()
-        for blocks in containers.values()
-        for block in blocks
-    )
+    counted = sum(block.nodes.count(node_id) for _, block in state.ledger.counted_blocks())
     if node.assignments != counted:
         yield StateAssignments(
             node=node_id,
@@ -312,7 +307,7 @@ def _cells(state: MemoryState, node_id: int) -> tuple[int, ...]:
 
 
 def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """v1.32 crashes over a pod that asks for a type which some node lacks."""
+    """The kubelet crashes over a pod that asks for a type which some node lacks."""
     for name in sorted({name for node in nodes.values() for name in node.tables}):
         lacking = [node_id for node_id, node in nodes.items() if name not in node.tables]
         if lacking and name != resources.MEMORY:

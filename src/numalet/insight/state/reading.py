@@ -13,11 +13,19 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
 
-from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
+from numalet.core.checkpoint import (
+    cpu_file,
+    device_file,
+    memory_document,
+    memory_file,
+    pod_entries,
+)
 from numalet.core.checkpoint.cpu_file import CpuReading
 from numalet.core.checkpoint.device_document import DeviceDocument
 from numalet.core.checkpoint.memory_document import MemoryDocument
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
+from numalet.core.config import feature_gates
+from numalet.core.config.releases.release import Release, ReleaseRules
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.managers.memory.ledger import MemoryLedger
@@ -29,11 +37,11 @@ class Seal(Enum):
 
     SOUND = "sound"
     FIRST_FORMAT = "first-format"
-    """CPU Manager: the format keyed by container id, which v1.32 still reads."""
+    """CPU Manager: the format keyed by container id, which the kubelet still reads."""
     UNSEALED = "unsealed"
-    """CPU Manager: checksum 0 or none, which v1.32 accepts."""
+    """Checksum 0 or none, which the kubelet accepts: of the Memory Manager from some release on."""
     EARLY_LAYOUT = "early-layout"
-    """Memory Manager: right by the rule of the early layout, which v1.32 does not read."""
+    """Memory Manager: right by the rule of the early layout, which the kubelet does not read."""
     WRONG = "wrong"
 
 
@@ -52,6 +60,7 @@ class MemoryState:
 
     document: MemoryDocument
     ledger: MemoryLedger
+    rules: ReleaseRules = pod_entries.ANY_FORMAT
 
     @property
     def policy_name(self) -> str:
@@ -65,12 +74,15 @@ class MemoryState:
 
     @property
     def expected(self) -> int:
-        """The checksum that v1.32 would write for this content."""
+        """The checksum that the kubelet would write for this content."""
         return memory_file.checksum_of(self.document)
 
     @property
     def seal(self) -> Seal:
-        return _SEALS[memory_file.verdict(self.document)]
+        verdict = memory_file.verdict(self.document, self.rules)
+        if verdict is ChecksumVerdict.SOUND and self.checksum != self.expected:
+            return Seal.UNSEALED
+        return _SEALS[verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +104,7 @@ class CpuState:
 
     @property
     def expected(self) -> int:
-        """The checksum that v1.32 would write for this content."""
+        """The checksum that the kubelet would write for this content."""
         return self.reading.expected
 
     @property
@@ -123,7 +135,7 @@ class DeviceState:
 
     @property
     def expected(self) -> int:
-        """The checksum that v1.32 would write for this content."""
+        """The checksum that the kubelet would write for this content."""
         return device_file.checksum_of(self.document)
 
     @property
@@ -144,9 +156,12 @@ class States:
     unreadable: Mapping[str, Finding] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def read(files: Mapping[str, str]) -> States:
-    """The content of the files, by name; what can not be decoded is among ``unreadable``."""
-    by_name = {name: read_file(name, text) for name, text in sorted(files.items())}
+def read(files: Mapping[str, str], rules: ReleaseRules = pod_entries.ANY_FORMAT) -> States:
+    """The content of the files, by name, as a kubelet of these rules reads them.
+
+    What can not be decoded is among ``unreadable``.
+    """
+    by_name = {name: read_file(name, text, rules) for name, text in sorted(files.items())}
     memory = by_name.get(memory_file.FILE_NAME)
     cpu = by_name.get(cpu_file.FILE_NAME)
     device = by_name.get(device_file.FILE_NAME)
@@ -158,26 +173,47 @@ def read(files: Mapping[str, str]) -> States:
     )
 
 
-def read_file(name: str, text: str) -> State | Finding:
+def read_file(
+    name: str, text: str, rules: ReleaseRules = pod_entries.ANY_FORMAT
+) -> State | Finding:
     """The content of one state file, or why it can not be decoded."""
     match name:
         case memory_file.FILE_NAME:
-            return _read_memory(text)
+            return _read_memory(text, rules)
         case cpu_file.FILE_NAME:
-            return _read_cpu(text)
+            return _read_cpu(text, rules)
         case _:
             return _read_device(text)
 
 
-def _read_memory(text: str) -> MemoryState | Finding:
-    document = memory_file.read(text)
+def read_of(release: Release | None, name: str, text: str) -> State | Finding:
+    """The content of one file of a kubelet of this release, whose feature gates are not known.
+
+    It is read with the gates as they are by default, and if it is not sound so, with all of them.
+    Without a release it may be of any format.
+    """
+    if release is None:
+        return read_file(name, text)
+    by_default = read_file(name, text, feature_gates.rules_of(release, {}))
+    if _is_right(by_default):
+        return by_default
+    with_all = read_file(name, text, release.rules_with(lambda gate: True))
+    return with_all if _is_right(with_all) else by_default
+
+
+def _is_right(state: State | Finding) -> bool:
+    return not isinstance(state, Finding) and state.seal is not Seal.WRONG
+
+
+def _read_memory(text: str, rules: ReleaseRules) -> MemoryState | Finding:
+    document = memory_file.read(text, rules)
     if isinstance(document, Finding):
         return document
-    return MemoryState(document, memory_document.to_ledger(document))
+    return MemoryState(document, memory_document.to_ledger(document), rules)
 
 
-def _read_cpu(text: str) -> CpuState | Finding:
-    reading = cpu_file.read(text)
+def _read_cpu(text: str, rules: ReleaseRules) -> CpuState | Finding:
+    reading = cpu_file.read(text, rules)
     if isinstance(reading, Finding):
         return reading
     ledger = cpu_file.to_ledger(reading.document)

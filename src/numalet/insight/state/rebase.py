@@ -10,12 +10,18 @@ left alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
-from numalet.core.checkpoint import cpu_file, memory_document, memory_file, state_files
+from numalet.core.checkpoint import (
+    cpu_file,
+    memory_document,
+    memory_file,
+    pod_entries,
+    state_files,
+)
 from numalet.core.checkpoint.memory_file import ChecksumVerdict
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, StartRefused
@@ -68,7 +74,8 @@ class RebaseGroupOverlaps(Finding):
 class RebaseTypesDiffer(Finding):
     code = "rebase/types-differ"
     sentence = (
-        "its nodes {group} have different memory types, over which v1.32 crashes when it starts"
+        "its nodes {group} have different memory types, over which the kubelet crashes when it "
+        "starts"
     )
     group: str
 
@@ -175,14 +182,18 @@ def _is_accepted(staff: Roster, name: str, text: str) -> bool:
 
 
 def _memory(staff: Roster, text: str) -> _Part | Finding:
-    document = memory_file.read(text)
+    rules = staff.rules.release_rules
+    document = memory_file.read(text, pod_entries.ANY_FORMAT)
     if isinstance(document, Finding):
         return document
-    if memory_file.verdict(document) is ChecksumVerdict.CORRUPTED:
+    if memory_file.verdict(document, rules) is ChecksumVerdict.CORRUPTED:
         return MemoryStateCorrupted(
             checksum=document.checksum, expected=memory_file.checksum_of(document)
         )
     old = memory_document.to_ledger(document)
+    if not rules.state_files_have_pods:
+        # To this kubelet a pod that was placed as a whole is a pod of its containers.
+        old = replace(old, pods={})
     policy = staff.rules.memory.policy
     if policy is MemoryPolicy.NONE:
         new, lost = NO_MEMORY, _all_lost(old.holders(), memory_file.FILE_NAME, policy.value)
@@ -191,7 +202,7 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
     # With groups that overlap it is left to chance whether the kubelet accepts the file.
     if _is_accepted(staff, memory_file.FILE_NAME, text) and not lost:
         return _Part(None, tuple(sorted(old.holders())))
-    return _Part(memory_file.write(policy.value, new), tuple(sorted(new.holders())), lost)
+    return _Part(memory_file.write(policy.value, new, rules), tuple(sorted(new.holders())), lost)
 
 
 def _all_lost(keys: list[ContainerKey], file: str, policy: str) -> tuple[Lost, ...]:
@@ -205,12 +216,11 @@ def rebased_memory(
     """The ledger on this empty node map with every record that fits, and those that do not."""
     nodes = dict(initial)
     blocks: dict[str, Mapping[str, Blocks]] = {}
-    lost = []
-    for key in sorted(old.holders(), key=lambda key: (_size(old, key), key)):
-        held = old.blocks_of(key.pod_uid, key.container) or ()
+    lost: list[Lost] = []
+    for held, keys in sorted(_counted(old), key=lambda each: (_size(each[0]), each[1])):
         why = _misfit(nodes, held)
         if why is not None:
-            lost.append(Lost(key, memory_file.FILE_NAME, why))
+            lost.extend(Lost(key, memory_file.FILE_NAME, why) for key in keys)
             continue
         for block in held:
             for node_id in block.nodes:
@@ -220,12 +230,25 @@ def rebased_memory(
                     group=numa_mask.of(block.nodes),
                 )
             tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
-        blocks = with_blocks(blocks, key, held)
-    return MemoryLedger(nodes, blocks), tuple(sorted(lost, key=lambda each: each.key))
+        for key in keys:
+            blocks = with_blocks(blocks, key, old.blocks_of(*key) or ())
+    pods = {uid: held for uid, held in old.pods.items() if uid in blocks}
+    ledger = MemoryLedger(nodes, blocks, pods=pods)
+    return ledger, tuple(sorted(lost, key=lambda each: each.key))
 
 
-def _size(ledger: MemoryLedger, key: ContainerKey) -> int:
-    return sum(b.size_bytes for b in ledger.blocks_of(key.pod_uid, key.container) or ())
+def _counted(ledger: MemoryLedger) -> Iterator[tuple[Blocks, tuple[ContainerKey, ...]]]:
+    """What is counted on the nodes as one, and whose it is: a container's, or a whole pod's."""
+    for uid in ledger.blocks:
+        keys = tuple(sorted(ledger.holders(uid)))
+        if uid in ledger.pods:
+            yield ledger.pods[uid], keys
+            continue
+        yield from ((ledger.blocks_of(*key) or (), (key,)) for key in keys)
+
+
+def _size(held: Blocks) -> int:
+    return sum(block.size_bytes for block in held)
 
 
 def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
@@ -275,7 +298,8 @@ def _is_malformed(held: Blocks) -> bool:
 
 
 def _cpu(staff: Roster, text: str) -> _Part | Finding:
-    reading = cpu_file.read(text)
+    rules = staff.rules.release_rules
+    reading = cpu_file.read(text, pod_entries.ANY_FORMAT)
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
@@ -283,6 +307,8 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
     old = cpu_file.to_ledger(reading.document)
     if isinstance(old, Finding):
         return old
+    if not rules.state_files_have_pods:
+        old = replace(old, pods={})
     if _is_accepted(staff, cpu_file.FILE_NAME, text):
         return _Part(None, tuple(sorted(old.holders())))
     # Containers of the first format are known by an id that only the runtime can resolve.
@@ -292,9 +318,9 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
     )
     if staff.static_cpus is None:
         lost = _all_lost(old.holders(), cpu_file.FILE_NAME, CpuPolicy.NONE.value)
-        return _Part(cpu_file.write(CpuPolicy.NONE.value, NO_CPUS), (), (*unnamed, *lost))
+        return _Part(cpu_file.write(CpuPolicy.NONE.value, NO_CPUS, rules), (), (*unnamed, *lost))
     new, lost = rebased_cpus(old, staff.static_cpus)
-    written = cpu_file.write(CpuPolicy.STATIC.value, new)
+    written = cpu_file.write(CpuPolicy.STATIC.value, new, rules)
     return _Part(written, tuple(sorted(new.holders())), (*unnamed, *lost))
 
 
@@ -304,15 +330,23 @@ def rebased_cpus(old: CpuLedger, policy: CpuStaticPolicy) -> tuple[CpuLedger, tu
     holder: dict[int, str] = {}
     exclusive: dict[str, dict[str, CpuSet]] = {}
     lost = []
+    pods: dict[str, CpuSet] = {}
     for key in sorted(old.holders(), key=lambda key: (len(_cpus(old, key)), key)):
-        cpus = _cpus(old, key)
-        why = _cpu_misfit(cpus, policy, base, holder, key.pod_uid)
+        uid = key.pod_uid
+        if uid in pods:
+            exclusive[uid][key.container] = _cpus(old, key)
+            continue
+        # What a pod has as a whole fits or is lost with all of its containers.
+        cpus = old.pods.get(uid) or _cpus(old, key)
+        why = _cpu_misfit(cpus, policy, base, holder, uid)
         if why is not None:
             lost.append(Lost(key, cpu_file.FILE_NAME, why))
             continue
-        exclusive.setdefault(key.pod_uid, {})[key.container] = cpus
-        holder |= dict.fromkeys(cpus, key.pod_uid)
-    new = CpuLedger(base - holder.keys(), exclusive)
+        exclusive.setdefault(uid, {})[key.container] = _cpus(old, key)
+        holder |= dict.fromkeys(cpus, uid)
+        if old.pods.get(uid):
+            pods[uid] = cpus
+    new = CpuLedger(base - holder.keys(), exclusive, pods=pods)
     return new, tuple(sorted(lost, key=lambda each: each.key))
 
 

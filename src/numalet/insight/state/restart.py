@@ -34,11 +34,18 @@ def would_restart(ledger: MemoryLedger) -> Restart:
     """Whether v1.32 would start with this ledger on the machine that the ledger describes."""
     initial = emptied(ledger.nodes)
     accepted = {
-        not isinstance(validation.restored(each, initial), Finding) for each in _orders(ledger)
+        not isinstance(validation.restored(each, initial), Finding)
+        for each in _orders(_as_counted(ledger))
     }
     if accepted == {True}:
         return Restart.YES
     return Restart.NO if accepted == {False} else Restart.BY_CHANCE
+
+
+def _as_counted(ledger: MemoryLedger) -> MemoryLedger:
+    """The ledger in which a pod that was placed as a whole has one record, which has no name."""
+    whole = {uid: {"": held} for uid, held in ledger.pods.items() if held and uid in ledger.blocks}
+    return MemoryLedger(ledger.nodes, {**ledger.blocks, **whole}) if whole else ledger
 
 
 def emptied(nodes: Mapping[int, NodeMemory]) -> dict[int, NodeMemory]:

@@ -15,7 +15,7 @@ from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.config import start as configuration
-from numalet.core.config.behaviour import EXACT, Behaviour, Mode
+from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
 from numalet.core.model.findings import Finding, Location, Severity
@@ -56,7 +56,7 @@ class DriftEarlyLayout(Finding):
     code = "drift/early-layout"
     sentence = (
         "the file is of the layout before the first release; its checksum {checksum} is right by "
-        "the rule of that layout, and v1.32 calls it corrupted"
+        "the rule of that layout, and the kubelet calls it corrupted"
     )
     checksum: int
 
@@ -103,7 +103,7 @@ class RestoreCheck:
     refused: StartRefused | None
     drift: tuple[Finding, ...]
     rebased: Rebased | None
-    mode: Mode = Mode.EXACT
+    behaviour: Behaviour = EXACT
 
 
 def check(
@@ -112,9 +112,9 @@ def check(
     files: Mapping[str, str],
     behaviour: Behaviour = EXACT,
 ) -> RestoreCheck:
-    """What a kubelet v1.32, or a node in native mode, that starts now makes of the files."""
+    """What a kubelet, or a node in native mode, that starts now makes of the files."""
     checked = _check(config, machine, files, behaviour)
-    return replace(checked, mode=behaviour.mode)
+    return replace(checked, behaviour=behaviour)
 
 
 def _check(
@@ -128,7 +128,8 @@ def _check(
     staff = roster.build(rules)
     if isinstance(staff, StartRefused):
         return RestoreCheck(RestartAnswer.NOT_ASKED, staff, (), None)
-    states = reading.read(files)
+    # Whatever the format, so that it can be said what is in a file that this kubelet refuses.
+    states = reading.read(files, rules.release_rules.and_also(state_files_have_pods=True))
     drift = tuple(_drift(staff, states))
     if refused is not None and not is_about_files(refused):
         return RestoreCheck(RestartAnswer.NOT_ASKED, refused, drift, None)

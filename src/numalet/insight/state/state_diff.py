@@ -101,6 +101,10 @@ def _memory(state: MemoryState) -> Iterator[tuple[Member, Value]]:
         for block in blocks:
             nodes = ",".join(map(str, block.nodes))
             yield (subject, f"{block.resource} on {{{nodes}}}"), block.size_bytes
+    for uid, of_pod in sorted(state.ledger.pods.items()):
+        for block in of_pod:
+            nodes = ",".join(map(str, block.nodes))
+            yield (uid, f"{block.resource} as a whole on {{{nodes}}}"), block.size_bytes
 
 
 def _cpu(state: CpuState) -> Iterator[tuple[Member, Value]]:
@@ -109,6 +113,8 @@ def _cpu(state: CpuState) -> Iterator[tuple[Member, Value]]:
     for key in sorted(state.ledger.holders()):
         cpus = state.ledger.exclusive[key.pod_uid][key.container]
         yield (f"{key.pod_uid}/{key.container}", "CPUs"), cpu_set.text(cpus)
+    for uid, of_pod in sorted(state.ledger.pods.items()):
+        yield (uid, "CPUs as a whole"), cpu_set.text(of_pod)
     for container_id, cpus_text in sorted(state.reading.document.container_ids.items()):
         yield (f"container id {container_id}", "CPUs"), cpus_text
 

@@ -1,6 +1,6 @@
 """Whether state files are sound: decodable, rightly sealed, and free of contradictions.
 
-Errors are what no kubelet v1.32 writes, and CPUs of two pods, which it writes where cores have
+Errors are what no kubelet writes, and CPUs of two pods, which it writes where cores have
 unequal numbers of threads. Warnings are what it brings about itself, formats that
 are right by an older rule, and what it reads and then goes on without. A file is *sound* without
 either, *doubtful* with warnings only, *broken* with an error.
@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Final, assert_never
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
+from numalet.core.config.releases.release import Release
 from numalet.core.findings.phrases import CHECKSUM, READABLE
 from numalet.core.findings.state_files import (
     CpuStateBadCpus,
@@ -42,7 +43,7 @@ from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, Se
 
 class StateUnsealed(Finding):
     code = "state/unsealed"
-    sentence = "the checksum is {checksum}, which v1.32 accepts; its content has {expected}"
+    sentence = "the checksum is {checksum}, which the kubelet accepts; its content has {expected}"
     why = CHECKSUM
     checksum: int
     expected: int
@@ -52,7 +53,7 @@ class StateFirstFormat(Finding):
     code = "state/first-format"
     sentence = (
         "the file is of the first format, and its checksum {checksum} is right by the rule of "
-        "that format; v1.32 still reads it"
+        "that format; the kubelet still reads it"
     )
     why = READABLE
     checksum: int
@@ -98,20 +99,26 @@ class FileReport:
         return soundness(self.findings)
 
 
-def verify(files: Mapping[str, str], machine: MachineInfo | None = None) -> tuple[FileReport, ...]:
-    """A report for every file, by name; with a machine also whether they are about it."""
-    return tuple(verify_file(name, text, machine) for name, text in sorted(files.items()))
+def verify(
+    files: Mapping[str, str], machine: MachineInfo | None = None, release: Release | None = None
+) -> tuple[FileReport, ...]:
+    """A report for every file, by name; with a machine also whether they are about it.
+
+    The files are those of a kubelet of the release, whatever its feature gates are; without one
+    they may be of any format.
+    """
+    return tuple(verify_file(name, text, machine, release) for name, text in sorted(files.items()))
 
 
 def verify_directory(
-    files: Mapping[str, str], machine: MachineInfo | None = None
+    files: Mapping[str, str], machine: MachineInfo | None = None, release: Release | None = None
 ) -> tuple[FileReport, ...]:
     """The same for all files of a directory: one that is missing beside another is reported too."""
     missing = (
         FileReport(finding.where.document, None, None, None, None, (finding,))
         for finding in state_missing.findings(files)
     )
-    reports = (*verify(files, machine), *missing)
+    reports = (*verify(files, machine, release), *missing)
     return tuple(sorted(reports, key=lambda report: report.name))
 
 
@@ -128,9 +135,11 @@ def soundness(findings: Iterable[Finding]) -> Soundness:
     return Soundness.DOUBTFUL if Severity.WARNING in severities else Soundness.SOUND
 
 
-def verify_file(name: str, text: str, machine: MachineInfo | None = None) -> FileReport:
+def verify_file(
+    name: str, text: str, machine: MachineInfo | None = None, release: Release | None = None
+) -> FileReport:
     """The report about one file, which has one of the names that a kubelet uses."""
-    state = reading.read_file(name, text)
+    state = reading.read_of(release, name, text)
     if isinstance(state, Finding):
         findings = (_placed(state, name, Severity.ERROR),)
         return FileReport(name, None, None, None, None, findings)

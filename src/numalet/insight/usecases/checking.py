@@ -11,33 +11,32 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from numalet.core.config.behaviour import Mode
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.releases.release import Release
 from numalet.core.model import machine_shape
-from numalet.core.model.findings import Finding, Findings, Location
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.insight.lint import choosing, rows, rules
 from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
-from numalet.insight.lint.subject import Host, LintSubject
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.usecases import live_host
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io.devices import devices_on
-from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
+from numalet.io.documents import device_claims, kubelet_config, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.device_claims import LoadedClaims
+from numalet.io.documents.kubelet_config import ConfigSources, GatheredConfig, LoadedConfig
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.pod_manifest import LoadedPods, PodOptions
 from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
-from numalet.io.sysfs.trees import Tree
 
 T = TypeVar("T")
-
-_NUMA_BALANCING: Final = "proc/sys/kernel/numa_balancing"
-_SWAPS: Final = "proc/swaps"
-_CGROUP_V2: Final = "sys/fs/cgroup/cgroup.controllers"
-_CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +63,16 @@ class CheckInputs:
 class CheckResult:
     """The findings that count, in words, and the number of pods that they are about.
 
+    ``claim_count`` is the number of claims, templates of them, classes and slices.
     ``ignored_count`` is the number of findings that do not count, by option or by comment.
     """
 
     checked: Checked
     rows: tuple[FindingRow, ...]
     pod_count: int
-    mode: Mode = Mode.EXACT
+    behaviour: Behaviour = EXACT
     ignored_count: int = 0
+    claim_count: int = 0
 
     def fails(self, *, strict: bool = False) -> bool:
         """Whether the node does not start, or an error (``strict``: or a warning) counts."""
@@ -128,14 +129,24 @@ def _read(part: Callable[[], T]) -> _Part[T]:
 
 
 @dataclass(frozen=True, slots=True)
-class _CheckParts:
-    """Everything that a check reads, as far as it could be read."""
+class CheckParts:
+    """Everything that a check reads, as far as it could be read, and where from."""
 
     machine: _Part[LoadedMachine]
+    gathered: _Part[GatheredConfig]
     config: _Part[LoadedConfig]
     pods: _Part[LoadedPods]
+    claims: _Part[LoadedClaims]
     places: Mapping[str, Location]
     files: _Part[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSubject:
+    """What is checked, and what the readers of its parts noticed."""
+
+    subject: LintSubject
+    noticed: tuple[Finding, ...]
 
 
 def check(pieces: CheckInputs) -> CheckResult:
@@ -144,13 +155,36 @@ def check(pieces: CheckInputs) -> CheckResult:
     Raises:
         BadInput: one of them can not be read.
     """
+    return _judged(pieces, parts_of(pieces))
+
+
+def parts_of(pieces: CheckInputs) -> CheckParts:
+    """Everything that a check of these pieces reads. Raises ``BadInput``: one is named twice."""
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     machine = _read(pieces.machine.open)
-    config = _read(lambda: kubelet_config.load(pieces.config))
-    pods = _read(lambda: _pods(pieces))
+    inputs = _inputs(pieces)
+    pods = _read(lambda: _pods(pieces, inputs))
+    claims = _read(lambda: device_claims.of_inputs(inputs.documents))
+    sources = _with_kubelets(pieces, pods.value, is_live=pieces.machine.text is None)
+    gathered = _read(partial(kubelet_config.gather, sources))
+    config = _loaded(gathered, sources.release, sources.kubelets)
     files = _read(lambda: _state_files(pieces))
-    places = {} if pods.value is None else _pod_places(pieces, pods.value)
-    return _judged(pieces, _CheckParts(machine, config, pods, places, files))
+    places = {} if pods.value is None else _pod_places(pieces, inputs, pods.value)
+    return CheckParts(machine, gathered, config, pods, claims, places, files)
+
+
+def with_release(parts: CheckParts, release: Release) -> CheckParts:
+    """The same, with the configuration as the kubelet of this release reads it."""
+    return replace(parts, config=_loaded(parts.gathered, release.name))
+
+
+def _loaded(
+    gathered: _Part[GatheredConfig], release: str | None, kubelets: Sequence[KubeletAtHand] = ()
+) -> _Part[LoadedConfig]:
+    """The configuration as a release reads it, or why its sources could not be read."""
+    if gathered.value is None:
+        return _Part(None, gathered.findings)
+    return _read(partial(gathered.value.loaded, release, kubelets))
 
 
 def check_each(
@@ -168,18 +202,23 @@ def check_each(
     named_configs = named_configs or [pieces.config.config_file]
     named_machines: list[str | None] = [*dict.fromkeys(machines)] or [pieces.machine.text]
     yaml_source.refuse_second_reader((*pieces.pods, *named_configs))
-    pods = _read(lambda: _pods(pieces))
+    inputs = _inputs(pieces)
+    pods = _read(lambda: _pods(pieces, inputs))
+    claims = _read(lambda: device_claims.of_inputs(inputs.documents))
     files = _read(lambda: _state_files(pieces))
-    places = {} if pods.value is None else _pod_places(pieces, pods.value)
+    places = {} if pods.value is None else _pod_places(pieces, inputs, pods.value)
     choices = [(name, _machine_choice(pieces, name)) for name in named_machines]
     opened = [(name, choice, _read(choice.open)) for name, choice in choices]
     combinations = []
+    is_live = named_machines == [None]
     for path in named_configs:
-        sources = replace(pieces.config, config_file=path)
-        config = _read(partial(kubelet_config.load, sources))
+        named = replace(pieces, config=replace(pieces.config, config_file=path))
+        sources = _with_kubelets(named, pods.value, is_live=is_live)
+        gathered = _read(partial(kubelet_config.gather, sources))
+        config = _loaded(gathered, sources.release, sources.kubelets)
         for name, choice, machine in opened:
             own = replace(pieces, config=sources, machine=choice)
-            parts = _CheckParts(machine, config, pods, places, files)
+            parts = CheckParts(machine, gathered, config, pods, claims, places, files)
             result = _read(partial(_judged, own, parts))
             combinations.append(
                 CheckCombination(
@@ -192,6 +231,19 @@ def check_each(
     return tuple(combinations)
 
 
+def _with_kubelets(pieces: CheckInputs, pods: LoadedPods | None, *, is_live: bool) -> ConfigSources:
+    """Where the configuration comes from, with the kubelets that the other pieces show."""
+    if pods is None:
+        return with_kubelets(pieces.config, is_live=is_live, root=pieces.state_dir)
+    return with_kubelets(
+        pieces.config,
+        is_live=is_live,
+        shown=pods.kubelets,
+        node_name=node_identities.name_of(pieces.node_name, pods.pods),
+        root=pieces.state_dir,
+    )
+
+
 def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
     """The machine of this name; others than shapes have their own memory, and keep it."""
     if name is None or machine_shape.resembles_shape(name):
@@ -199,12 +251,39 @@ def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
     return replace(pieces.machine, text=name, memory_per_node=None)
 
 
-def _judged(pieces: CheckInputs, parts: _CheckParts) -> CheckResult:
+def _judged(pieces: CheckInputs, parts: CheckParts) -> CheckResult:
     """What the rules find; raises ``BadInput`` with everything that could not be read."""
+    read = subject_of(pieces, parts)
+    checked = rules.check(read.subject, read.noticed)
+    counted, ignored_count = counted_rows(pieces, checked.findings)
+    subject = read.subject
+    return CheckResult(
+        checked,
+        counted,
+        len(subject.pods),
+        subject.behaviour,
+        ignored_count,
+        claim_count=len(tuple(subject.claims.objects)),
+    )
+
+
+def counted_rows(
+    pieces: CheckInputs, found: Iterable[Finding]
+) -> tuple[tuple[FindingRow, ...], int]:
+    """The findings that count, in words and with their files, and how many others there are."""
+    placed = _placed(map(partial(_in_state_file, pieces), found), pieces.config)
+    placed_rows = rows.rows(placed)
+    counted = choosing.counted(placed_rows, pieces.choice, cache(_lines_of))
+    return counted, len(placed_rows) - len(counted)
+
+
+def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
+    """What is checked; raises ``BadInput`` with everything that could not be read."""
     findings = Findings()
     machine = parts.machine.get(findings)
     config = parts.config.get(findings)
     pods = parts.pods.get(findings)
+    claims = parts.claims.get(findings)
     files = parts.files.get(findings)
     devices = None
     if machine is not None:
@@ -215,6 +294,7 @@ def _judged(pieces: CheckInputs, parts: _CheckParts) -> CheckResult:
     assert devices is not None
     assert config is not None
     assert pods is not None
+    assert claims is not None
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, pods.pods)
     subject = LintSubject(
         config=config.config,
@@ -222,19 +302,15 @@ def _judged(pieces: CheckInputs, parts: _CheckParts) -> CheckResult:
         state_files=files or {},
         pods=pods.pods,
         pod_places=parts.places,
-        numa_balancing=numa_balancing(machine.tree),
-        host=host(pieces, machine.tree, config.config),
+        numa_balancing=live_host.numa_balancing(machine.tree),
+        host=live_host.host(machine.tree, config.config, is_live=pieces.machine.text is None),
         behaviour=config.behaviour,
         devices=devices,
         identity=identity,
+        claims=claims.documents,
     )
-    noticed = (*config.warnings, *pods.notes, *machine.reading_notes)
-    checked = rules.check(subject, noticed)
-    placed = _placed(map(partial(_in_state_file, pieces), checked.findings), pieces.config)
-    placed_rows = rows.rows(placed)
-    counted = choosing.counted(placed_rows, pieces.choice, cache(_lines_of))
-    ignored_count = len(placed_rows) - len(counted)
-    return CheckResult(checked, counted, len(pods.pods), config.numalet.mode, ignored_count)
+    noticed = (*config.warnings, *pods.notes, *claims.notes, *machine.reading_notes)
+    return ReadSubject(subject, noticed)
 
 
 def _lines_of(document: str) -> Sequence[str]:
@@ -245,45 +321,33 @@ def _lines_of(document: str) -> Sequence[str]:
     return () if text is None else text.split("\n")
 
 
-def numa_balancing(tree: Tree | None) -> int | None:
-    """What ``kernel.numa_balancing`` is set to; None if it is unknown."""
-    text = None if tree is None else tree.text(_NUMA_BALANCING)
-    stripped = (text or "").strip()
-    return int(stripped) if stripped.isascii() and stripped.isdigit() else None
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The documents of the files that could be read, and why others could not."""
+
+    documents: Sequence[tuple[str, Sequence[YamlDocument]]]
+    findings: tuple[Finding, ...]
 
 
-def host(pieces: CheckInputs, tree: Tree | None, config: KubeletConfig) -> Host:
-    """What the kubelet would see of this host; of a machine that is not live most is unknown."""
-    if tree is None:
-        return Host()
-    swaps = tree.text(_SWAPS)
-    version = None
-    if tree.text(_CGROUP_V2) is not None:
-        version = 2
-    elif tree.is_directory(_CGROUP_V1):
-        version = 1
-    return Host(
-        # The first line has the names of the columns.
-        swap_areas=None if swaps is None else tuple(map(_first_word, swaps.splitlines()[1:])),
-        cgroup_version=version,
-        has_runtime=_has_runtime(config) if pieces.machine.text is None else None,
-    )
+def _inputs(pieces: CheckInputs) -> _Inputs:
+    findings = Findings()
+    read = [(path, findings.collect(partial(_documents, path))) for path in pieces.pods]
+    readable = [(path, documents) for path, documents in read if documents is not None]
+    return _Inputs(readable, findings.all)
 
 
-def _first_word(line: str) -> str:
-    return line.split(maxsplit=1)[0] if line.strip() else line
+def _documents(path: str) -> Sequence[YamlDocument]:
+    return yaml_source.load_documents(yaml_source.read_text_or_input(path), path)
 
 
-def _has_runtime(config: KubeletConfig) -> bool | None:
-    """Whether the socket of the container runtime is there; None if it is no socket of a file."""
-    kind, is_url, path = config.container_runtime_endpoint.partition("://")
-    if is_url and kind != "unix":
-        return None
-    return Path(path if is_url else kind).is_socket()
-
-
-def _pods(pieces: CheckInputs) -> LoadedPods:
-    return pod_manifest.load_pods(pieces.pods, _pod_options(pieces))
+def _pods(pieces: CheckInputs, inputs: _Inputs) -> LoadedPods:
+    findings = Findings()
+    findings.extend(inputs.findings)
+    of_inputs = partial(pod_manifest.pods_of, inputs.documents, _pod_options(pieces))
+    pods = findings.collect(of_inputs)
+    if pods is None or findings.has_errors:
+        raise BadInput(findings.all)
+    return pods
 
 
 def _pod_options(pieces: CheckInputs) -> PodOptions:
@@ -294,22 +358,17 @@ def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
     return {} if pieces.state_dir is None else state_directory.read(pieces.state_dir).files
 
 
-def _pod_places(pieces: CheckInputs, pods: LoadedPods) -> dict[str, Location]:
-    """The file of every pod, by uid. Of several files each is read once more by itself.
-
-    The standard input can not be read again; what is in no other file came from there.
-    """
-    if len(pieces.pods) == 1:
-        return {pod.uid: Location(pieces.pods[0]) for pod in pods.pods}
+def _pod_places(pieces: CheckInputs, inputs: _Inputs, pods: LoadedPods) -> dict[str, Location]:
+    """The file of every pod, by uid. Of several files the pods of each are made once more."""
+    if len(inputs.documents) == 1:
+        ((path, _),) = inputs.documents
+        return {pod.uid: Location(path) for pod in pods.pods}
     places: dict[str, Location] = {}
-    again = [path for path in pieces.pods if path != yaml_source.STANDARD_INPUT]
-    for path in again:
-        loaded = Findings().collect(partial(_pods, replace(pieces, pods=(path,))))
+    for path, documents in inputs.documents:
+        of_one = partial(pod_manifest.pods_of, [(path, documents)], _pod_options(pieces))
+        loaded = Findings().collect(of_one)
         for pod in () if loaded is None else loaded.pods:
             places.setdefault(pod.uid, Location(path))
-    if len(again) < len(pieces.pods):
-        for pod in pods.pods:
-            places.setdefault(pod.uid, Location(yaml_source.STANDARD_INPUT))
     return places
 
 

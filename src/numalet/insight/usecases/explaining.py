@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
 from numalet.core.model import machine_shape
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, NoteFinding
@@ -31,12 +32,14 @@ from numalet.insight.simulate.scenario import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.findings import FilesNoPods
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
 from numalet.io import machines
 from numalet.io.devices import devices_on
 from numalet.io.documents import (
     kubelet_config,
     kubelet_flags,
+    kubelet_version,
     listed_pods,
     pod_manifest,
     yaml_source,
@@ -267,7 +270,8 @@ def budgeted(seconds: float) -> Callable[[], bool]:
 class Comparison:
     """What the user wants to have compared; an empty list leaves the value of the configuration.
 
-    ``options`` are texts as the kubelet's flag has them, an empty one for no options.
+    ``options`` are texts as the kubelet's flag has them, an empty one for no options; ``releases``
+    are names, or several in one text with commas.
     """
 
     pieces: SimulateInputs
@@ -277,6 +281,7 @@ class Comparison:
     policies: Sequence[str] = ()
     scopes: Sequence[str] = ()
     options: Sequence[str] = ()
+    releases: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +312,19 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     opened = [
         machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
     ]
-    configs = [kubelet_config.load(each) for each in comparison.configs or (pieces.config,)]
+    releases = _releases(comparison.releases)
+    sources = [
+        each
+        if releases
+        else with_kubelets(
+            each,
+            is_live=names == (None,),
+            shown=loaded.kubelets,
+            node_name=node_identities.name_of(pieces.node_name, loaded.pods),
+        )
+        for each in comparison.configs or (pieces.config,)
+    ]
+    configs = [kubelet_config.load(each) for each in sources]
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
     variants = matrix.variants(
         [
@@ -315,8 +332,9 @@ def compare(comparison: Comparison) -> PreparedMatrix:
             for name, each in zip(names, opened, strict=True)
         ],
         [
-            NamedConfig(_name_of(sources), each.config, each.behaviour)
-            for sources, each in zip(comparison.configs or (pieces.config,), configs, strict=True)
+            NamedConfig(_name_of(given), each.config, replace(each.behaviour, release=release))
+            for given, each in zip(sources, configs, strict=True)
+            for release in releases or (each.behaviour.release,)
         ],
         _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),
         _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
@@ -324,7 +342,9 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     )
     notes = [note for each in opened for note in each.reading_notes]
     warnings = [warning for each in configs for warning in each.warnings]
-    return PreparedMatrix(variants, loaded.pods, (*notes, *warnings, *loaded.notes))
+    return PreparedMatrix(
+        variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims)
+    )
 
 
 def _devices_on(machine: LoadedMachine, pieces: SimulateInputs) -> Devices:
@@ -345,6 +365,16 @@ def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequenc
             for value in unknown
         )
     return list(dict.fromkeys(values)) or known
+
+
+def _releases(texts: Sequence[str]) -> tuple[Release, ...]:
+    """The releases of these names, each once. Raises ``BadInput``."""
+    findings = Findings()
+    where = Location(kubelet_version.RELEASE_FLAG)
+    names = [name for text in texts for name in text.split(",")]
+    read = [kubelet_version.read(name, where, findings) for name in names]
+    findings.raise_errors()
+    return tuple(dict.fromkeys(release for release in read if release is not None))
 
 
 def _options(text: str) -> Options:

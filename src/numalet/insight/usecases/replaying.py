@@ -10,14 +10,17 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
+from numalet.core.config.releases.release import Release
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.insight.simulate import runner
 from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
-from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.insight.usecases.scenario_file import RawScenario
+from numalet.io.documents import kubelet_version
 
 
 class ScenariosEmpty(Finding):
@@ -38,11 +41,15 @@ class PassedReport:
 
 @dataclass(frozen=True, slots=True)
 class FailedReport:
-    """Something else came out: the first difference. ``line`` is None in a YAML file."""
+    """Something else came out: the first difference. ``line`` is None in a YAML file.
+
+    ``release`` is that of the kubelet whose decisions were expected, as in ``1.34``.
+    """
 
     file: str
     name: str
     line: int | None
+    release: str
     difference: OutcomeDifference
 
 
@@ -66,19 +73,28 @@ class UnusableReport:
 Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
 
 
-def replay(files: Sequence[str], jobs: int = 1) -> Iterator[Report]:
+def replay(files: Sequence[str], jobs: int = 1, release: str | None = None) -> Iterator[Report]:
     """A report for every scenario of the files, in their order.
 
     Args:
         files: paths of scenario files.
         jobs: how many processes do the work; with 1 it is done in this one.
+        release: the release of scenarios that name none; those that name another are unusable.
+
+    Raises:
+        BadInput: at once, if no such release is known.
     """
+    return _replayed(files, jobs, None if release is None else kubelet_version.of_name(release))
+
+
+def _replayed(files: Sequence[str], jobs: int, release: Release | None) -> Iterator[Report]:
     tasks = _tasks(files)
+    report_one = partial(report, release=release)
     if jobs <= 1:
-        yield from map(report, tasks)
+        yield from map(report_one, tasks)
         return
     with multiprocessing.Pool(jobs) as pool:
-        yield from pool.imap(report, tasks, _CHUNK)
+        yield from pool.imap(report_one, tasks, _CHUNK)
 
 
 _Task: TypeAlias = RawScenario | UnusableReport
@@ -98,12 +114,15 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
             yield _unusable(file, (ScenariosEmpty(where=Location(file)),))
 
 
-def report(task: _Task) -> Report:
-    """What became of one task. A bug in numalet is passed on with the place of the scenario."""
+def report(task: _Task, release: Release | None = None) -> Report:
+    """What became of one task, of this release unless its scenario names one.
+
+    A bug in numalet is passed on with the place of the scenario.
+    """
     if isinstance(task, UnusableReport):
         return task
     try:
-        scenario = task.decode()
+        scenario = scenario_document.followed_as(task.decode(), release, task.location)
     except BadInput as bad:
         return _unusable(task.document, bad.findings)
     try:
@@ -115,7 +134,9 @@ def report(task: _Task) -> Report:
         case Passed():
             return PassedReport(task.document, scenario.name)
         case Failed(first):
-            return FailedReport(task.document, scenario.name, task.line, first)
+            return FailedReport(
+                task.document, scenario.name, task.line, scenario.behaviour.release.name, first
+            )
         case Skipped(why):
             return SkippedReport(task.document, scenario.name, str(why))
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from numalet.core.config import node_allocatable, reservation, start
-from numalet.core.config.behaviour import Behaviour, Mode
+from numalet.core.config import feature_gates, node_allocatable, reservation, start
+from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.core.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
@@ -29,6 +29,7 @@ from numalet.core.model.findings import (
     WarningFinding,
 )
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.files import atomic, backups
@@ -124,7 +125,7 @@ class Plan:
     entries: tuple[ReservedMemory, ...]
     notes: tuple[Finding, ...] = ()
     refused: StartRefused | None = None
-    mode: Mode = Mode.EXACT
+    behaviour: Behaviour = EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +155,11 @@ def plan(pieces: ReserveInputs) -> Plan:
     """
     parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
-    loaded = kubelet_config.load(_sources(pieces))
+    sources = with_kubelets(_sources(pieces), is_live=pieces.machine.text is None)
+    loaded = kubelet_config.load(sources)
     planned = plan_for(loaded.config, machine.info, pieces.strategy, loaded.behaviour)
     notes = (*loaded.warnings, *machine.reading_notes, *planned.notes)
-    return replace(planned, notes=notes, mode=loaded.numalet.mode)
+    return replace(planned, notes=notes)
 
 
 def plan_for(
@@ -170,7 +172,8 @@ def plan_for(
     """
     findings = Findings()
     chosen = parse_strategy(strategy)
-    config = _with_defaults(config, machine)
+    rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
+    config = node_allocatable.with_default_eviction(config, rules, machine.os)
     parts = reservation.memory_parts(config, machine, findings)
     findings.raise_errors()
     shares = reservation.split(machine, parts.total, chosen)
@@ -190,7 +193,7 @@ def plan_for(
         entries=entries,
         notes=tuple(_notes(config, machine, shares, dropped)),
         refused=_refusal(config, machine, entries, behaviour),
-        mode=behaviour.mode,
+        behaviour=behaviour,
     )
 
 
@@ -241,12 +244,6 @@ def _sources(pieces: ReserveInputs) -> ConfigSources:
     if pieces.write is None or pieces.config.config_file is not None:
         return pieces.config
     return replace(pieces.config, config_file=pieces.write)
-
-
-def _with_defaults(config: KubeletConfig, machine: MachineInfo) -> KubeletConfig:
-    if not config.uses_default_eviction:
-        return config
-    return replace(config, eviction_hard=node_allocatable.default_eviction(machine.os))
 
 
 def _policy(machine: MachineInfo) -> MemoryPolicy:

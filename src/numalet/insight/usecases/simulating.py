@@ -21,10 +21,11 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
-from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.insight.usecases.findings import FilesNoPods
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io.devices import devices_on
-from numalet.io.documents import kubelet_config, pod_manifest, yaml_source
+from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
 from numalet.io.documents.pod_manifest import Ignored, PodOptions
@@ -112,6 +113,7 @@ class SimulateInputs:
             "--no-config-file": self.config.base is Base.FLAGS_ONLY,
             "--native": self.config.mode is Mode.NATIVE,
             "--exact": self.config.mode is Mode.EXACT,
+            "--kubelet-version": self.config.kubelets,
             "--memory-node-classes": self.config.memory_node_classes is not None,
             "--node-name": self.node_name,
             "--node-labels": self.node_labels,
@@ -166,7 +168,7 @@ def prepare(pieces: SimulateInputs) -> Prepared:
         if read is not None:
             inputs.append((path, read))
     documents = [document for _, each in inputs for document in each]
-    if any(scenario_file.resembles_scenario(document.value) for document in documents):
+    if any(scenario_document.resembles_scenario(document.value) for document in documents):
         findings.raise_errors()
         return _from_scenario(_only_document(pieces.pods, documents), pieces)
     return _from_pieces(pieces, inputs, findings)
@@ -210,7 +212,7 @@ def _only_document(paths: Sequence[str], documents: Sequence[YamlDocument]) -> S
         raise _several(", ".join(paths), len(documents))
     if document.duplicates:
         raise BadInput(document.duplicates)
-    return scenario_file.decode(document.value, Place(paths[0], "$", document.line_of))
+    return scenario_document.decode(document.value, Place(paths[0], "$", document.line_of))
 
 
 def _several(path: str, count: int) -> BadInput:
@@ -221,6 +223,9 @@ def _from_scenario(scenario: Scenario, pieces: SimulateInputs) -> Prepared:
     options = pieces.beside_the_pods()
     if options:
         raise BadInput([FilesScenarioAndPieces(option=", ".join(options), path=pieces.pods[0])])
+    if pieces.config.release is not None:
+        release = kubelet_version.of_name(pieces.config.release)
+        scenario = scenario_document.followed_as(scenario, release, Location(pieces.pods[0]))
     return Prepared(scenario, _started(scenario))
 
 
@@ -230,9 +235,7 @@ def _from_pieces(
     """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
     machine = findings.collect(pieces.machine.open)
-    config = findings.collect(partial(_config, pieces.config))
     pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
-    state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
     devices = identity = None
     if machine is not None:
         on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
@@ -240,6 +243,15 @@ def _from_pieces(
     if pods is not None:
         named = partial(node_identities.of_pods, pieces.node_name, pieces.node_labels, pods.pods)
         identity = findings.collect(named)
+    sources = with_kubelets(
+        pieces.config,
+        is_live=pieces.machine.text is None,
+        shown=() if pods is None else pods.kubelets,
+        node_name=node_identities.name_of(pieces.node_name, () if pods is None else pods.pods),
+        root=pieces.state_dir,
+    )
+    config = findings.collect(partial(_config, sources))
+    state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
     if machine is None or identity is None or config is None or pods is None or devices is None:
         raise BadInput(findings.all)
     findings.raise_errors()
@@ -255,7 +267,7 @@ def _from_pieces(
     prepared = Prepared(
         scenario,
         _started(scenario, identity),
-        notes=(*machine.reading_notes, *config.warnings, *pods.notes),
+        notes=(*machine.reading_notes, *config.warnings, *pods.notes, *pods.on_claims),
         ignored=pods.ignored,
         rejected=pods.rejected,
         running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),

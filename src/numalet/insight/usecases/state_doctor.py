@@ -7,7 +7,7 @@ replaced is kept under another name, and all are replaced or none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import Final
 
 from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.core.checkpoint.go_json import GoJsonError
+from numalet.core.config.releases.release import Release
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 
@@ -164,18 +167,34 @@ def _kind_of(path: Path, text: str) -> str:
     )
 
 
-def load_kubelet(machine: MachineChoice, config: ConfigSources) -> Kubelet:
-    """Configuration and machine of the kubelet that is meant.
+def load_kubelet(
+    machine: MachineChoice, config: ConfigSources, root: Path | None = None
+) -> Kubelet:
+    """Configuration and machine of the kubelet that is meant; ``root`` may be its directory.
 
     Raises:
         BadInput: with everything that is wrong in either.
     """
     findings = Findings()
     opened = findings.collect(machine.open)
-    loaded = findings.collect(partial(kubelet_config.load, config))
+    sources = with_kubelets(config, is_live=machine.text is None, root=root)
+    loaded = findings.collect(partial(kubelet_config.load, sources))
     if opened is None or loaded is None:
         raise BadInput(findings.all)
     return Kubelet(loaded, opened)
+
+
+def release_of(
+    name: str | None, given: Sequence[KubeletAtHand], root: Path
+) -> tuple[Release | None, tuple[Finding, ...]]:
+    """The release of the kubelet whose files these are, if it is known, and what is to be said.
+
+    Raises:
+        BadInput: none is known by that name, or that of the kubelet at hand is not known.
+    """
+    sources = ConfigSources(release=name, kubelets=given)
+    loaded = kubelet_config.load(with_kubelets(sources, is_live=False, root=root))
+    return loaded.numalet.release, loaded.warnings
 
 
 def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:

@@ -184,6 +184,7 @@ def test_the_document_of_a_start_error() -> None:
     refused = StartRefused(StartStage.NUMALET, (MadeUp(),))
     assert json_schema.plain(explanation_document.not_started(refused)) == {
         "schema": "numalet.explanation/1",
+        "release": "1.32",
         "start_error": kubelet_start.text(refused),
         "start_error_stage": "numalet",
     }

@@ -15,7 +15,7 @@ from numalet.core.model.machine_info import OperatingSystem
 from numalet.insight.lint import rules
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import Host, LintSubject
-from numalet.insight.usecases import checking
+from numalet.insight.usecases import live_host
 from numalet.insight.usecases.checking import CheckInputs
 from numalet.io.machines import MachineChoice
 from numalet.io.sysfs.trees import memory_tree
@@ -73,7 +73,9 @@ def test_a_soft_threshold_needs_a_grace_period() -> None:
 def host(files: dict[str, bytes], folders: set[str], endpoint: str, name: str | None) -> Host:
     pieces = CheckInputs(machine=MachineChoice(name))
     config = KubeletConfig(container_runtime_endpoint=endpoint)
-    return checking.host(pieces, memory_tree(files, {}, folders), config)
+    return live_host.host(
+        memory_tree(files, {}, folders), config, is_live=pieces.machine.text is None
+    )
 
 
 def test_a_live_host_is_checked(tmp_path: Path) -> None:
@@ -94,4 +96,4 @@ def test_a_live_host_is_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("endpoint", "name"), [("tcp://h:1", None), ("unix:///no", "2n4c2t")])
 def test_what_can_not_be_seen_is_unknown(endpoint: str, name: str | None) -> None:
     assert host({}, set(), endpoint, name) == UNKNOWN
-    assert checking.host(CheckInputs(), None, KubeletConfig()) == UNKNOWN
+    assert live_host.host(None, KubeletConfig(), is_live=True) == UNKNOWN

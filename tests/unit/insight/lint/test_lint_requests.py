@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model import qos
 from numalet.core.model.findings import Finding, Location, Severity
-from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.pod import Container, ContainerKind, Pod, StatusResources
 from numalet.core.model.quantity import Quantity
 from numalet.insight.lint import rules
 from numalet.insight.lint.subject import LintSubject
@@ -169,3 +172,25 @@ def test_a_name_is_reported_at_the_file_of_its_pod() -> None:
     places = {"p": Location("pods.yaml")}
     (finding,) = found(asking, devices=GPU, pod_places=places)
     assert finding.where == Location("pods.yaml", "pod default/p, container c")
+
+
+def test_a_status_that_counts_instead_of_the_manifest_is_reported() -> None:
+    half = {"cpu": Quantity.parse("1"), "memory": Quantity.parse("512Mi")}
+    asking = pod("p", *(container(name, {"cpu": "2", "memory": "1Gi"}) for name in "abc"))
+    entries = StatusResources({"a": {}, "b": half}, {})
+    asking = replace(asking, allocated=entries)
+
+    def counts(release: str, **gates: bool) -> list[tuple[Any, ...]]:
+        behaviour = replace(EXACT, release=table.of_name(release))
+        config = replace(STATIC, feature_gates=gates)
+        findings = found(asking, config=config, behaviour=behaviour)
+        of_rule = [each.fields for each in findings if each.code == "lint/status-counts"]
+        return [
+            (e["container"], e["resource"], str(e["counted"]), str(e["asked"])) for e in of_rule
+        ]
+
+    expected = [("a", "cpu", "0", "2"), ("a", "memory", "0", "1Gi")]
+    expected += [("b", "cpu", "1", "2"), ("b", "memory", "512Mi", "1Gi")]
+    assert counts("1.33") == counts("1.34") == expected
+    assert counts("1.32") == counts("1.35") == counts("1.36") == []
+    assert counts("1.33", InPlacePodVerticalScaling=False) == []

@@ -121,6 +121,7 @@ def test_a_given_threshold_replaces_the_default_as_a_whole() -> None:
         "given": "4196Mi",
         "threshold": "100Mi",
         "expected": "4Gi",
+        "or_merge": "",
     }
     assert own["no-memory-threshold"].severity is Severity.WARNING
 

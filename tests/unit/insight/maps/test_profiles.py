@@ -24,6 +24,7 @@ from values.profile_bench import asks, devices_of, held, machine_of, start_profi
 EXPECTED: Final = {
     "ac922-6n": (6, 2, 6, 2, 44, 176, 326073, 4),
     "cxl-2n+1": (3, 2, 3, 2, 104, 208, 194175, 0),
+    "dgx-h100": (2, 2, 2, 2, 112, 224, 2076180, 8),
     "epyc-nps1": (2, 2, 2, 2, 128, 256, 1547676, 4),
     "epyc-nps4": (8, 8, 8, 2, 128, 256, 1547676, 4),
     "gb200-34n": (34, 2, 6, 2, 144, 144, 1733394, 4),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.insight.simulate import recording
-from values import builders
+from numalet.io.documents import pod_manifest
+from numalet.io.documents.typed import Place
+from values import builders, whole_pods
 
 
 def test_where_a_pod_may_run_is_written_only_if_it_is_known() -> None:
@@ -18,3 +22,30 @@ def test_where_a_pod_may_run_is_written_only_if_it_is_known() -> None:
         for name, value in free["spec"].items()
         if name not in ("nodeSelector", "affinity")
     }
+
+
+def test_a_pod_that_needs_strict_groups_needs_them_when_it_is_read_again() -> None:
+    pod = replace(builders.simple("u", "1Gi"), constraints=NodeConstraints(strict_groups=True))
+    written = recording.pod_document(pod)
+    assert written["spec"]["securityContext"] == {"supplementalGroupsPolicy": "Strict"}
+    assert pod_manifest.decode_pod(written, Place("p")).constraints == pod.constraints
+
+
+@pytest.mark.parametrize("release", ["1.33", "1.36"])
+def test_a_pod_that_asks_as_a_whole_is_decided_on_alike_when_it_is_read_again(release: str) -> None:
+    entry = {"name": "c0", "allocatedResources": {"cpu": "1", "memory": "64Mi"}}
+    pods = [
+        whole_pods.pod(
+            "u", whole_pods.asked("4", "2Gi"), {"s0": whole_pods.asked("1"), "c0": None}
+        ),
+        whole_pods.pod(
+            "v", None, {"c0": whole_pods.asked("2", "1Gi")}, {"containerStatuses": [entry]}
+        ),
+    ]
+    again = [pod_manifest.decode_pod(recording.pod_document(each), Place("p")) for each in pods]
+    node = whole_pods.node(whole_pods.config(gates={}), release)
+
+    assert [each.pod_level for each in again] == [each.pod_level for each in pods]
+    assert [each.qos_class for each in again] == [each.qos_class for each in pods]
+    for first, second in zip(pods, again, strict=True):
+        assert node.admit(first)[1].placements == node.admit(second)[1].placements

@@ -20,7 +20,7 @@ from numalet.core.model.machine_info import HugePages
 from numalet.core.model.quantity import Quantity
 from numalet.insight.simulate import recording, runner
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, Scenario
-from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases import scenario_document, scenario_file
 from numalet.io.documents import kubelet_config, yaml_source
 
 MACHINE = {
@@ -267,9 +267,9 @@ def test_files_that_can_not_be_read_are_refused(
 
 
 def test_a_scenario_is_told_from_a_manifest() -> None:
-    assert scenario_file.resembles_scenario(document())
-    assert not scenario_file.resembles_scenario(pod("a"))
-    assert not scenario_file.resembles_scenario([])
+    assert scenario_document.resembles_scenario(document())
+    assert not scenario_document.resembles_scenario(pod("a"))
+    assert not scenario_document.resembles_scenario([])
 
 
 def test_what_is_recorded_is_read_and_replayed(tmp_path: Path) -> None:

@@ -168,3 +168,45 @@ def test_names_that_are_no_words_are_quoted_in_the_path() -> None:
     assert (OutcomeDifference('devices.c0["example.com/gpu"]', [], ABSENT),) == compare(
         {"devices": {"c0": {"example.com/gpu": []}}}, {"devices": {"c0": {}}}
     )
+
+
+def start_error(text: str) -> dict[str, Any]:
+    """The outcome of a start that a gate stops."""
+    return {"start_error": text, "start_error_stage": "config-decode", "steps": []}
+
+
+NEEDS = "{0} is enabled, but depends on features that are disabled: [{1}]"
+
+
+def test_gates_that_lack_others_are_complained_of_in_any_order() -> None:
+    recorded = start_error(f"error: [{NEEDS.format('A', 'X, Y')}, {NEEDS.format('B', 'X')}]")
+    computed = start_error(f"error: [{NEEDS.format('B', 'X')}, {NEEDS.format('A', 'Y, X')}]")
+
+    assert compare(recorded, computed) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"error: [{NEEDS.format('B', 'X')}, {NEEDS.format('A', 'X, Z')}]",
+        f"error: [{NEEDS.format('B', 'X, Y')}, {NEEDS.format('A', 'X')}]",
+        f"error: {NEEDS.format('A', 'X, Y')}",
+        f"failure: [{NEEDS.format('B', 'X')}, {NEEDS.format('A', 'X, Y')}]",
+        "unrecognized feature gate: A",
+    ],
+)
+def test_other_gates_or_other_needs_differ(text: str) -> None:
+    recorded = start_error(f"error: [{NEEDS.format('A', 'X, Y')}, {NEEDS.format('B', 'X')}]")
+
+    assert [each.path for each in compare(recorded, start_error(text))] == ["start_error"]
+
+
+def test_of_several_texts_that_chance_decides_any_may_be_recorded() -> None:
+    computed = start_error("unrecognized: A") | {
+        "start_error_by_chance": ["unrecognized: A", "unrecognized: B"]
+    }
+
+    assert compare(start_error("unrecognized: B"), computed) == ()
+    assert [each.path for each in compare(start_error("unrecognized: C"), computed)] == [
+        "start_error"
+    ]

@@ -6,7 +6,7 @@ import json
 
 from numalet.insight.state import reading, state_diff
 from numalet.insight.state.state_diff import StateDifference
-from values import state_builders
+from values import state_builders, whole_pods
 from values.state_builders import CPU, DEVICE, GPU, MEMORY, PODS, Files
 
 FILES = state_builders.files()
@@ -47,6 +47,19 @@ def test_a_pod_that_came_is_seen_in_all_files() -> None:
     assert (on_node["assignments"].before, on_node["assignments"].after) == (0, 2)
     assert [(GPU, None, "gpu1@1"), (f"{GPU} response", None, "")] == [
         (each.what, each.before, each.after) for each in by_file[DEVICE]
+    ]
+
+
+def test_what_a_pod_has_as_a_whole_is_compared_by_pod() -> None:
+    empty = whole_pods.node()
+    asked = whole_pods.asked("4", "2Gi")
+    busy, decision = empty.admit(whole_pods.pod("u", asked, {"c0": whole_pods.asked("2", "1Gi")}))
+    assert decision.admitted
+    found = differences(empty.state_files(), busy.state_files())
+
+    assert [each for each in found if each.subject == "u"] == [
+        StateDifference(CPU, "u", "CPUs as a whole", None, "1-2,9-10"),
+        StateDifference(MEMORY, "u", "memory as a whole on {0}", None, 2 << 30),
     ]
 
 

@@ -202,7 +202,7 @@ def test_the_blocks_are_put_on_an_empty_machine_again() -> None:
     found = state_verify.verify_file(MEMORY, state_builders.sealed(MEMORY, value))
 
     assert codes(found.findings) == ["would-not-restart"]
-    assert "v1.32 would not start" in str(found.findings[0])
+    assert "the kubelet would not start" in str(found.findings[0])
 
 
 def test_a_machine_shows_what_the_file_alone_does_not() -> None:

@@ -1,0 +1,152 @@
+"""The tables of ``docs/reference/releases.md``; as a program it writes them into the page.
+
+``python -m numalet.insight.output.releases_page FILE`` puts each table between its marks. Every
+cell comes from the values of ``core.config.releases``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from numalet.core.config.releases.release import Gate, Maturity, Release, ReleaseRules, When
+from numalet.core.config.releases.table import RELEASES
+from numalet.insight.upgrade.gates import deciding, standing
+
+_MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def tables() -> Mapping[str, str]:
+    """The tables in Markdown, by their marks."""
+    return {
+        "rules": _rules(),
+        "options": _options(),
+        "gates": _gates(),
+        "others": _other_gates(),
+    }
+
+
+def filled(page: str) -> str:
+    """The page with the tables as they are now."""
+    by_mark = tables()
+    return _MARK.sub(lambda mark: f"{mark[1]}{by_mark[mark[2]]}{mark[3]}", page)
+
+
+def _rules() -> str:
+    rows = []
+    for rule in ReleaseRules.stated.values():
+        held = [_when(release, rule.name) for release in RELEASES]
+        rows.append(
+            [
+                f"`{rule.name}`",
+                rule.sentence,
+                *held,
+                f"`{rule.kubelet}`",
+                f"`{rule.test}`",
+            ]
+        )
+    return _table(["rule", "what the kubelet does", *_names(), "kubelet", "shown by"], rows)
+
+
+def _when(release: Release, name: str) -> str:
+    """Whether a rule holds in a release, and with which gates."""
+    when = release.rules.get(name)
+    if when is None:
+        return ""
+    on = [f"`{gate}`{_by_default(release, gate, wanted=True)}" for gate in when.on]
+    off = [f"not `{gate}`{_by_default(release, gate, wanted=False)}" for gate in when.off]
+    return ", ".join((*on, *off)) if when != When() else "yes"
+
+
+def _by_default(release: Release, name: str, *, wanted: bool) -> str:
+    gate = release.gates.get(name)
+    is_on = gate is not None and gate.is_on
+    return " (default)" if is_on is wanted else ""
+
+
+def _options() -> str:
+    rows = [*_option_rows("CPU Manager", lambda release: release.cpu_options)]
+    rows += _option_rows("Topology Manager", lambda release: release.topology_options)
+    return _table(["option", "of", *_names()], rows)
+
+
+def _option_rows(
+    manager: str, options: Callable[[Release], Mapping[str, Maturity]]
+) -> Iterator[list[str]]:
+    for name in dict.fromkeys(name for release in RELEASES for name in options(release)):
+        yield [f"`{name}`", manager, *(_level(options(each).get(name)) for each in RELEASES)]
+
+
+def _level(maturity: Maturity | None) -> str:
+    return "" if maturity is None else maturity.value.lower()
+
+
+def _gates() -> str:
+    """The gates that decide something here, in every release."""
+    return _table(
+        ["gate", *_names(), "needs"],
+        [
+            [f"`{name}`", *(_standing(each, name) for each in RELEASES), _needs(name)]
+            for name in deciding()
+        ],
+    )
+
+
+def _standing(release: Release, name: str) -> str:
+    gate = release.gates.get(name)
+    return "" if gate is None else standing(gate)
+
+
+def _needs(name: str) -> str:
+    gate = RELEASES[-1].gates.get(name)
+    return "" if gate is None else ", ".join(f"`{each}`" for each in gate.needs)
+
+
+def _other_gates() -> str:
+    """What a release changes about gates that decide nothing here but whether it starts."""
+    rows = []
+    for before, after in itertools.pairwise(RELEASES):
+        shown_above = {*deciding()}
+        mine, earlier = _without(after.gates, shown_above), _without(before.gates, shown_above)
+        rows.append(
+            [
+                after.name,
+                _listed(mine.keys() - earlier.keys()),
+                _listed(earlier.keys() - mine.keys()),
+                _listed(
+                    name
+                    for name in mine.keys() & earlier.keys()
+                    if (mine[name].is_on, mine[name].is_locked)
+                    != (earlier[name].is_on, earlier[name].is_locked)
+                ),
+            ]
+        )
+    return _table(["release", "new", "gone", "another default, or locked"], rows)
+
+
+def _without(gates: Mapping[str, Gate], names: set[str]) -> dict[str, Gate]:
+    return {name: gate for name, gate in gates.items() if name not in names}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def _names() -> list[str]:
+    return [release.name for release in RELEASES]
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m numalet.insight.output.releases_page FILE")
+    page = Path(sys.argv[1])
+    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,56 @@
+"""Two releases compared, as a document: what ``check --and`` and ``state upgrade-check`` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import Severity
+from numalet.insight.lint.rows import FindingRow
+from numalet.insight.output import check_document
+from numalet.insight.output.check_document import CheckFindingDocument, StartErrorDocument
+from numalet.insight.upgrade.compare import ReleasesCompared
+
+SCHEMA: Final = "numalet.upgrade/1"
+
+
+class UpgradeSideDocument(msgspec.Struct, kw_only=True):
+    """One of the two releases, and whether its kubelet starts; null if it does."""
+
+    release: str
+    starts: bool
+    start_error: StartErrorDocument | None
+
+
+class UpgradeDocument(msgspec.Struct, kw_only=True):
+    """What changes from one release to another, the worst first.
+
+    ``changes`` are findings as those of a check: of the code area ``upgrade``, and those that a
+    check finds with the later release alone.
+    """
+
+    schema: Literal["numalet.upgrade/1"]
+    before: UpgradeSideDocument
+    after: UpgradeSideDocument
+    counts: dict[str, int]
+    changes: list[CheckFindingDocument]
+
+
+def of(compared: ReleasesCompared, rows: Sequence[FindingRow]) -> UpgradeDocument:
+    """The document of a comparison, whose changes have these words."""
+    counts = {each.value: sum(row.severity is each for row in rows) for each in Severity}
+    return UpgradeDocument(
+        schema=SCHEMA,
+        before=_side(compared.before.name, compared.refused_before),
+        after=_side(compared.after.name, compared.refused_after),
+        counts=counts,
+        changes=[check_document.of_row(row) for row in rows],
+    )
+
+
+def _side(release: str, refused: StartRefused | None) -> UpgradeSideDocument:
+    error = None if refused is None else check_document.of_refusal(refused)
+    return UpgradeSideDocument(release=release, starts=refused is None, start_error=error)

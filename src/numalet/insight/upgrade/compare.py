@@ -1,0 +1,287 @@
+"""Two releases compared: everything that changes, as findings, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from numalet.core.config import feature_gates
+from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import Finding, NoteFinding, worst_first
+from numalet.core.node.node import Node
+from numalet.insight.lint import on_claim_documents, rules
+from numalet.insight.lint.rules import Checked
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.upgrade import files, gates, pods
+from numalet.wording import kubelet_start
+
+
+class UpgradeDoesNotStart(Finding):
+    code = "upgrade/does-not-start"
+    sentence = "a kubelet v{after} does not start where v{before} starts: {error}"
+    mend = "mend what is found below before the kubelet is replaced"
+    before: str
+    after: str
+    error: str
+
+
+class UpgradeNeitherStarts(Finding):
+    code = "upgrade/neither-starts"
+    sentence = "a kubelet v{after} does not start either: {error}"
+    mend = "'numalet check' with --release {after} says what to mend"
+    after: str
+    error: str
+
+
+class UpgradeStarts(NoteFinding):
+    code = "upgrade/starts"
+    sentence = "a kubelet v{after} starts where v{before} does not: {error}"
+    before: str
+    after: str
+    error: str
+
+
+class UpgradeWithoutGates(NoteFinding):
+    code = "upgrade/without-gates"
+    sentence = (
+        "pods and state files are compared as if these gates were not set, which v{release} "
+        "refuses: {gates}"
+    )
+    release: str
+    gates: str
+
+
+class UpgradeGateSet(NoteFinding):
+    code = "upgrade/gate-set"
+    sentence = (
+        "feature gate {gate}, which is set, is {standing_before} in v{before} and "
+        "{standing_after} in v{after}"
+    )
+    why = "A gate that is locked will be gone some releases later, and then stops the start."
+    mend = "remove the gate from featureGates once every node runs v{after}, where it is locked"
+    gate: str
+    standing_before: str
+    standing_after: str
+    before: str
+    after: str
+
+
+class UpgradeGateDefault(NoteFinding):
+    code = "upgrade/gate-default"
+    sentence = (
+        "feature gate {gate}, which is not set, is {standing_before} in v{before} and "
+        "{standing_after} in v{after}"
+    )
+    gate: str
+    standing_before: str
+    standing_after: str
+    before: str
+    after: str
+
+
+class UpgradeOption(NoteFinding):
+    code = "upgrade/option"
+    sentence = (
+        "option {option}, which is used, is {maturity_before} in v{before} and "
+        "{maturity_after} in v{after}"
+    )
+    option: str
+    maturity_before: str
+    maturity_after: str
+    before: str
+    after: str
+
+
+class UpgradeRule(NoteFinding):
+    code = "upgrade/rule"
+    sentence = "from v{before} to v{after} a rule comes: {rule}"
+    rule: str
+    name: str
+    before: str
+    after: str
+
+
+class UpgradeRuleEnds(NoteFinding):
+    code = "upgrade/rule-ends"
+    sentence = "from v{before} to v{after} a rule ends: {rule}"
+    rule: str
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasesCompared:
+    """What changes from one release to another, the worst first.
+
+    ``refused_before`` and ``refused_after`` are the refusals to start, None where it starts.
+    """
+
+    before: Release
+    after: Release
+    refused_before: StartRefused | None
+    refused_after: StartRefused | None
+    changes: tuple[Finding, ...]
+
+
+def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
+    """What changes between two subjects that differ in their release."""
+    first, second = rules.check(before), rules.check(after)
+    settable = _with_settable_gates(before), _with_settable_gates(after)
+    changes = [
+        *_starts(before, after, first, second),
+        *_without(first.start, second.start),
+        *_own_findings(*settable, first, second),
+        *_left_out(before, settable[0]),
+        *_left_out(after, settable[1]),
+        *_decisions(*settable),
+        *_gates(before, after),
+        *_options(before, after),
+        *_rules(before, after),
+    ]
+    return ReleasesCompared(
+        before.release, after.release, first.refused, second.refused, worst_first(changes)
+    )
+
+
+def _with_settable_gates(subject: LintSubject) -> LintSubject:
+    """The subject without the gates that its release refuses to set.
+
+    They would be taken out before the upgrade, and then the pods are what matters.
+    """
+    given, release = subject.config.feature_gates, subject.release
+    kept = {
+        name: value
+        for name, value in given.items()
+        if feature_gates.problem(name, value, release) is None
+    }
+    if len(kept) == len(given):
+        return subject
+    return replace(subject, config=replace(subject.config, feature_gates=kept))
+
+
+def _left_out(given: LintSubject, settable: LintSubject) -> Iterator[Finding]:
+    refused = given.config.feature_gates.keys() - settable.config.feature_gates.keys()
+    if refused:
+        yield UpgradeWithoutGates(release=given.release.name, gates=", ".join(sorted(refused)))
+
+
+def _decisions(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
+    """What becomes of pods and state files, where both kubelets start."""
+    first, second = pods.begun(before), pods.begun(after)
+    if isinstance(first, Node) and isinstance(second, Node):
+        yield from pods.changes(before, after, first, second)
+        yield from files.changes(before, after, first, second)
+
+
+def _starts(
+    before: LintSubject, after: LintSubject, first: Checked, second: Checked
+) -> Iterator[Finding]:
+    earlier, later = before.release.name, after.release.name
+    if second.refused is not None:
+        error = kubelet_start.text(second.refused)
+        if first.refused is None:
+            yield UpgradeDoesNotStart(error=error, before=earlier, after=later)
+        else:
+            yield UpgradeNeitherStarts(error=error, after=later)
+    if first.refused is not None and second.refused is None:
+        error = kubelet_start.text(first.refused)
+        yield UpgradeStarts(error=error, before=earlier, after=later)
+
+
+def _own_findings(
+    before: LintSubject, after: LintSubject, first: Checked, second: Checked
+) -> tuple[Finding, ...]:
+    """What our own rules find of the second release alone.
+
+    Of a node that does not start they find less, so only nodes that both start are compared.
+    """
+    if first.refused is not None or second.refused is not None:
+        first, second = rules.check(before), rules.check(after)
+        if (first.refused is None) is not (second.refused is None):
+            return ()
+    return _without(first.own, second.own)
+
+
+def _without(known: Iterable[Finding], found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What is found and was not known. The same in other words is no change."""
+    identities = {_identity(finding) for finding in known}
+    return tuple(finding for finding in found if _identity(finding) not in identities)
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, repr(finding.where)
+
+
+def _gates(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
+    """Gates that are set and stand otherwise, and those that decide something and are not set."""
+    earlier, later = before.release.name, after.release.name
+    given = before.config.feature_gates
+    for gate in sorted({*given, *gates.deciding(), *on_claim_documents.gates_of(before)}):
+        was, is_now = before.release.gates.get(gate), after.release.gates.get(gate)
+        if gate in given:
+            if was is not None and is_now is not None and was != is_now:
+                yield UpgradeGateSet(
+                    gate=gate,
+                    standing_before=gates.standing(was),
+                    standing_after=gates.standing(is_now),
+                    where=before.config.where(f"featureGates.{gate}"),
+                    before=earlier,
+                    after=later,
+                )
+        elif (was is not None and was.is_on) != (is_now is not None and is_now.is_on):
+            yield UpgradeGateDefault(
+                gate=gate,
+                standing_before=gates.standing(was),
+                standing_after=gates.standing(is_now),
+                before=earlier,
+                after=later,
+            )
+
+
+def _options(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
+    earlier, later = before.release.name, after.release.name
+    config = before.config
+    for place, given, was, is_now in (
+        (
+            "cpuManagerPolicyOptions",
+            config.cpu_manager_policy_options,
+            before.release.cpu_options,
+            after.release.cpu_options,
+        ),
+        (
+            "topologyManagerPolicyOptions",
+            config.topology_manager_policy_options,
+            before.release.topology_options,
+            after.release.topology_options,
+        ),
+    ):
+        for option in sorted(given or ()):
+            if was.get(option) is not is_now.get(option):
+                yield UpgradeOption(
+                    option=option,
+                    maturity_before=_maturity(was.get(option)),
+                    maturity_after=_maturity(is_now.get(option)),
+                    where=config.where(f"{place}.{option}"),
+                    before=earlier,
+                    after=later,
+                )
+
+
+def _maturity(maturity: Maturity | None) -> str:
+    return "not known" if maturity is None else maturity.value.lower()
+
+
+def _rules(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
+    """Rules of the kubelet that hold in one of the releases alone, with these gates.
+
+    What changes words alone is no news for who upgrades.
+    """
+    earlier, later = before.release.name, after.release.name
+    for rule in ReleaseRules.stated.values():
+        held = getattr(before.release_rules, rule.name)
+        holds = getattr(after.release_rules, rule.name)
+        if held != holds and not rule.is_of_words:
+            kind = UpgradeRule if holds else UpgradeRuleEnds
+            yield kind(name=rule.name, rule=rule.sentence, before=earlier, after=later)

@@ -1,0 +1,114 @@
+"""State files of one release under another: what is lost on the way there, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from numalet.core.config.rules import StartRefused
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding, WarningFinding
+from numalet.core.node.node import Node
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.insight.lint import starting
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.upgrade import pods
+from numalet.wording import kubelet_start
+
+
+class UpgradeRecordLost(Finding):
+    code = "upgrade/record-lost"
+    sentence = (
+        "container {container} of pod {pod} holds {held} in the state files as v{before} reads "
+        "them, and {holds} as v{after} does"
+    )
+    mend = "drain the node before the upgrade, and delete the state files"
+    pod: str
+    container: str
+    held: str
+    holds: str
+    before: str
+    after: str
+
+
+class UpgradePodRecordLost(Finding):
+    code = "upgrade/pod-record-lost"
+    sentence = (
+        "pod {pod} holds {held} as a whole in the state files as v{before} reads them, and {holds} "
+        "as v{after} does"
+    )
+    mend = "drain the node before the upgrade, and delete the state files"
+    pod: str
+    held: str
+    holds: str
+    before: str
+    after: str
+
+
+class UpgradeNoWayBack(WarningFinding):
+    code = "upgrade/no-way-back"
+    sentence = (
+        "once v{after} has written its state files, v{before} does not start with them: {error}"
+    )
+    mend = "for the way back drain the node and delete the state files before v{before} starts"
+    before: str
+    after: str
+    error: str
+
+
+def changes(
+    before: LintSubject, after: LintSubject, first: Node, second: Node
+) -> Iterator[Finding]:
+    """What the state files mean to each release, and whether the earlier reads the later's.
+
+    ``first`` and ``second`` are the nodes that have begun with them.
+    """
+    earlier, later = before.release.name, after.release.name
+    if before.state_files:
+        held, holds = placement.of_all(first.snapshot), placement.of_all(second.snapshot)
+        yield from _whole_pods(first, second, earlier, later)
+        for key in sorted({*held, *holds}):
+            was, is_now = (placement.of_container(node.snapshot, *key) for node in (first, second))
+            if was != is_now:
+                yield UpgradeRecordLost(
+                    pod=key.pod_uid,
+                    container=key.container,
+                    held=pods.shown(was),
+                    holds=pods.shown(is_now),
+                    before=earlier,
+                    after=later,
+                )
+    for pod in after.pods:
+        second, _ = second.admit(pod)
+    refused = _way_back(before, second)
+    if refused is not None:
+        yield UpgradeNoWayBack(error=kubelet_start.text(refused), before=earlier, after=later)
+
+
+def _whole_pods(first: Node, second: Node, earlier: str, later: str) -> Iterator[Finding]:
+    """What pods hold as a whole, which some releases do not know."""
+    uids = {*first.snapshot.cpu.pods, *first.snapshot.memory.pods}
+    for uid in sorted(uids):
+        held, holds = (_of_pod(node, uid) for node in (first, second))
+        if held != holds:
+            yield UpgradePodRecordLost(
+                pod=uid,
+                held=pods.shown(held),
+                holds=pods.shown(holds),
+                before=earlier,
+                after=later,
+            )
+
+
+def _of_pod(node: Node, uid: str) -> Placement:
+    """What a pod holds as a whole."""
+    of = node.snapshot
+    return Placement(of.cpu.pods.get(uid, cpu_set.EMPTY), of.memory.pods.get(uid, ()), {})
+
+
+def _way_back(before: LintSubject, later: Node) -> StartRefused | None:
+    """The refusal of the earlier release to start with files that the later has written anew."""
+    written = later.at(replace(later.snapshot, files_as_read={})).state_files()
+    started = starting.started(before, written)
+    return started if isinstance(started, StartRefused) else None

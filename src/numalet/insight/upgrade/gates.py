@@ -1,0 +1,36 @@
+"""Feature gates as they stand in a release, and those that decide something here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.core.config import feature_gates
+from numalet.core.config.releases.release import Gate
+from numalet.core.config.releases.table import RELEASES
+
+_OPTION_GATES: Final = (
+    feature_gates.CPU_MANAGER_POLICY_OPTIONS,
+    feature_gates.CPU_MANAGER_POLICY_ALPHA_OPTIONS,
+    feature_gates.CPU_MANAGER_POLICY_BETA_OPTIONS,
+    feature_gates.TOPOLOGY_MANAGER_POLICY_OPTIONS,
+    feature_gates.TOPOLOGY_MANAGER_POLICY_ALPHA_OPTIONS,
+    feature_gates.TOPOLOGY_MANAGER_POLICY_BETA_OPTIONS,
+)
+
+
+def deciding() -> tuple[str, ...]:
+    """The gates on which rules and options depend, in any release; sorted."""
+    whens = [when for release in RELEASES for when in release.rules.values()]
+    of_rules = {gate for when in whens for gate in (*when.on, *when.off)}
+    return tuple(sorted({*_OPTION_GATES, *of_rules}))
+
+
+def standing(gate: Gate | None) -> str:
+    """How a gate stands, for example ``beta, on``."""
+    if gate is None:
+        return "not known"
+    return f"{gate.stage.value}, {'locked to ' if gate.is_locked else ''}{_on(gate)}"
+
+
+def _on(gate: Gate) -> str:
+    return "on" if gate.is_on else "off"

@@ -1,0 +1,338 @@
+"""One scenario in a decoded document: what the reference of the scenario file describes.
+
+Everything that is wrong in it is found at once, each with its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.numalet_config import NumaletConfig
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.table import NEWEST
+from numalet.core.model import kubelet_view
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.node.node import NO_DEVICES, Devices
+from numalet.insight.simulate import session
+from numalet.insight.simulate.scenario import (
+    STATE_FILES,
+    AdmitStep,
+    RemoveStep,
+    RestartStep,
+    Scenario,
+    StateFiles,
+    Step,
+)
+from numalet.io.documents import (
+    device_file,
+    kubelet_config,
+    kubelet_version,
+    machine_file,
+    numalet_config,
+    pod_manifest,
+    typed,
+)
+from numalet.io.documents.typed import Place
+from numalet.wording import kubelet_start
+
+
+class ScenariosStateFile(Finding):
+    code = "scenarios/state-file"
+    sentence = "no state file is called {value!r}; allowed: {allowed}"
+    value: str
+    allowed: str
+
+
+class ScenariosOtherRelease(Finding):
+    code = "scenarios/other-release"
+    sentence = (
+        "this scenario is of release {release}, and {chosen} was chosen; what is recorded of one "
+        "release says nothing about another"
+    )
+    release: str
+    chosen: str
+
+
+class ScenariosStep(Finding):
+    code = "scenarios/step"
+    sentence = "{value} is no step; a step is an object with exactly one of these fields: {allowed}"
+    value: str
+    allowed: str
+
+
+class ScenariosUnknownPod(Finding):
+    code = "scenarios/unknown-pod"
+    sentence = (
+        "no earlier step admits a pod with the uid {uid!r}; only the uid of such a pod can stand "
+        "here"
+    )
+    uid: str
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+_MEMBERS: Final = (
+    *("devices", "expect", "kubelet_config", "machine", "name", "numalet_config"),
+    *("record_raw", "release", "state_files", "steps", "tags"),
+)
+_STEPS: Final = ("admit", "remove", "restart")
+_RESTART_MEMBERS: Final = ("kubelet_config", "machine", "order", "state_files")
+
+
+def resembles_scenario(value: object) -> bool:
+    """Whether a decoded document is meant as a scenario and not as a manifest."""
+    return isinstance(value, Mapping) and "steps" in value and "machine" in value
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    machine: dict[str, Any]
+    name: str = ""
+    tags: list[str] = []
+    kubelet_config: dict[str, Any] | None = None
+    numalet_config: dict[str, Any] | None = None
+    devices: list[Any] | None = None
+    state_files: dict[str, Any] | None = None
+    record_raw: bool = False
+    release: str | int | float | None = None
+    steps: list[Any] | None = None
+    expect: dict[str, Any] | None = None
+
+
+class _Pages(msgspec.Struct, frozen=True):
+    page_size_kib: _Count
+    count: _Count
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    memory_bytes: _Count | None = None
+    cpus: _Count | None = None
+    sockets: _Count | None = None
+    hugepages: list[_Pages] | None = None
+
+
+class _Restart(msgspec.Struct, frozen=True):
+    order: list[str] = []
+    kubelet_config: dict[str, Any] | None = None
+    machine: dict[str, Any] | None = None
+    state_files: dict[str, Any] | None = None
+
+
+def decode(value: object, place: Place) -> Scenario:
+    """The scenario in a decoded document.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    findings = Findings()
+    shape = typed.decode(value, _Shape, place, findings)
+    if shape is None or not isinstance(value, Mapping):
+        raise BadInput(findings.all)
+    typed.check_members(value, _MEMBERS, place, findings)
+    machine = _machine(shape.machine, place.member("machine"), findings)
+    own_place = place.member("numalet_config")
+    own = numalet_config.decode(shape.numalet_config or {}, own_place, findings)
+    numalet_config.check(own, own_place, findings)
+    if own.general_predicates is None:
+        # Scenarios are recorded of the managers alone.
+        own = replace(own, general_predicates=False)
+    if shape.release is not None:
+        own = _with_release(own, shape.release, place.member("release"), findings)
+    config = _config(
+        shape.kubelet_config or {},
+        place.member("kubelet_config"),
+        findings,
+        own.behaviour.release,
+        may_fail=_expects_undecoded(shape.expect),
+    )
+    steps = _steps(shape.steps or [], place.member("steps"), findings)
+    devices = _devices(shape.devices or [], place.member("devices"), findings)
+    files = _files(shape.state_files or {}, place.member("state_files"), findings)
+    findings.raise_errors()
+    if machine is None or config is None:
+        raise AssertionError("a part is missing and no finding says why")
+    return Scenario(
+        name=shape.name or f"{place.document}:{place.location.line}",
+        machine=machine,
+        config=config,
+        numalet=own,
+        steps=steps,
+        tags=tuple(shape.tags),
+        devices=devices,
+        state_files=session.not_deleted(files),
+        record_raw=shape.record_raw,
+        expect=shape.expect,
+    )
+
+
+def _with_release(
+    own: NumaletConfig, value: object, place: Place, findings: Findings
+) -> NumaletConfig:
+    """Our settings with the release that the scenario names."""
+    release = kubelet_version.read(value, place.location, findings)
+    if release is None:
+        return own
+    if own.release is not None and own.release is not release:
+        findings.add(
+            ScenariosOtherRelease(
+                release=release.name, chosen=own.release.name, where=place.location
+            )
+        )
+    return replace(own, release=release)
+
+
+def followed_as(scenario: Scenario, release: Release | None, where: Location) -> Scenario:
+    """The scenario with the release that the user chose, if one was chosen.
+
+    Raises:
+        BadInput: the scenario names another release itself.
+    """
+    if release is None:
+        return scenario
+    own = scenario.numalet.release
+    if own is not None and own is not release:
+        raise BadInput([ScenariosOtherRelease(release=own.name, chosen=release.name, where=where)])
+    return replace(scenario, numalet=replace(scenario.numalet, release=release))
+
+
+def _machine(value: dict[str, Any], place: Place, findings: Findings) -> MachineInfo | None:
+    """The machine, as the kubelet sees it; ``totals`` stand for sums over its nodes."""
+    totals = typed.decode(value.get("totals") or {}, _Totals, place.member("totals"), findings)
+    described = {name: member for name, member in value.items() if name != "totals"}
+    try:
+        machine = machine_file.decode(described, place.location, place.lines)
+    except BadInput as bad:
+        findings.extend(_moved(finding, place) for finding in bad.findings)
+        return None
+    return None if totals is None else _with_totals(kubelet_view.kubelet_view(machine), totals)
+
+
+def _with_totals(machine: MachineInfo, totals: _Totals) -> MachineInfo:
+    if totals.memory_bytes is not None:
+        machine = replace(machine, memory_capacity_bytes=totals.memory_bytes)
+    if totals.cpus is not None:
+        machine = replace(machine, cpu_count=totals.cpus)
+    if totals.sockets is not None:
+        machine = replace(machine, socket_count=totals.sockets)
+    if totals.hugepages is not None:
+        pages = tuple(HugePages(each.page_size_kib, each.count) for each in totals.hugepages)
+        machine = replace(machine, hugepages=pages)
+    return machine
+
+
+def _expects_undecoded(expect: object) -> bool:
+    """Whether the recorded kubelet did not start because of the type of a value."""
+    if not isinstance(expect, Mapping):
+        return False
+    return str(expect.get("start_error")).startswith(kubelet_start.UNDECODED)
+
+
+def _config(
+    value: dict[str, Any],
+    place: Place,
+    findings: Findings,
+    release: Release = NEWEST,
+    *,
+    may_fail: bool = False,
+) -> KubeletConfig | None:
+    try:
+        return kubelet_config.decode(value, place.document, release)
+    except BadInput as bad:
+        moved = tuple(_moved(finding, place) for finding in bad.findings)
+        if may_fail and all(finding.kubelet_text for finding in moved):
+            return KubeletConfig(undecoded=moved)
+        findings.extend(moved)
+        return None
+
+
+def _moved(finding: Finding, place: Place) -> Finding:
+    """A finding of a part, with the place that the part has in the whole."""
+    path = finding.where.path
+    if not path.startswith(place.path):
+        path = place.path + path.removeprefix("$")
+    return finding.at(place._replace(path=path).location)
+
+
+def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    known: set[str] = set()
+    for index, value in enumerate(values):
+        step = _step(value, place.item(index), known, findings)
+        if isinstance(step, AdmitStep):
+            known.add(step.pod.uid)
+        if step is not None:
+            steps.append(step)
+    return tuple(steps)
+
+
+def _step(value: object, place: Place, known: set[str], findings: Findings) -> Step | None:
+    """One step; ``known`` are the uids of the pods that came before it."""
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _STEPS:
+        got = sorted(map(str, value)) if isinstance(value, Mapping) else typed.described(value)
+        findings.add(ScenariosStep(value=str(got), allowed=", ".join(_STEPS), where=place.location))
+        return None
+    ((kind, what),) = value.items()
+    at = place.member(kind)
+    match kind:
+        case "admit":
+            try:
+                return AdmitStep(pod_manifest.decode_pod(what, at))
+            except BadInput as bad:
+                findings.extend(bad.findings)
+                return None
+        case "remove":
+            uid = typed.decode(what, str, at, findings)
+            _check_known(() if uid is None else (uid,), known, at, findings)
+            return None if uid is None else RemoveStep(uid)
+        case _:
+            return _restart(what, at, known, findings)
+
+
+def _restart(
+    value: object, place: Place, known: set[str], findings: Findings
+) -> RestartStep | None:
+    shape = typed.decode(value, _Restart, place, findings)
+    if shape is None or not isinstance(value, Mapping):
+        return None
+    typed.check_members(value, _RESTART_MEMBERS, place, findings)
+    _check_known(tuple(shape.order), known, place.member("order"), findings)
+    config = machine = files = None
+    if shape.kubelet_config is not None:
+        config = _config(shape.kubelet_config, place.member("kubelet_config"), findings)
+    if shape.machine is not None:
+        machine = _machine(shape.machine, place.member("machine"), findings)
+    if shape.state_files is not None:
+        files = _files(shape.state_files, place.member("state_files"), findings)
+    return RestartStep(tuple(shape.order), config, machine, files)
+
+
+def _check_known(uids: tuple[str, ...], known: set[str], place: Place, findings: Findings) -> None:
+    for uid in uids:
+        if uid not in known:
+            findings.add(ScenariosUnknownPod(uid=uid, where=place.location))
+
+
+def _devices(values: list[Any], place: Place, findings: Findings) -> Devices:
+    try:
+        return device_file.decode(values, place.location, place.lines)
+    except BadInput as bad:
+        findings.extend(bad.findings)
+        return NO_DEVICES
+
+
+def _files(value: Mapping[str, Any], place: Place, findings: Findings) -> StateFiles:
+    files = {}
+    for name, text in value.items():
+        if name not in STATE_FILES:
+            allowed = ", ".join(STATE_FILES)
+            findings.add(ScenariosStateFile(value=name, allowed=allowed, where=place.location))
+        elif isinstance(text, str):
+            files[name] = text
+        else:
+            typed.wrong_type(text, "a text", place.member(name), findings)
+    return files

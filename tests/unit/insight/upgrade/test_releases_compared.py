@@ -1,0 +1,287 @@
+"""What changes between two releases: the start, gates, options, rules, pods, state files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from numalet.core.checkpoint import cpu_file, memory_file
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
+from numalet.core.managers.memory.ledger import MemoryBlock
+from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.pod import Container, ContainerKind, Pod, PodLevelResources, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from numalet.core.snapshot.placement import Placement
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.simulate.scenario import AdmitStep, Scenario
+from numalet.insight.upgrade import compare, files, pods
+from numalet.insight.upgrade.compare import ReleasesCompared
+from numalet.insight.usecases import scenario_document
+from numalet.io.documents.typed import Place
+from oracles import recordings
+from values import builders, cpu_builders
+
+CACHES = replace(cpu_builders.shape(1, 1, 8, 2, cores_per_cache=2), memory_capacity_bytes=64 << 30)
+
+
+def compared(subject: LintSubject, before: str = "1.32", after: str = "1.36") -> ReleasesCompared:
+    first, second = (
+        replace(subject, behaviour=replace(EXACT, release=table.of_name(name)))
+        for name in (before, after)
+    )
+    return compare.compare(first, second)
+
+
+def changes(subject: LintSubject, before: str = "1.32", after: str = "1.36") -> dict[str, Finding]:
+    found = compared(subject, before, after).changes
+    return {finding.code.removeprefix("upgrade/"): finding for finding in found}
+
+
+def static_cpus(**more: Any) -> KubeletConfig:
+    return KubeletConfig(
+        cpu_manager_policy="static", reserved_system_cpus="0-1", uses_default_eviction=True, **more
+    )
+
+
+def recorded(name: str) -> Scenario:
+    (line,) = (
+        line for line in recordings.lines(name.partition("-")[0]) if f'"{name}"'.encode() in line
+    )
+    return scenario_document.decode(msgspec.json.decode(line), Place("recorded"))
+
+
+def subject_of(scenario: Scenario) -> LintSubject:
+    pods = tuple(step.pod for step in scenario.steps if isinstance(step, AdmitStep))
+    return LintSubject(
+        config=scenario.config, machine=scenario.machine, devices=scenario.devices, pods=pods
+    )
+
+
+def test_a_release_compared_with_itself_changes_nothing() -> None:
+    subject = subject_of(recorded("topology-10549"))
+
+    for release in table.RELEASES:
+        assert compared(subject, release.name, release.name).changes == ()
+
+
+def test_an_option_that_graduated_lets_the_kubelet_start() -> None:
+    config = static_cpus(
+        cpu_manager_policy_options={"strict-cpu-reservation": "true"},
+        origins={"cpuManagerPolicyOptions": Location("kubelet.yaml", "$.options", 7)},
+    )
+    found = changes(LintSubject(config=config, machine=CACHES))
+
+    assert found["starts"].severity is Severity.NOTE
+    assert 'Alpha-level Options not enabled, but option "strict-cpu' in str(found["starts"])
+    assert str(found["option"]) == (
+        "option strict-cpu-reservation, which is used, is alpha in v1.32 and stable in v1.36"
+    )
+    assert found["option"].where.line == 7
+    back = changes(LintSubject(config=config, machine=CACHES), "1.36", "1.32")
+    assert back["does-not-start"].severity is Severity.ERROR
+    assert "config/cpu-option-needs-gate" in back
+
+
+def test_a_pod_that_lands_elsewhere_is_named_with_both_places() -> None:
+    config = static_cpus(
+        cpu_manager_policy_options={"prefer-align-cpus-by-uncorecache": "true"},
+        feature_gates={"CPUManagerPolicyAlphaOptions": True},
+    )
+    asking = builders.pod("u", builders.container("c0", cpu="7", memory="1Gi"))
+    subject = LintSubject(config=config, machine=CACHES, pods=(asking,))
+    found = changes(subject, "1.32", "1.33")
+
+    assert found["pod-elsewhere"].severity is Severity.WARNING
+    assert found["pod-elsewhere"].fields["holds_before"] == "CPUs 2-4,8,10-12"
+    assert found["pod-elsewhere"].fields["holds_after"] == "CPUs 2-5,10-12"
+    rules = [each.fields["name"] for each in compared(subject).changes if "rule" in each.code]
+    assert "odd_requests_drop_one_cpu" in rules
+    assert "memory_type_has_a_version" not in rules, "words alone are no news"
+
+
+def test_a_pod_that_a_later_release_rejects_is_an_error() -> None:
+    subject = subject_of(recorded("topology-10549"))
+    found = compared(subject).changes
+    rejected = [each for each in found if each.code == "upgrade/pod-rejected"]
+
+    assert [each.fields["reason"] for each in rejected] == ["UnexpectedAdmissionError"]
+    assert found[0].severity is Severity.ERROR
+    back = compared(subject, "1.36", "1.32").changes
+    assert "upgrade/pod-admitted" in {each.code for each in back}
+    assert "upgrade/rule-ends" in {each.code for each in back}
+
+
+def test_state_files_that_one_release_alone_reads() -> None:
+    config = KubeletConfig(uses_default_eviction=True)
+    damaged = '{"policyName":"None","machineState":{},"checksum":0}'
+    subject = LintSubject(
+        config=config,
+        machine=builders.machine(10),
+        state_files={memory_file.FILE_NAME: damaged},
+    )
+
+    assert "checkpoint is corrupted" in str(changes(subject)["starts"])
+    back = changes(subject, "1.36", "1.35")
+    assert "memory-state/corrupted" in back
+    assert "checkpoint is corrupted" in str(back["does-not-start"])
+
+
+def test_pods_of_state_files_are_shown_to_the_new_kubelet_again() -> None:
+    config = static_cpus(
+        cpu_manager_policy_options={"prefer-align-cpus-by-uncorecache": "true"},
+        feature_gates={"CPUManagerPolicyAlphaOptions": True},
+    )
+    asking = builders.pod("u", builders.container("c0", cpu="7", memory="1Gi"))
+    held = '{"policyName":"static","defaultCpuSet":"0-1,5-7,9,13-15",'
+    held += '"entries":{"u":{"c0":"2-4,8,10-12"}},"checksum":0}'
+    subject = LintSubject(
+        config=config, machine=CACHES, pods=(asking,), state_files={cpu_file.FILE_NAME: held}
+    )
+
+    assert "pod-elsewhere" not in changes(subject), "what a container has it keeps"
+    assert "pod-rejected" not in changes(subject)
+
+
+def whole_pod() -> Pod:
+    """A Guaranteed pod of 4 CPUs, of which one container has 2 to itself."""
+    sizes = {name: Quantity.parse(size) for name, size in (("cpu", "4"), ("memory", "2Gi"))}
+    exclusive = builders.container("a", cpu="2", memory="1Gi")
+    of_pod = PodLevelResources(sizes, sizes, QosClass.GUARANTEED)
+    return replace(
+        builders.pod("u", exclusive, Container("b", ContainerKind.APP, {}, {})),
+        qos_class=QosClass.BURSTABLE,
+        pod_level=of_pod,
+    )
+
+
+def whole(**more: Any) -> LintSubject:
+    config = static_cpus(
+        topology_manager_policy="best-effort",
+        topology_manager_scope="pod",
+        feature_gates={"PodLevelResourceManagers": True},
+    )
+    return LintSubject(config=config, machine=CACHES, pods=(whole_pod(),), **more)
+
+
+def test_gates_that_a_release_refuses_do_not_hide_what_becomes_of_pods() -> None:
+    found = changes(whole(), "1.35", "1.36")
+
+    assert "unrecognized feature gate: PodLevelResourceManagers" in str(found["starts"])
+    assert found["without-gates"].fields == {
+        "release": "1.35",
+        "gates": "PodLevelResourceManagers",
+    }
+    assert found["pod-elsewhere"].fields["holds_before"] == "nothing of its own"
+    assert not [code for code in found if code.startswith("lint/")], "both find the same"
+
+
+def test_formats_that_the_earlier_release_does_not_read_are_no_way_back() -> None:
+    found = changes(whole(), "1.35", "1.36")
+
+    assert "checkpoint is corrupted" in str(found["no-way-back"])
+    assert "no-way-back" not in changes(whole(), "1.36", "1.35")
+
+
+def test_what_a_pod_has_as_a_whole_is_lost_where_no_release_knows_it() -> None:
+    before = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
+    node = pods.begun(before)
+    assert isinstance(node, Node)
+    node, decision = node.admit(whole_pod())
+    assert decision.admitted
+    text = node.state_files()[cpu_file.FILE_NAME]
+    unsealed = {cpu_file.FILE_NAME: re.sub(r'"checksum":\d+', '"checksum":0', text)}
+    without = replace(before.config, feature_gates={})
+    after = replace(before, config=without, state_files=unsealed)
+
+    before = replace(before, state_files=unsealed)
+    first, second = pods.begun(before), pods.begun(after)
+    assert isinstance(first, Node)
+    assert isinstance(second, Node)
+    found = {each.code: each for each in files.changes(before, after, first, second)}
+    assert found["upgrade/pod-record-lost"].fields["held"] == "CPUs 2-3,10-11"
+    assert found["upgrade/pod-record-lost"].fields["holds"] == "nothing of its own"
+
+
+def test_a_start_that_both_refuse_is_still_refused() -> None:
+    config = KubeletConfig(kube_reserved={"memory": "1Ti"}, uses_default_eviction=True)
+    found = changes(LintSubject(config=config, machine=CACHES))
+    assert found["neither-starts"].severity is Severity.ERROR
+    assert "kubelet v1.36 does not start either" in str(found["neither-starts"])
+
+
+def test_a_gate_that_is_set_and_stands_otherwise_is_named() -> None:
+    config = static_cpus(feature_gates={"CPUManagerPolicyOptions": True})
+    found = changes(LintSubject(config=config, machine=CACHES))
+    assert found["gate-set"].fields == {
+        "gate": "CPUManagerPolicyOptions",
+        "standing_before": "beta, on",
+        "standing_after": "GA, locked to on",
+        "before": "1.32",
+        "after": "1.36",
+    }
+
+
+def started_with(cpus: str) -> tuple[LintSubject, Node]:
+    """A node that began with a state file in which a container has these CPUs."""
+    shared = {"2-3": "0-1,4-15", "4-5": "0-3,6-15"}[cpus]
+    held = f'{{"policyName":"static","defaultCpuSet":"{shared}",'
+    held += f'"entries":{{"u":{{"c0":"{cpus}"}}}},"checksum":0}}'
+    subject = LintSubject(
+        config=static_cpus(), machine=CACHES, state_files={cpu_file.FILE_NAME: held}
+    )
+    node = pods.begun(subject)
+    assert isinstance(node, Node)
+    return subject, node
+
+
+def test_a_record_that_releases_read_otherwise_is_an_error() -> None:
+    (before, first), (after, second) = started_with("2-3"), started_with("4-5")
+    (lost,) = files.changes(before, after, first, second)
+    assert (lost.code, lost.severity) == ("upgrade/record-lost", Severity.ERROR)
+    assert (lost.fields["held"], lost.fields["holds"]) == ("CPUs 2-3", "CPUs 4-5")
+
+
+def test_what_a_pod_has_as_a_whole_is_no_news_where_both_know_it() -> None:
+    newest = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
+    node = pods.begun(newest)
+    assert isinstance(node, Node)
+    written = node.admit(whole_pod())[0].state_files()
+    again = replace(newest, state_files=written)
+    first = pods.begun(again)
+    assert isinstance(first, Node)
+    assert first.snapshot.cpu.pods
+    codes = {each.code for each in files.changes(again, again, first, first)}
+    assert not codes & {"upgrade/pod-record-lost", "upgrade/record-lost"}
+
+
+def test_a_pod_that_both_reject_may_have_another_reason() -> None:
+    asking = builders.pod("u", builders.container("c0", cpu="15", memory="1Gi"))
+    aligned = static_cpus(topology_manager_policy="restricted")
+    whole_cores = static_cpus(cpu_manager_policy_options={"full-pcpus-only": "true"})
+    before, after = (
+        LintSubject(config=config, machine=CACHES, pods=(asking,))
+        for config in (aligned, whole_cores)
+    )
+    first, second = pods.begun(before), pods.begun(after)
+    assert isinstance(first, Node)
+    assert isinstance(second, Node)
+    (other,) = pods.changes(before, after, first, second)
+    assert other.code == "upgrade/pod-other-reason"
+    assert other.fields["reason_before"] == "TopologyAffinityError"
+    assert other.fields["reason_after"] == "SMTAlignmentError"
+    assert list(pods.changes(before, before, first, first)) == []
+
+
+def test_what_a_container_holds_is_one_phrase() -> None:
+    memory = (MemoryBlock((0, 1), "memory", 1 << 30), MemoryBlock((1,), "hugepages-2Mi", 4 << 20))
+    held = Placement(frozenset({2, 3}), memory, {"example.com/gpu": ("a", "b")})
+    assert pods.shown(held) == (
+        "CPUs 2-3; 1Gi of memory on NUMA node 0, 1; 4Mi of hugepages-2Mi on NUMA node 1; "
+        "example.com/gpu a, b"
+    )
