@@ -1,0 +1,222 @@
+"""What the scheduler checks before any kubelet is asked: whether it would send a pod to a node.
+
+The scheduler goes by what the API server says of a node: whether it is cordoned or not ready, its
+taints and labels, and by sums: what pods may have of each resource, less what pods that are there
+ask for. NUMA nodes are in none of these, which is why a kubelet may refuse what was sent to it.
+kube-scheduler v1.32: the plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and
+NodeResourcesFit, in this order; of several reasons the first is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeAlias
+
+from numalet.core.admission import node_affinity
+from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect
+from numalet.core.model import pod_demand, resources
+from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.insight.fleet.worded import Worded
+from numalet.wording import english
+
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
+NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHEDULE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cordoned(Worded):
+    """No pod is sent to the node."""
+
+    code: ClassVar[str] = "fleet/cordoned"
+    sentence: ClassVar[str] = "cordoned"
+
+
+@dataclass(frozen=True, slots=True)
+class NotReady(Worded):
+    """The node is not ready."""
+
+    code: ClassVar[str] = "fleet/not-ready"
+    sentence: ClassVar[str] = "not ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Tainted(Worded):
+    """The node has a taint that the pod does not tolerate."""
+
+    code: ClassVar[str] = "fleet/tainted"
+    sentence: ClassVar[str] = "taint {taint}, which the pod does not tolerate"
+    taint: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotSelected(Worded):
+    """The node is not among those that the pod's selector and affinity name."""
+
+    code: ClassVar[str] = "fleet/not-selected"
+    sentence: ClassVar[str] = "other labels than the pod's selector and affinity ask for"
+
+
+@dataclass(frozen=True, slots=True)
+class PortInUse(Worded):
+    """A pod there has a port of the host that this pod asks for."""
+
+    code: ClassVar[str] = "fleet/port-in-use"
+    sentence: ClassVar[str] = "port {port} of the host in use"
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoRoomForPods(Worded):
+    """As many pods are there as the node takes."""
+
+    code: ClassVar[str] = "fleet/no-room-for-pods"
+    sentence: ClassVar[str] = "no room for more than {most} pods"
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooLittleInAll(Worded):
+    """By the sums the node has too little of it; CPU in thousandths."""
+
+    code: ClassVar[str] = "fleet/too-little-in-all"
+    sentence: ClassVar[str] = "less than {asked} of {resource} free in all"
+    resource: str
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """In words, with the amount as people write it."""
+        asked = english.amount(self.resource, self.asked)
+        if self.resource == resources.CPU:
+            return f"fewer than {asked} CPUs free in all"
+        return self.sentence.format(resource=self.resource, asked=asked)
+
+
+@dataclass(frozen=True, slots=True)
+class TooFewDevices(Worded):
+    """By the sums too few devices are free."""
+
+    code: ClassVar[str] = "fleet/too-few-devices"
+    sentence: ClassVar[str] = "{free} of {resource} free"
+    resource: str
+    free: int
+
+
+SchedulerReason: TypeAlias = (
+    Cordoned
+    | NotReady
+    | Tainted
+    | NotSelected
+    | PortInUse
+    | NoRoomForPods
+    | TooLittleInAll
+    | TooFewDevices
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerQuestion:
+    """One pod, about which many nodes are asked. ``amounts`` are devices first, then the rest."""
+
+    pod: ClusterPod
+    amounts: tuple[tuple[str, int], ...]
+
+    @staticmethod
+    def about(pod: ClusterPod) -> SchedulerQuestion:
+        """The question about this pod.
+
+        How much ephemeral storage a node has is not known here, so it is not asked.
+        """
+        asked = pod_demand.amounts(pod.pod)
+        asked.pop(resources.EPHEMERAL_STORAGE, None)
+        ordered = sorted(asked.items(), key=lambda each: ("/" not in each[0], each))
+        return SchedulerQuestion(pod, tuple(ordered))
+
+    def why_not(self, node: ClusterNode) -> SchedulerReason | None:
+        """The first reason for which the scheduler does not send the pod there; else None."""
+        return next(self._reasons(node), None)
+
+    def about_the_node(self, node: ClusterNode) -> SchedulerReason | None:
+        """The first reason that does not hang on the pods that are there; else None."""
+        return next(self._about_the_node(node), None)
+
+    def left(self, node: ClusterNode) -> tuple[int, ...]:
+        """What the node has left, by its sums, of each resource that the pod asks for."""
+        return tuple([_left(node, name) for name, _ in self.amounts])
+
+    def _reasons(self, node: ClusterNode) -> Iterator[SchedulerReason]:
+        yield from self._about_the_node(node)
+        requested = node.node.snapshot.requested
+        constraints = self.pod.pod.constraints or UNCONSTRAINED
+        for port in constraints.ports:
+            if not requested.has_free(port):
+                yield PortInUse(f"{port.number}/{port.protocol}")
+        most = node.node.rules.max_pods
+        if requested.pods + 1 > most:
+            yield NoRoomForPods(most)
+        for name, asked in self.amounts:
+            left = _left(node, name)
+            if asked > left and "/" in name:
+                yield TooFewDevices(name, max(0, left))
+            elif asked > left:
+                yield TooLittleInAll(name, asked)
+
+    def _about_the_node(self, node: ClusterNode) -> Iterator[SchedulerReason]:
+        if node.is_cordoned and not self._tolerates(UNSCHEDULABLE):
+            yield Cordoned()
+        if not node.is_ready and not self._tolerates(NOT_READY):
+            yield NotReady()
+        for taint in node.taints:
+            keeps_away = taint.effect is not TaintEffect.PREFER_NO_SCHEDULE
+            if keeps_away and not self._tolerates(taint):
+                yield Tainted(taint_text(taint))
+        constraints = self.pod.pod.constraints
+        if constraints is not None and not _is_selected(constraints, node):
+            yield NotSelected()
+
+    def _tolerates(self, taint: Taint) -> bool:
+        return any(each.tolerates(taint) for each in self.pod.tolerations)
+
+
+def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
+    """The first reason for which the scheduler does not send the pod to the node; else None."""
+    return SchedulerQuestion.about(pod).why_not(node)
+
+
+def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
+    """The same without what hangs on the pods that are there."""
+    return SchedulerQuestion(pod, ()).about_the_node(node)
+
+
+def _left(node: ClusterNode, resource: str) -> int:
+    """The same as ``scheduler_sums.free``, of one resource."""
+    on = node.node
+    registered = on.snapshot.device.inventory.registered.get(resource)
+    offered = on.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)
+    return offered - on.snapshot.requested.amounts.get(resource, 0)
+
+
+def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:
+    if not constraints.selector and constraints.affinity is None:
+        return True
+    identity = NodeIdentity(name=node.name, labels=node.labels, has_all_labels=True)
+    return node_affinity.matches(constraints, identity) is True
+
+
+def taint_text(taint: Taint) -> str:
+    """As ``kubectl taint`` writes it."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect.value}"
+
+
+def as_new(pod: ClusterPod) -> ClusterPod:
+    """The pod as its controller would make another one: on no node, nothing allocated yet."""
+    return replace(
+        pod,
+        pod=replace(pod.pod, node_name="", phase="", allocated=None),
+        started_at_seconds=None,
+        is_being_deleted=False,
+        reason="",
+    )

@@ -1,0 +1,207 @@
+"""How many copies of a pod fit into a cluster now, where each would land, and why not elsewhere.
+
+The copies come one after the other. Each is sent to the node, of all those whose kubelet would
+admit it, that has the least left of what it asks for, so that large holes stay whole; there it is
+admitted by the engine, and the next one comes to the cluster as it is then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+from numalet.core.cluster import shapes, verdicts
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin, UndecidedNode
+from numalet.core.config.rules import NodeRules
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.insight.fleet import eligible
+from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_of
+from numalet.insight.fleet.worded import Worded
+
+
+@dataclass(frozen=True, slots=True)
+class NotDecided(Worded):
+    """Too little is known of the node; ``why`` is the code of the finding that says what."""
+
+    code: ClassVar[str] = "fleet/not-decided"
+    sentence: ClassVar[str] = "not decided: {words}"
+    why: str
+    words: str
+
+
+Reason: TypeAlias = WhyNot | NotDecided
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where one copy lands, and what each container gets there.
+
+    ``numa_nodes`` are those of its CPUs, memory and devices, ascending.
+    """
+
+    number: int
+    """Counted from 1."""
+    node: str
+    numa_nodes: tuple[int, ...]
+    placements: Mapping[str, Placement]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonGroup:
+    """Nodes on which no copy fits now, all for one reason; names in order."""
+
+    reason: Reason
+    nodes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """In words, without the number of nodes."""
+        return self.reason.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """The answer. ``asked`` is None where as many as fit were asked for.
+
+    ``nodes_that_fit`` have room for one copy at least before the first one comes; ``left_out`` are
+    all others, the largest group first. ``after`` is the cluster with the copies on it.
+    """
+
+    pod: ClusterPod
+    asked: int | None
+    landings: tuple[Landing, ...]
+    nodes_that_fit: tuple[str, ...]
+    left_out: tuple[ReasonGroup, ...]
+    origins: Mapping[Origin, int]
+    after: Cluster
+
+    @property
+    def count(self) -> int:
+        """How many copies land."""
+        return len(self.landings)
+
+    @property
+    def fits(self) -> bool:
+        """Whether as many land as are asked for; of any number, whether one does."""
+        return self.count >= (1 if self.asked is None else self.asked)
+
+
+def fit(
+    cluster: Cluster, pod: ClusterPod, count: int | None = 1, assessor: Assessor | None = None
+) -> Fit:
+    """Where so many copies of the pod land; all that fit, if the count is None."""
+    assessor = assessor or Assessor()
+    pod = eligible.as_new(pod)
+    assessed = assessor.assess(cluster, pod)
+    fitting = {name: each for name, each in assessed.items() if each.fits}
+    landings, changed = _landed(fitting, pod, count, assessor)
+    return Fit(
+        pod=pod,
+        asked=count,
+        landings=tuple(landings),
+        nodes_that_fit=tuple(sorted(fitting)),
+        left_out=left_out(assessed, cluster.undecided),
+        origins=cluster.origins(),
+        after=cluster.with_nodes(changed.values()),
+    )
+
+
+def in_shapes(pods: Iterable[ClusterPod]) -> list[tuple[ClusterPod, int]]:
+    """One pod of each shape and how many of it there are, in the order of the first ones.
+
+    The pods of a Job are of one shape, as many times as its parallelism.
+    """
+    counts: dict[object, tuple[ClusterPod, int]] = {}
+    for each in pods:
+        key = (shapes.shape_key(each.pod), each.tolerations)
+        first, count = counts.get(key, (each, 0))
+        counts[key] = (first, count + 1)
+    return list(counts.values())
+
+
+def fit_each(
+    cluster: Cluster,
+    pods: Sequence[tuple[ClusterPod, int | None]],
+    assessor: Assessor | None = None,
+) -> tuple[Fit, ...]:
+    """The same for several shapes, each of which finds the cluster as those before it left it."""
+    assessor, fits = assessor or Assessor(), []
+    for pod, count in pods:
+        fits.append(fit(cluster, pod, count, assessor))
+        cluster = fits[-1].after
+    return tuple(fits)
+
+
+def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> dict[str, int]:
+    """How many copies each node takes now, by its name; nodes that take none are left out."""
+    assessor, pod = assessor or Assessor(), eligible.as_new(pod)
+    assessed = assessor.assess(cluster, pod)
+    return {
+        name: assessor.copies(each.node, pod)
+        for name, each in sorted(assessed.items())
+        if each.fits
+    }
+
+
+def _landed(
+    fitting: Mapping[str, Assessment], pod: ClusterPod, count: int | None, assessor: Assessor
+) -> tuple[list[Landing], dict[str, ClusterNode]]:
+    queue = [(each.left, name) for name, each in fitting.items()]
+    heapq.heapify(queue)
+    nodes: dict[str, ClusterNode] = {}
+    landings: list[Landing] = []
+    while queue and (count is None or len(landings) < count):
+        _, name = heapq.heappop(queue)
+        before = nodes.get(name) or fitting[name].node
+        copy = copy_of(pod.pod, len(landings) + 1)
+        decision = verdicts.try_out(before.node, copy)
+        assert decision.admitted, "nodes with equal keys decide alike"
+        node = before.node.at(decision.after)
+        nodes[name] = after = replace(before, node=node)
+        placements = decision.placements
+        where = numa_nodes(node.rules, node.snapshot, placements)
+        landings.append(Landing(len(landings) + 1, name, where, placements))
+        fits_again, left = assessor.after(after, pod)
+        if fits_again:
+            heapq.heappush(queue, (left, name))
+    return landings, nodes
+
+
+def numa_nodes(
+    rules: NodeRules, snapshot: Snapshot, placements: Mapping[str, Placement]
+) -> tuple[int, ...]:
+    """The NUMA nodes of everything that these containers have to themselves, ascending."""
+    ids: set[int] = set()
+    cpus = frozenset(cpu for each in placements.values() for cpu in each.cpus)
+    for node in rules.machine.nodes if cpus else ():
+        if any(not cpus.isdisjoint(core.threads) for core in node.cores):
+            ids.add(node.node_id)
+    for each in placements.values():
+        ids.update(each.memory_nodes)
+        for resource, device_ids in each.devices.items():
+            known = snapshot.device.inventory.devices_of(resource).by_id
+            for name in device_ids:
+                ids.update(known[name].numa_nodes if name in known else ())
+    return tuple(sorted(ids))
+
+
+def left_out(
+    assessed: Mapping[str, Assessment], undecided: Mapping[str, UndecidedNode]
+) -> tuple[ReasonGroup, ...]:
+    """Nodes on which the pod does not fit, grouped by reason, the largest group first."""
+    groups: dict[Reason, list[str]] = {}
+    for name, each in assessed.items():
+        why = each.why_not
+        if why is not None:
+            groups.setdefault(why, []).append(name)
+    by_code: dict[str, NotDecided] = {}
+    for name, unknown in undecided.items():
+        why_undecided = by_code.setdefault(
+            unknown.why.code, NotDecided(unknown.why.code, str(unknown.why))
+        )
+        groups.setdefault(why_undecided, []).append(name)
+    listed = [ReasonGroup(reason, tuple(sorted(names))) for reason, names in groups.items()]
+    return tuple(sorted(listed, key=lambda each: (-len(each.nodes), each.text)))

@@ -1,0 +1,221 @@
+"""What must go so that a pod has room: the fewest running pods, on each node and over all of them.
+
+Nothing is decided here: each set of pods is taken off a node, and the node is asked again. The
+answer carries the decision that proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final
+
+from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import Rejection
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.insight.fleet import eligible, victims
+from numalet.insight.fleet.smallest_set import SearchBudget, SetSearch
+from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
+
+MOST_SETS: Final = 50_000
+"""So many sets are tried if nothing else is said; 10 to 30 seconds of one processor."""
+
+
+class Proof(Enum):
+    """What is known of the size of a set."""
+
+    SMALLEST = "smallest"
+    """No smaller set of pods that may go makes room on this node."""
+    NOT_PROVED = "not-proved"
+    """The search was bounded: a smaller set was not excluded."""
+
+
+class Outcome(Enum):
+    """What was learned of one node."""
+
+    MAKES_ROOM = "makes-room"
+    LARGER = "larger"
+    """A set of this node would be larger than the smallest of the cluster."""
+    NO_SET = "no-set"
+    """No set of pods that may go makes room."""
+    UNDECIDED = "undecided"
+    """The search was bounded before a set was known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """One node: the pods that must go, and the decision on the pod once they are gone.
+
+    ``leaving`` are uids of pods that are being deleted already and count as gone. ``rejection`` is
+    why the pod is rejected as long as only these are gone; None where it is admitted.
+    """
+
+    name: str
+    origin: Origin
+    outcome: Outcome
+    proof: Proof
+    going: tuple[ClusterPod, ...] = ()
+    cost: SetCost | None = None
+    leaving: tuple[str, ...] = ()
+    kept: Mapping[str, WhyKept] = field(default_factory=dict)
+    rejection: Rejection | None = None
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FreeAnswer:
+    """Every eligible node, the cheapest first: those that make room before those that do not.
+
+    ``sets_tried`` is how many sets of pods were tried over all nodes.
+    """
+
+    pod: ClusterPod
+    nodes: tuple[NodeAnswer, ...]
+    not_eligible: int
+    sets_tried: int
+
+    @property
+    def best(self) -> NodeAnswer | None:
+        """The node on which the fewest pods must go, the cheapest of these; None without any."""
+        first = self.nodes[0] if self.nodes else None
+        return first if first is not None and first.outcome is Outcome.MAKES_ROOM else None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no smaller set of any node makes room; or no set at all, if there is no best."""
+        return all(each.proof is Proof.SMALLEST for each in self.nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreeQuestion:
+    """What is asked for besides the pod.
+
+    ``every_node``: the smallest set of each node, also of those on which more must go than on the
+    best one. ``only``: names of the nodes in question; empty for all.
+    """
+
+    rules: VictimRules = field(default_factory=VictimRules)
+    every_node: bool = False
+    only: frozenset[str] = frozenset()
+    most_sets: int = MOST_SETS
+
+
+DEFAULT_QUESTION: Final = FreeQuestion()
+
+
+def free(
+    cluster: Cluster, pod: ClusterPod, question: FreeQuestion = DEFAULT_QUESTION
+) -> FreeAnswer:
+    """The smallest sets of running pods whose going makes room for this pod.
+
+    Nodes to which the scheduler would send no such pod, however empty they are, are left out.
+    Sizes are gone through over all nodes at once, so that a cluster in which one pod must go is
+    done when all single pods were tried.
+    """
+    budget = SearchBudget(question.most_sets)
+    budgets_of = victims.budgets_by_pod(cluster)
+    new = eligible.as_new(pod)
+    asked = [
+        each
+        for name, each in sorted(cluster.nodes.items())
+        if not question.only or name in question.only
+    ]
+    chosen = [each for each in asked if eligible.whatever_its_room(each, new) is None]
+    searches = [
+        _NodeSearch(cluster, each, new.pod, question, budgets_of, budget) for each in chosen
+    ]
+    size, is_answered, active = 0, False, list(searches)
+    while active and not (is_answered and not question.every_node):
+        for each in active:
+            is_answered = each.try_size(size) or is_answered
+        size += 1
+        active = [each for each in active if not each.is_done(size)]
+    answers = [each.answer(is_answered) for each in searches]
+    return FreeAnswer(
+        pod=new,
+        nodes=tuple(sorted(answers, key=_rank)),
+        not_eligible=len(asked) - len(chosen),
+        sets_tried=question.most_sets - budget.sets_left,
+    )
+
+
+_ORDER: Final = (Outcome.MAKES_ROOM, Outcome.LARGER, Outcome.UNDECIDED, Outcome.NO_SET)
+
+
+def _rank(answer: NodeAnswer) -> tuple[object, ...]:
+    cost = () if answer.cost is None else (answer.cost[:-1],)
+    return (_ORDER.index(answer.outcome), len(answer.going), *cost, answer.name)
+
+
+class _NodeSearch:
+    """What is known of one node so far."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        on: ClusterNode,
+        pod: Pod,
+        question: FreeQuestion,
+        budgets_of: Mapping[str, list[int]],
+        budget: SearchBudget,
+    ) -> None:
+        self._on = on
+        self._pod = pod
+        self._victims = victims.of_node(
+            cluster, on.node.snapshot.pods, pod, question.rules, budgets_of
+        )
+        self._node = without(on.node.without_plugins(), self._victims.leaving)
+        self._search = SetSearch(self._node, pod, self._victims.candidates, cluster.budgets, budget)
+        self._going: tuple[Candidate, ...] | None = None
+        self._next_size = 0
+
+    def try_size(self, size: int) -> bool:
+        """Whether a set of this size makes room."""
+        self._going = self._search.cheapest_of_size(size)
+        self._next_size = size + 1
+        return self._going is not None
+
+    def is_done(self, size: int) -> bool:
+        """Whether sets of this size need not be tried any more."""
+        is_over = self._search.is_bounded or size > self._search.largest_size
+        return self._going is not None or is_over
+
+    def answer(self, is_answered: bool) -> NodeAnswer:
+        """What is said of this node; a set of some size is known where one is ``is_answered``."""
+        search, going = self._search, self._going
+        if going is None and search.is_bounded:
+            going = search.any_set()
+        _, now = self._node.admit(self._pod)
+        proof = Proof.NOT_PROVED if search.is_bounded else Proof.SMALLEST
+        common = NodeAnswer(
+            name=self._on.name,
+            origin=self._on.origin,
+            outcome=Outcome.UNDECIDED if search.is_bounded else Outcome.NO_SET,
+            proof=proof,
+            leaving=self._victims.leaving,
+            kept=self._victims.kept,
+            rejection=now.rejection,
+        )
+        if going is None:
+            may_be_larger = is_answered and self._next_size <= search.largest_size
+            if may_be_larger and not search.is_bounded:
+                return replace(common, outcome=Outcome.LARGER)
+            return common
+        _, decision = without(self._node, [each.uid for each in going]).admit(self._pod)
+        return replace(
+            common,
+            outcome=Outcome.MAKES_ROOM,
+            going=tuple(each.pod for each in going),
+            cost=victims.cost(going),
+            decision=decision,
+        )
+
+
+def without(node: Node, uids: Iterable[str]) -> Node:
+    """The node after these pods have gone and every manager has forgotten them."""
+    for uid in uids:
+        node = node.remove(uid)
+    return node.release_stale()

@@ -1,0 +1,181 @@
+"""Where the pods that must go could run instead, in an order in which each step is admitted.
+
+A step is one eviction or one admission, and every admission was asked of its node after all steps
+before it. A pod that fits nowhere before the new one is tried once more after it: then the node
+that it left may have room too, on another NUMA node. Nothing is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from numalet.core.admission.decision import Decision
+from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.model import pod_demand
+from numalet.core.node.node import Node
+from numalet.insight.fleet import eligible
+from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
+from numalet.insight.fleet.victims import Candidate, cost
+
+MOST_ADMISSIONS: Final = 2_000
+"""So many admissions are asked for one plan; then the best one so far is the answer."""
+MOST_NODES: Final = 20
+"""So many nodes with sets of the smallest size are planned for."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionStep:
+    """A pod leaves its node."""
+
+    pod: ClusterPod
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionStep:
+    """A node admits a pod; the decision was made after all steps before this one."""
+
+    pod: ClusterPod
+    node_name: str
+    decision: Decision
+
+
+Step: TypeAlias = EvictionStep | AdmissionStep
+
+
+@dataclass(frozen=True, slots=True)
+class MovePlan:
+    """Steps in their order; ``homeless`` are pods that no node admits, before or after.
+
+    ``is_bounded``: with more admissions asked, fewer might be homeless.
+    """
+
+    node_name: str
+    steps: tuple[Step, ...]
+    homeless: tuple[ClusterPod, ...]
+    is_bounded: bool
+
+
+def plan(
+    cluster: Cluster, answer: FreeAnswer, most_admissions: int = MOST_ADMISSIONS
+) -> MovePlan | None:
+    """The plan that leaves the fewest pods homeless; None where no node makes room.
+
+    Of the nodes on which a smallest set makes room, the cheapest whose pods all find a place.
+    """
+    best: MovePlan | None = None
+    making = [each for each in answer.nodes if each.outcome is Outcome.MAKES_ROOM]
+    smallest = [each for each in making if len(each.going) == len(making[0].going)]
+    for each in smallest[:MOST_NODES]:
+        planned = _Planning(cluster, each, answer.pod, most_admissions).plan()
+        if best is None or len(planned.homeless) < len(best.homeless):
+            best = planned
+        if not best.homeless:
+            break
+    return best
+
+
+class _Planning:
+    """The search for one node's plan: pods with the most devices first, on the fullest nodes."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        answer: NodeAnswer,
+        pod: ClusterPod,
+        most_admissions: int,
+    ) -> None:
+        self._cluster = cluster
+        self._home = answer.name
+        self._pod = pod
+        self._going = sorted(answer.going, key=_size, reverse=True)
+        self._left = most_admissions
+        home = cluster.nodes[answer.name].node.without_plugins()
+        self._emptied = without(home, [*answer.leaving, *(each.pod.uid for each in answer.going)])
+        self._moved: tuple[AdmissionStep, ...] = ()
+        self._stayed: tuple[ClusterPod, ...] = tuple(self._going)
+
+    def plan(self) -> MovePlan:
+        """The best plan."""
+        self._place(0, (), (), {})
+        moved, stayed = self._moved, self._stayed
+        steps: list[Step] = []
+        before = {each.pod.pod.uid: each for each in moved}
+        for each in self._going:
+            steps.append(EvictionStep(each, self._home))
+            if each.pod.uid in before:
+                steps.append(before[each.pod.uid])
+        node, decision = self._emptied.admit(self._pod.pod)
+        steps.append(AdmissionStep(self._pod, self._home, decision))
+        nodes = dict(self._states(moved))
+        nodes[self._home] = node
+        homeless = []
+        for each in stayed:
+            step = next(self._admissions(each, nodes), None)
+            if step is None:
+                homeless.append(each)
+            else:
+                nodes[step[0].node_name] = step[1]
+                steps.append(step[0])
+        return MovePlan(self._home, tuple(steps), tuple(homeless), self._left <= 0)
+
+    def _place(
+        self,
+        at: int,
+        moved: tuple[AdmissionStep, ...],
+        stayed: tuple[ClusterPod, ...],
+        nodes: Mapping[str, Node],
+    ) -> bool:
+        """Whether all pods from this one on have a place, beside those that were placed before."""
+        if at == len(self._going):
+            if len(stayed) < len(self._stayed):
+                self._moved, self._stayed = moved, stayed
+            return not stayed
+        each = self._going[at]
+        for step, after in self._admissions(each, nodes):
+            if self._place(at + 1, (*moved, step), stayed, {**nodes, step.node_name: after}):
+                return True
+        return self._place(at + 1, moved, (*stayed, each), nodes)
+
+    def _admissions(
+        self, pod: ClusterPod, nodes: Mapping[str, Node]
+    ) -> Iterator[tuple[AdmissionStep, Node]]:
+        """Every node that admits the pod, the fullest by the scheduler's sums first.
+
+        ``nodes`` are those that have changed; the one to be emptied counts when it is among them.
+        """
+        new = eligible.as_new(pod)
+        asked = pod_demand.amounts(new.pod)
+        roomy = []
+        for name, on in self._cluster.nodes.items():
+            if name == self._home and name not in nodes:
+                continue
+            state = nodes.get(name, on.node)
+            free = scheduler_sums.free(state)
+            if scheduler_sums.has_room(free, asked) and _may_run_on(new, on):
+                devices = sum(amount for key, amount in free.items() if "/" in key)
+                roomy.append((devices, free["cpu"], name, state))
+        for _, _, name, state in sorted(roomy, key=lambda each: each[:3]):
+            if self._left <= 0:
+                return
+            self._left -= 1
+            after, decision = state.without_plugins().admit(new.pod)
+            if decision.admitted and not decision.evicted:
+                yield AdmissionStep(pod, name, decision), after
+
+    def _states(self, moved: Sequence[AdmissionStep]) -> Iterator[tuple[str, Node]]:
+        for each in moved:
+            on = self._cluster.nodes[each.node_name].node
+            yield each.node_name, on.at(each.decision.after)
+
+
+def _may_run_on(pod: ClusterPod, on: ClusterNode) -> bool:
+    return eligible.whatever_its_room(on, pod) is None
+
+
+def _size(pod: ClusterPod) -> tuple[int, int, int, str]:
+    _, _, devices, cpu, memory, _ = cost([Candidate(pod, None, pod_demand.amounts(pod.pod))])
+    return devices, cpu, memory, pod.pod.uid

@@ -1,0 +1,304 @@
+"""What stands in a pod's way on a node whose kubelet refuses it, as operators see it.
+
+The kubelet says ``TopologyAffinityError`` to everything that it can not align. What people want
+to know is what the node has: "4 of nvidia.com/gpu free, 2 on each NUMA node". So here is stated
+what is free, of the first resource that no set of NUMA nodes the policy accepts has enough of:
+devices before memory before CPUs, the scarcest first. Nothing is decided here: the engine has
+refused the pod already, and each obstacle is a fact about the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from numalet.core.admission.reasons import (
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    Rejection,
+)
+from numalet.core.cluster.facts import DeviceFacts, StateFacts
+from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import numa_mask, pod_demand, resources
+from numalet.core.model.pod import Pod
+from numalet.core.model.pod_demand import Overhead
+from numalet.insight.fleet.worded import Worded
+from numalet.wording import english
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesApart(Worded):
+    """So many devices are free, and too few of them together."""
+
+    code: ClassVar[str] = "fleet/devices-apart"
+    sentence: ClassVar[str] = "{free} of {resource} free, {by_numa_node} over the NUMA nodes"
+    resource: str
+    free: int
+    by_numa_node: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.free} of {self.resource} free{_spread(self.by_numa_node)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NeverTogether(Worded):
+    """No set of NUMA nodes that the policy accepts has as many, were they all free."""
+
+    code: ClassVar[str] = "fleet/never-together"
+    sentence: ClassVar[str] = (
+        "{asked} of {resource} never fit: no NUMA node has more than {most}, and the policy is "
+        "{policy}"
+    )
+    resource: str
+    asked: int
+    most: int
+    policy: str
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        asked, most = (english.amount(self.resource, each) for each in (self.asked, self.most))
+        if self.resource == resources.CPU:
+            return (
+                f"{asked} CPUs never fit: no NUMA node has more than {most}, and the policy is "
+                f"{self.policy}"
+            )
+        return self.sentence.format(
+            asked=asked, most=most, resource=self.resource, policy=self.policy
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInGroup(Worded):
+    """NUMA nodes that give memory together, so that none of them gives it alone."""
+
+    code: ClassVar[str] = "fleet/memory-in-group"
+    sentence: ClassVar[str] = "memory group {groups}"
+    groups: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return self.sentence.format(groups=" and ".join(self.groups))
+
+
+@dataclass(frozen=True, slots=True)
+class TooLittleTogether(Worded):
+    """Enough is free in all, but not on one NUMA node; CPU in thousandths."""
+
+    code: ClassVar[str] = "fleet/too-little-together"
+    sentence: ClassVar[str] = "no NUMA node with {asked} of {resource} free"
+    resource: str
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        asked = english.amount(self.resource, self.asked)
+        if self.resource == resources.CPU:
+            return f"no NUMA node with {asked} CPUs free"
+        return self.sentence.format(asked=asked, resource=self.resource)
+
+
+@dataclass(frozen=True, slots=True)
+class NotOnOne(Worded):
+    """Of each resource some set of NUMA nodes has enough, and none that the policy accepts of all.
+
+    Under restricted that may be so on an empty node, where one resource needs more NUMA nodes than
+    another.
+    """
+
+    code: ClassVar[str] = "fleet/not-on-one"
+    sentence: ClassVar[str] = "no set of NUMA nodes that {policy} accepts for {resources} together"
+    resources: tuple[str, ...]
+    policy: str
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        together = " and ".join(self.resources)
+        if self.policy == TopologyPolicy.SINGLE_NUMA_NODE.value:
+            return f"no NUMA node with {together} together"
+        return self.sentence.format(resources=together, policy=self.policy)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedOtherwise(Worded):
+    """The kubelet refuses for a reason of another kind; ``reason`` is its code."""
+
+    code: ClassVar[str] = "fleet/refused-otherwise"
+    sentence: ClassVar[str] = "{words}"
+    reason: str
+    words: str
+
+
+Obstacle: TypeAlias = (
+    DevicesApart | NeverTogether | MemoryInGroup | TooLittleTogether | NotOnOne | RefusedOtherwise
+)
+
+
+def _spread(by_numa_node: Sequence[int]) -> str:
+    if len(by_numa_node) < 2 or not any(by_numa_node):
+        return ""
+    if len(set(by_numa_node)) == 1:
+        return f", {by_numa_node[0]} on each NUMA node"
+    listed = " + ".join(str(each) for each in by_numa_node)
+    return f", {listed} over the NUMA nodes"
+
+
+def of(facts: StateFacts, pod: Pod, rejection: Rejection) -> Obstacle:
+    """What stands in the way of a counted pod that the kubelet of the node refuses."""
+    rules = facts.node.rules
+    if not isinstance(rejection, KubeletWouldCrash):
+        candidate = next(_too_little(facts, pod, rules), None)
+        if candidate is not None:
+            return candidate
+    asked = _named(facts, pod)
+    if isinstance(rejection, NotAligned) and len(asked) > 1:
+        return NotOnOne(asked, rules.topology.policy.value)
+    return RefusedOtherwise(_code(rejection), english.of_reason(rejection))
+
+
+def _code(rejection: Rejection) -> str:
+    if isinstance(rejection, AllocationRefused | KubeletWouldCrash):
+        return rejection.cause.code
+    return rejection.code
+
+
+def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obstacle]:
+    policy = rules.topology.policy
+    for name, asked in _devices_asked(facts, pod, rules).items():
+        yield from _of_devices(facts.devices[name], name, asked, rules)
+    is_aligned = policy in (TopologyPolicy.SINGLE_NUMA_NODE, TopologyPolicy.RESTRICTED)
+    if not is_aligned:
+        return
+    for name, asked in _memory_asked(facts, pod, rules).items():
+        yield from _of_memory(facts, name, asked, policy)
+    static = facts.node_class.static_cpus
+    cpus = _cpus_asked(pod, rules) if static is not None else 0
+    if cpus and static is not None:
+        every = [part.cpus.bit_count() for part in static.topology.nodes]
+        if policy is TopologyPolicy.SINGLE_NUMA_NODE and cpus > max(every, default=0):
+            yield NeverTogether(
+                resources.CPU, 1000 * cpus, 1000 * max(every, default=0), policy.value
+            )
+        if _most(facts.free_cpus, _width(every, cpus, policy)) < cpus:
+            yield TooLittleTogether(resources.CPU, 1000 * cpus)
+
+
+def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
+    """How many NUMA nodes the policy accepts: as many as would do on an empty machine."""
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE:
+        return 1
+    fitting = (n for n in range(1, len(every) + 1) if _most(every, n) >= asked)
+    return next(fitting, len(every))
+
+
+def _most(by_numa_node: Sequence[int], width: int) -> int:
+    """The most that so many NUMA nodes have together."""
+    return sum(sorted(by_numa_node, reverse=True)[:width])
+
+
+def _of_devices(
+    devices: DeviceFacts, resource: str, asked: int, rules: NodeRules
+) -> Iterator[Obstacle]:
+    policy, node_ids = rules.topology.policy, rules.machine.node_ids
+    masks = devices.devices.masks
+    every = [sum(1 for mask in masks if mask >> node & 1) for node in node_ids]
+    free = [
+        sum(count for mask, count in devices.free_by_mask().items() if mask >> node & 1)
+        for node in node_ids
+    ]
+    in_all, has_nodes = devices.free.bit_count(), any(masks)
+    is_single = policy is TopologyPolicy.SINGLE_NUMA_NODE and has_nodes
+    if is_single and asked > max(every, default=0):
+        yield NeverTogether(resource, asked, max(every, default=0), policy.value)
+    width = _width(every, asked, policy)
+    is_aligned = has_nodes and policy in (
+        TopologyPolicy.SINGLE_NUMA_NODE,
+        TopologyPolicy.RESTRICTED,
+    )
+    if in_all < asked or (is_aligned and _most(free, width) < asked):
+        shown = tuple(count for count, there in zip(free, every, strict=True) if there)
+        yield DevicesApart(resource, in_all, shown)
+
+
+def _of_memory(
+    facts: StateFacts, resource: str, asked: int, policy: TopologyPolicy
+) -> Iterator[Obstacle]:
+    tables = {node_id: node for node_id, node in facts.memory.items() if resource in node.tables}
+    every = [node.tables[resource].allocatable for node in tables.values()]
+    most = max(every, default=0)
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE and asked > most:
+        yield NeverTogether(resource, asked, most, policy.value)
+    width = _width(every, asked, policy)
+    alone = [
+        node.tables[resource].free
+        for node in tables.values()
+        if (node.group.bit_count() < 2 if width == 1 else not node.assignments)
+    ]
+    if _most(alone, width) >= asked:
+        return
+    groups = {node.group for node in tables.values() if node.group.bit_count() > 1}
+    if groups and width == 1:
+        yield MemoryInGroup(tuple(map(numa_mask.text, sorted(groups))))
+    elif width == 1:
+        yield TooLittleTogether(resource, asked)
+
+
+def _is_pod_scope(rules: NodeRules) -> bool:
+    return rules.topology.scope is Scope.POD
+
+
+def _devices_asked(facts: StateFacts, pod: Pod, rules: NodeRules) -> dict[str, int]:
+    """Devices that are aligned as one: of the pod, or the most that one container asks for."""
+    if _is_pod_scope(rules):
+        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
+        every = {name: limit.value for name, limit in limits.items()}
+    else:
+        every = {}
+        for container in pod.containers():
+            for name, limit in container.limits.items():
+                every[name] = max(every.get(name, 0), limit.value)
+    return {name: every[name] for name in sorted(every) if name in facts.devices and every[name]}
+
+
+def _memory_asked(facts: StateFacts, pod: Pod, rules: NodeRules) -> Mapping[str, int]:
+    if not facts.node_class.counts_memory or not memory_demand.is_guaranteed(pod):
+        return {}
+    if _is_pod_scope(rules):
+        asked = memory_demand.of_pod(pod, rules.behaviour)
+        return {} if isinstance(asked, NotAnInteger) else asked
+    most: dict[str, int] = {}
+    for container in pod.containers():
+        of_one = memory_demand.of_container(container, rules.behaviour)
+        if not isinstance(of_one, NotAnInteger):
+            for name, size in of_one.items():
+                most[name] = max(most.get(name, 0), size)
+    return most
+
+
+def _cpus_asked(pod: Pod, rules: NodeRules) -> int:
+    if _is_pod_scope(rules):
+        return cpu_demand.of_pod(pod)
+    return max((cpu_demand.of_container(pod, each) for each in pod.containers()), default=0)
+
+
+def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
+    """What the pod asks the managers for, in words."""
+    rules = facts.node.rules
+    names = []
+    if facts.node_class.static_cpus is not None and _cpus_asked(pod, rules):
+        names.append(f"{_cpus_asked(pod, rules)} CPUs")
+    memory = _memory_asked(facts, pod, rules).items()
+    names += [f"{english.amount(name, size)} of {name}" for name, size in memory if size]
+    devices = _devices_asked(facts, pod, rules).items()
+    names += [f"{count} of {name}" for name, count in devices]
+    return tuple(names)

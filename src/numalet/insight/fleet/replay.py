@@ -1,0 +1,332 @@
+"""A day of pods against the engine: what a scheduler costs that goes by sums alone.
+
+Pods arrive, are sent to the node with the best score, and the engine decides there. A rejected pod
+is gone; its controller makes another one, after 10 seconds, then twice as long each time up to 10
+minutes, as a Job does. A pod for which no node has room by the sums waits until a pod ends.
+
+The same day is gone through a second time with a scheduler that asks the engine first, and takes
+the best node of those that admit the pod. What the second one does better is what blindness costs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import count
+from typing import Final, TypeAlias
+
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.trace import Arrival
+from numalet.core.model import pod_demand, resources
+from numalet.insight.fleet import eligible, judging
+from numalet.insight.fleet.judging import Judge
+from numalet.insight.fleet.scoring import ScoredNodes, Scoring
+
+SECONDS_PER_HOUR: Final = 3600
+SAMPLES: Final = 96
+"""So many moments of the day are in the answer: each quarter of an hour of 24 hours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRules:
+    """How pods are sent to nodes, and when a rejected pod is made again.
+
+    ``most_attempts``: a pod that was rejected so often is not made again; None for ever.
+    """
+
+    scoring: Scoring = field(default_factory=Scoring)
+    first_retry_seconds: float = 10.0
+    longest_retry_seconds: float = 600.0
+    most_attempts: int | None = None
+
+
+class SentBy(Enum):
+    """What the scheduler goes by."""
+
+    SUMS = "sums"
+    ENGINE = "engine"
+    """It sends a pod only to a node that admits it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One moment: pods and their devices, and the devices that are free by the sums."""
+
+    at_seconds: float
+    running_pods: int
+    waiting_pods: int
+    waiting_devices: int
+    free_devices: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedDay:
+    """One day under one scheduler. Devices are of the resource that the answer names.
+
+    ``waiting_seconds`` are of the pods that started, in order of size; ``never_started`` counts the
+    others. ``waiting_device_seconds`` adds up, over all pods, devices asked for and time waited;
+    ``wanted_idle_device_seconds`` is how long devices were free while waiting pods asked for them.
+    """
+
+    sent_by: SentBy
+    started: int
+    never_started: int
+    rejections: int
+    rejections_by_node: Mapping[str, int]
+    most_rejections_of_a_pod: int
+    waiting_seconds: Sequence[float]
+    waiting_device_seconds: float
+    wanted_idle_device_seconds: float
+    end_seconds: float
+    samples: Sequence[Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAnswer:
+    """Both days. ``resource`` is the device that pods ask for most, or ``cpu`` in thousandths."""
+
+    resource: str
+    pods: int
+    blind: ReplayedDay
+    seeing: ReplayedDay
+
+    @property
+    def lost_device_hours(self) -> float:
+        """For how long devices were idle that waiting pods asked for, for want of sight."""
+        lost = self.blind.wanted_idle_device_seconds - self.seeing.wanted_idle_device_seconds
+        return lost / SECONDS_PER_HOUR
+
+    @property
+    def waited_device_hours(self) -> float:
+        """How much longer pods waited, times the devices that they asked for."""
+        waited = self.blind.waiting_device_seconds - self.seeing.waiting_device_seconds
+        return waited / SECONDS_PER_HOUR
+
+
+def replay(
+    cluster: Cluster, trace: Iterable[Arrival], rules: ReplayRules | None = None
+) -> ReplayAnswer:
+    """The day with a scheduler that goes by sums, and with one that asks the engine.
+
+    Pods that run in the cluster stay to the end.
+    """
+    arrivals = sorted(trace, key=lambda each: each.at_seconds)
+    rules = rules or ReplayRules()
+    resource = most_asked(arrivals)
+    runs = {
+        each: _Day(cluster.nodes, arrivals, rules, each, resource).run()
+        for each in (SentBy.SUMS, SentBy.ENGINE)
+    }
+    total = sum(each.count for each in arrivals)
+    return ReplayAnswer(resource, total, runs[SentBy.SUMS], runs[SentBy.ENGINE])
+
+
+def most_asked(arrivals: Iterable[Arrival]) -> str:
+    """The device that the pods ask for most, over their running time; ``cpu`` without any."""
+    asked: Counter[str] = Counter()
+    for each in arrivals:
+        for name, amount in pod_demand.amounts(each.pod.pod).items():
+            if "/" in name:
+                asked[name] += round(amount * each.count * each.duration_seconds)
+    return min(asked, key=lambda name: (-asked[name], name)) if asked else resources.CPU
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One pod of the trace, and how often it was made again."""
+
+    number: int
+    pod: ClusterPod
+    shape: Hashable
+    devices: int
+    duration_seconds: float
+    since_seconds: float
+    rejections: int = 0
+
+    def next_pod(self) -> ClusterPod:
+        """The pod that is made next; none has the name of another."""
+        uid = f"{self.number}-{self.rejections}"
+        pod = replace(self.pod.pod, uid=uid, name=f"{self.pod.pod.name}-{uid}")
+        return replace(self.pod, pod=pod)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A pod has run for as long as it should."""
+
+    node_name: str
+    pod_uid: str
+
+
+_Event: TypeAlias = Arrival | _Job | _Ended
+
+
+class _Day:
+    """Everything that changes while the trace is gone through."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, ClusterNode],
+        arrivals: Sequence[Arrival],
+        rules: ReplayRules,
+        sent_by: SentBy,
+        resource: str,
+    ) -> None:
+        self._rules = rules
+        self._sent_by = sent_by
+        self._resource = resource
+        asking = {name: replace(n, node=n.node.without_plugins()) for name, n in nodes.items()}
+        self._nodes = ScoredNodes(asking, rules.scoring)
+        self._judge = Judge()
+        self._order = count()
+        self._numbers = count(1)
+        self._events: list[tuple[float, int, _Event]] = []
+        for each in arrivals:
+            self._schedule(each.at_seconds, each)
+        first, last = (arrivals[0], arrivals[-1]) if arrivals else (None, None)
+        self._now = 0.0 if first is None else first.at_seconds
+        length = 0.0 if last is None else last.at_seconds + last.duration_seconds - self._now
+        self._between_samples = max(length / SAMPLES, 1.0)
+        self._next_sample = self._now
+        self._coming = len(arrivals)
+        self._running = 0
+        self._queue: list[_Job] = []
+        self._rejected_waiting: set[_Job] = set()
+        self._rejected_since_change: set[_Job] = set()
+        self._waited: list[float] = []
+        self._by_node: Counter[str] = Counter()
+        self._never = self._most_rejections = 0
+        self._waiting_devices = 0
+        self._waiting_seconds = self._idle_seconds = 0.0
+        self._samples: list[Sample] = []
+
+    def run(self) -> ReplayedDay:
+        """The whole day, to the last pod."""
+        while self._events:
+            at, _, event = heapq.heappop(self._events)
+            self._pass_time(at)
+            match event:
+                case Arrival():
+                    self._coming -= 1
+                    self._arrived(event)
+                case _Ended():
+                    self._ended(event)
+                case _:
+                    self._rejected_waiting.discard(event)
+                    if not self._place(event, None):
+                        self._queue.append(event)
+            self._give_up()
+        self._never += len(self._queue)
+        return ReplayedDay(
+            sent_by=self._sent_by,
+            started=len(self._waited),
+            never_started=self._never,
+            rejections=self._by_node.total(),
+            rejections_by_node=dict(self._by_node.most_common()),
+            most_rejections_of_a_pod=self._most_rejections,
+            waiting_seconds=sorted(self._waited),
+            waiting_device_seconds=self._waiting_seconds,
+            wanted_idle_device_seconds=self._idle_seconds,
+            end_seconds=self._now,
+            samples=self._samples,
+        )
+
+    def _schedule(self, at_seconds: float, event: _Event) -> None:
+        heapq.heappush(self._events, (at_seconds, next(self._order), event))
+
+    def _pass_time(self, to_seconds: float) -> None:
+        free = self._free_devices()
+        while self._next_sample <= to_seconds:
+            waiting = len(self._queue) + len(self._rejected_waiting)
+            self._samples.append(
+                Sample(self._next_sample, self._running, waiting, self._waiting_devices, free)
+            )
+            self._next_sample += self._between_samples
+        passed = to_seconds - self._now
+        self._waiting_seconds += passed * self._waiting_devices
+        self._idle_seconds += passed * min(free, self._waiting_devices)
+        self._now = to_seconds
+
+    def _free_devices(self) -> int:
+        return sum(max(free.get(self._resource, 0), 0) * n for free, n in self._nodes.free())
+
+    def _arrived(self, arrival: Arrival) -> None:
+        pod = eligible.as_new(arrival.pod)
+        shape = judging.shape_of(pod)
+        devices = pod_demand.amounts(pod.pod).get(self._resource, 0)
+        for _ in range(arrival.count):
+            number = next(self._numbers)
+            job = _Job(number, pod, shape, devices, arrival.duration_seconds, self._now)
+            self._waiting_devices += devices
+            if not self._place(job, None):
+                self._queue.append(job)
+
+    def _ended(self, event: _Ended) -> None:
+        self._running -= 1
+        self._rejected_since_change.clear()
+        on = self._nodes[event.node_name]
+        self._nodes.put(replace(on, node=on.node.remove(event.pod_uid)))
+        self._try_waiting({event.node_name})
+
+    def _try_waiting(self, changed: Collection[str]) -> None:
+        """Try waiting pods on these nodes, priority first, then their order; no other changed."""
+        hopeless: set[Hashable] = set()
+        waiting = sorted(self._queue, key=lambda each: -(each.pod.pod.priority or 0))
+        self._queue = []
+        for each in waiting:
+            if each.shape in hopeless:
+                self._queue.append(each)
+            elif not self._place(each, changed):
+                hopeless.add(each.shape)
+                self._queue.append(each)
+
+    def _place(self, job: _Job, among: Collection[str] | None) -> bool:
+        """Whether a node has room for the pod; what its kubelet says is another matter."""
+        pod = job.next_pod()
+        for on in self._nodes.ranked(pod, among):
+            sees = self._sent_by is SentBy.ENGINE
+            if sees and not self._judge.admits(on, job.pod, job.shape):
+                continue
+            node, decision = on.node.admit(pod.pod)
+            if decision.admitted:
+                node = node.pod_started(pod.pod.uid)
+                self._started(job, on.name, pod.pod.uid)
+            else:
+                self._rejected(job, on.name)
+            self._nodes.put(replace(on, node=node))
+            return True
+        return False
+
+    def _started(self, job: _Job, node_name: str, uid: str) -> None:
+        self._waited.append(self._now - job.since_seconds)
+        self._waiting_devices -= job.devices
+        self._running += 1
+        self._rejected_since_change.clear()
+        self._schedule(self._now + job.duration_seconds, _Ended(node_name, uid))
+
+    def _rejected(self, job: _Job, node_name: str) -> None:
+        rules = self._rules
+        self._by_node[node_name] += 1
+        job.rejections += 1
+        self._most_rejections = max(self._most_rejections, job.rejections)
+        if rules.most_attempts is not None and job.rejections >= rules.most_attempts:
+            self._waiting_devices -= job.devices
+            self._never += 1
+            return
+        pause = min(
+            rules.first_retry_seconds * 2 ** min(job.rejections - 1, 62),
+            rules.longest_retry_seconds,
+        )
+        self._rejected_waiting.add(job)
+        self._rejected_since_change.add(job)
+        self._schedule(self._now + pause, job)
+
+    def _give_up(self) -> None:
+        """Once nothing runs or comes, and all were rejected since the last change, it stays so."""
+        rejected = self._rejected_since_change
+        if not (self._running or self._coming) and len(self._events) == len(rejected):
+            self._never += len(self._events)
+            self._events.clear()

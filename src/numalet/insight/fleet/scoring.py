@@ -1,0 +1,144 @@
+"""Where the scheduler sends a pod: to the node with the best score by sums, of those with room.
+
+Nodes that are the same to the sums are in one bucket, so that a pod is scored once for each bucket.
+kube-scheduler draws among nodes of one score by chance; here it is the first one by name, so that
+the same question has the same answer. Its other plugins that score (balance between resources,
+spreading, images) have no say here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.model import pod_demand, resources
+from numalet.core.model.node_constraints import UNCONSTRAINED
+from numalet.insight.fleet import eligible
+
+_MOST_POINTS: Final = 100
+
+
+class Strategy(Enum):
+    """``scoringStrategy.type`` of the plugin NodeResourcesFit."""
+
+    LEAST_ALLOCATED = "LeastAllocated"
+    """Nodes with more left are better: pods are spread."""
+    MOST_ALLOCATED = "MostAllocated"
+    """Nodes with less left are better: pods are packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A strategy, and the weight of each resource; ``cpu`` and ``memory`` alike by default."""
+
+    strategy: Strategy = Strategy.LEAST_ALLOCATED
+    weights: Mapping[str, int] = field(
+        default_factory=lambda: MappingProxyType({resources.CPU: 1, resources.MEMORY: 1})
+    )
+
+    def score(
+        self, there: Mapping[str, int], free: Mapping[str, int], asked: Mapping[str, int]
+    ) -> int:
+        """The points of a node on which the pod is, 0 to 100; whole numbers, as the scheduler's.
+
+        Scheduler: ``leastResourceScorer`` and ``mostResourceScorer``, v1.32; requests that are
+        missing count as nothing.
+        """
+        points = weights = 0
+        for name, weight in self.weights.items():
+            capacity = there.get(name, 0)
+            if capacity <= 0:
+                continue
+            left = free.get(name, 0) - asked.get(name, 0)
+            if self.strategy is Strategy.LEAST_ALLOCATED:
+                share = max(left, 0) * _MOST_POINTS // capacity
+            else:
+                share = min(capacity - left, capacity) * _MOST_POINTS // capacity
+            points += weight * share
+            weights += weight
+        return points // weights if weights else 0
+
+
+_Bucket: TypeAlias = tuple[object, ...]
+
+
+class ScoredNodes:
+    """The nodes of a cluster, in buckets; changed in place while time passes."""
+
+    def __init__(self, nodes: Mapping[str, ClusterNode], scoring: Scoring) -> None:
+        self._scoring = scoring
+        self._nodes: dict[str, ClusterNode] = {}
+        self._bucket_of: dict[str, _Bucket] = {}
+        self._names: dict[_Bucket, list[str]] = {}
+        self._sums: dict[_Bucket, tuple[Mapping[str, int], Mapping[str, int]]] = {}
+        for each in nodes.values():
+            self.put(each)
+
+    def __getitem__(self, name: str) -> ClusterNode:
+        return self._nodes[name]
+
+    def put(self, node: ClusterNode) -> None:
+        """The node as it is now, instead of what it was."""
+        before = self._bucket_of.get(node.name)
+        if before is not None:
+            names = self._names[before]
+            del names[bisect_left(names, node.name)]
+            if not names:
+                del self._names[before], self._sums[before]
+        there, free = scheduler_sums.allocatable(node.node), scheduler_sums.free(node.node)
+        bucket = (
+            tuple(there.items()),
+            tuple(free.items()),
+            node.taints,
+            node.is_cordoned,
+            node.is_ready,
+        )
+        self._nodes[node.name] = node
+        self._bucket_of[node.name] = bucket
+        self._sums[bucket] = (there, free)
+        insort(self._names.setdefault(bucket, []), node.name)
+
+    def free(self) -> Iterator[tuple[Mapping[str, int], int]]:
+        """What is left on nodes, and on how many of them it is so much."""
+        for bucket, names in self._names.items():
+            yield self._sums[bucket][1], len(names)
+
+    def ranked(
+        self, pod: ClusterPod, among: Collection[str] | None = None
+    ) -> Iterator[ClusterNode]:
+        """Every node that the scheduler may send the pod to, the best score first, then by name.
+
+        ``among``: these nodes alone; None for all.
+        """
+        asked = pod_demand.amounts(pod.pod)
+        constraints = pod.pod.constraints or UNCONSTRAINED
+        is_same = not (
+            constraints.selector or constraints.ports or constraints.affinity is not None
+        )
+        ranks: dict[int, list[str]] = {}
+        for bucket, names in self._in_question(among):
+            there, free = self._sums[bucket]
+            if not scheduler_sums.has_room(free, asked):
+                continue
+            if is_same and eligible.why_not(self._nodes[names[0]], pod) is not None:
+                continue
+            score = self._scoring.score(there, free, asked)
+            ranks.setdefault(score, []).extend(names)
+        for score in sorted(ranks, reverse=True):
+            for name in sorted(ranks[score]):
+                node = self._nodes[name]
+                if is_same or eligible.why_not(node, pod) is None:
+                    yield node
+
+    def _in_question(self, among: Collection[str] | None) -> Iterator[tuple[_Bucket, list[str]]]:
+        if among is None:
+            yield from self._names.items()
+            return
+        for name in among:
+            yield self._bucket_of[name], [name]

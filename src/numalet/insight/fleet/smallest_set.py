@@ -1,0 +1,222 @@
+"""The smallest set of pods whose going lets one node admit another pod.
+
+Sets are tried by their size, so that the first size at which one works is the smallest; of that
+size every set is tried that could cost less than the best one so far. More room is not always
+better to a kubelet (a group of NUMA nodes that ends changes which hints are preferred), so a set is
+left out only for one of these reasons, each of which holds whatever the managers do:
+
+- The sums: after the managers, the kubelet compares the sum of all requests with what the node has.
+  A set that leaves a resource short is refused, and so is all that a partial set can still become
+  if the largest pods that are left would not give what is missing.
+- A pod that holds nothing in a ledger, gives nothing of what is short, and has none of the ports
+  that the new one wants, changes nothing by going.
+- Of pods that hold nothing and give the same of what is short, the cheaper ones go first.
+- Two states that are the same to the pod have one verdict.
+
+The search is bounded by a number of sets. One that was bounded says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from numalet.core.admission import counting
+from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster.cluster import DisruptionBudget
+from numalet.core.model import resources
+from numalet.core.model.pod import Pod
+from numalet.core.model.pod_demand import amounts
+from numalet.core.node.node import Node
+from numalet.insight.fleet import victims
+from numalet.insight.fleet.victims import Candidate, SetCost
+
+
+@dataclass(slots=True)
+class SearchBudget:
+    """How many sets may still be tried; shared by the searches on many nodes."""
+
+    sets_left: int
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the search is bounded from here on."""
+        return self.sets_left <= 0
+
+
+@dataclass(slots=True)
+class SetSearch:
+    """The search on one node, which has nothing stale any more.
+
+    ``candidates`` are in the order of their cost. ``is_bounded`` becomes true when a set was not
+    tried for want of budget.
+    """
+
+    node: Node
+    pod: Pod
+    candidates: Sequence[Candidate]
+    budgets: Sequence[DisruptionBudget]
+    left: SearchBudget
+    is_bounded: bool = False
+    _lacks: dict[str, int] = field(init=False)
+    _useful: list[Candidate] = field(init=False)
+    _before: list[int | None] = field(init=False)
+    _largest: list[dict[str, int]] = field(init=False)
+    _best: list[tuple[SetCost, tuple[Candidate, ...]]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lacks = _lacking(self.node, self.pod)
+        snapshot = self.node.snapshot
+        holders = {
+            key.pod_uid for slot in self.node.roster.slots for key in slot.holders(snapshot, None)
+        }
+        self._useful = [each for each in self.candidates if self._matters(each, holders)]
+        self._before = self._cheaper_equals(holders)
+        self._largest = self._largest_from()
+
+    @property
+    def largest_size(self) -> int:
+        """The size of the largest set that is worth trying."""
+        return len(self._useful)
+
+    def cheapest_of_size(self, size: int) -> tuple[Candidate, ...] | None:
+        """The cheapest set of so many pods with which the pod is admitted; None if none is."""
+        self._best.clear()
+        self._extend(0, (), self.node, size, self._lacks)
+        return self._best[-1][1] if self._best else None
+
+    def any_set(self) -> tuple[Candidate, ...] | None:
+        """Some set that works and of which no pod can stay; None if all together do not help.
+
+        For a search that is bounded: it is quick, and proves nothing about smaller sets.
+        """
+        chosen: list[Candidate] = []
+        for each in self._useful:
+            if self._is_allowed(chosen, each):
+                chosen.append(each)
+        if not self.works(chosen):
+            return None
+        for each in reversed(list(chosen)):
+            fewer = [other for other in chosen if other is not each]
+            if self.works(fewer):
+                chosen = fewer
+        return tuple(chosen)
+
+    def works(self, chosen: Sequence[Candidate]) -> bool:
+        """Whether the node admits the pod once these are gone, and evicts no other for it."""
+        node = self.node
+        for each in chosen:
+            node = node.remove(each.uid)
+        return _admits(node, self.pod)
+
+    def _extend(
+        self,
+        start: int,
+        chosen: tuple[int, ...],
+        node: Node,
+        more: int,
+        lacks: Mapping[str, int],
+    ) -> None:
+        """Try every set that has these pods, and ``more`` from ``start`` on."""
+        if more == 0:
+            self._try(chosen, node, lacks)
+            return
+        useful = self._useful
+        for at in range(start, len(useful) - more + 1):
+            largest = self._largest[at]
+            if any(short > largest.get(name, 0) * more for name, short in lacks.items()):
+                return
+            each, before = useful[at], self._before[at]
+            if before is not None and before not in chosen:
+                continue
+            if self.left.is_spent:
+                self.is_bounded = True
+                return
+            if self._is_allowed([useful[one] for one in chosen], each):
+                left = {name: short - each.amounts.get(name, 0) for name, short in lacks.items()}
+                if scheduler_sums.PODS in left:
+                    left[scheduler_sums.PODS] -= 1
+                self._extend(at + 1, (*chosen, at), node.remove(each.uid), more - 1, left)
+
+    def _try(self, at: tuple[int, ...], node: Node, lacks: Mapping[str, int]) -> None:
+        self.left.sets_left -= 1
+        if any(short > 0 for short in lacks.values()):
+            return
+        chosen = tuple(self._useful[one] for one in at)
+        cost = victims.cost(chosen)
+        if self._best and self._best[-1][0] <= cost:
+            return
+        if _admits(node, self.pod):
+            self._best.append((cost, chosen))
+
+    def _is_allowed(self, chosen: Sequence[Candidate], more: Candidate) -> bool:
+        """Whether the pod's disruption budget lets it go after these."""
+        if more.budget is None:
+            return True
+        gone = sum(1 for each in chosen if each.budget == more.budget)
+        return gone < self.budgets[more.budget].allowed
+
+    def _matters(self, each: Candidate, holders: set[str]) -> bool:
+        """Whether anything can change when the pod goes."""
+        return each.uid in holders or any(self._gives(each)) or bool(self._ports_in_the_way(each))
+
+    def _gives(self, each: Candidate) -> tuple[int, ...]:
+        """How much it gives of each resource that is short."""
+        return tuple(
+            1 if name == scheduler_sums.PODS else each.amounts.get(name, 0) for name in self._lacks
+        )
+
+    def _ports_in_the_way(self, each: Candidate) -> tuple[tuple[int, str, str], ...]:
+        wanted = self.pod.constraints.ports if self.pod.constraints is not None else ()
+        theirs = each.pod.pod.constraints
+        if not wanted or theirs is None:
+            return ()
+        return tuple(
+            (port.number, port.protocol, port.address)
+            for port in theirs.ports
+            if any(port.conflicts_with(other) for other in wanted)
+        )
+
+    def _cheaper_equals(self, holders: set[str]) -> list[int | None]:
+        """For each pod the one that goes before it, because it gives the same and costs less."""
+        last: dict[object, int] = {}
+        before: list[int | None] = []
+        for at, each in enumerate(self._useful):
+            if each.uid in holders:
+                before.append(None)
+                continue
+            kind = (self._gives(each), self._ports_in_the_way(each), each.budget)
+            before.append(last.get(kind))
+            last[kind] = at
+        return before
+
+    def _largest_from(self) -> list[dict[str, int]]:
+        """The most that one of the pods from each place on gives of what is short."""
+        largest: dict[str, int] = {}
+        every = []
+        for each in reversed(self._useful):
+            for name, amount in zip(self._lacks, self._gives(each), strict=True):
+                largest[name] = max(largest.get(name, 0), amount)
+            every.append(dict(largest))
+        return every[::-1]
+
+
+def _admits(node: Node, pod: Pod) -> bool:
+    _, decision = node.admit(pod)
+    return decision.admitted and not decision.evicted
+
+
+def _lacking(node: Node, pod: Pod) -> dict[str, int]:
+    """How much of which resource the sums lack, CPU in thousandths; all of it must be freed.
+
+    Resources of which a device is ill and in use are left out: it counts while it is in use.
+    """
+    if not node.rules.behaviour.predicates_are_asked:
+        return {}
+    devices, left = node.snapshot.device, scheduler_sums.free(node)
+    short = {scheduler_sums.PODS: 1 - left[scheduler_sums.PODS]}
+    for name, amount in amounts(counting.counted(pod, node.rules.release_rules)).items():
+        is_ill = devices.in_use.get(name, frozenset()) - devices.inventory.healthy(name)
+        if name in left and name != resources.EPHEMERAL_STORAGE and not is_ill:
+            short[name] = amount - left[name]
+    return {name: amount for name, amount in short.items() if amount > 0}

@@ -1,0 +1,103 @@
+"""The same nodes with another configuration, release or machine: empty, one start a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from numalet.core.cluster import classes
+from numalet.core.cluster.classes import ClassSpec, DevicePlaces
+from numalet.core.cluster.cluster import Cluster, ClusterNode
+from numalet.core.config.releases.release import Release
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import NoteFinding
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.node.node import Node
+
+NodeVariants: TypeAlias = Mapping[str, Node | StartRefused]
+"""Empty nodes by name, or why their kubelets would not start."""
+
+
+class FleetClassUnknown(NoteFinding):
+    code = "fleet/class-unknown"
+    sentence = "node {name} stays as it is: its machine and configuration are not known"
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is otherwise; None leaves it as it is.
+
+    Options are added to those that there are, and one with an empty value is taken away. Only nodes
+    of these ``pools`` change, all of them if there are none.
+    """
+
+    policy: str | None = None
+    scope: str | None = None
+    policy_options: Mapping[str, str] = field(default_factory=dict)
+    cpu_options: Mapping[str, str] = field(default_factory=dict)
+    memory_policy: str | None = None
+    release: Release | None = None
+    machine: MachineInfo | None = None
+    devices: DevicePlaces | None = None
+    pools: frozenset[str] = frozenset()
+
+    def concerns(self, node: ClusterNode) -> bool:
+        """Whether the node changes."""
+        return not self.pools or node.pool in self.pools
+
+    def of(self, spec: ClassSpec) -> ClassSpec:
+        """The class with this change."""
+        config = spec.config
+        config = replace(
+            config,
+            topology_manager_policy=self.policy or config.topology_manager_policy,
+            topology_manager_scope=self.scope or config.topology_manager_scope,
+            topology_manager_policy_options=_with(
+                config.topology_manager_policy_options, self.policy_options
+            ),
+            cpu_manager_policy_options=_with(config.cpu_manager_policy_options, self.cpu_options),
+            memory_manager_policy=self.memory_policy or config.memory_manager_policy,
+        )
+        return replace(
+            spec,
+            config=config,
+            behaviour=replace(spec.behaviour, release=self.release or spec.behaviour.release),
+            machine=self.machine or spec.machine,
+            devices=spec.devices if self.devices is None else self.devices,
+        )
+
+
+def nodes_of(
+    cluster: Cluster, specs: Mapping[str, ClassSpec], change: Change
+) -> tuple[NodeVariants, tuple[FleetClassUnknown, ...]]:
+    """Every node that changes, empty; and the nodes that can not, as their class is unknown.
+
+    ``specs`` are the classes of the cluster's nodes by name.
+    """
+    started: dict[str, Node | StartRefused] = {}
+    nodes: dict[str, Node | StartRefused] = {}
+    unknown = []
+    for name, each in sorted(cluster.nodes.items()):
+        if not change.concerns(each):
+            continue
+        spec = specs.get(each.class_name)
+        if spec is None:
+            unknown.append(FleetClassUnknown(name=name))
+            continue
+        if each.class_name not in started:
+            started[each.class_name] = classes.start(change.of(spec))
+        empty = started[each.class_name]
+        if not isinstance(empty, StartRefused):
+            empty = classes.member(empty, each.node.rules.identity)
+        nodes[name] = empty
+    return nodes, tuple(unknown)
+
+
+def _with(
+    options: Mapping[str, str] | None, changes: Mapping[str, str]
+) -> Mapping[str, str] | None:
+    if not changes:
+        return options
+    return {name: value for name, value in {**(options or {}), **changes}.items() if value}

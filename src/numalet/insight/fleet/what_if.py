@@ -1,0 +1,144 @@
+"""The same pods on nodes that are otherwise: who runs, who waits, what is stranded.
+
+On each node that changes, its pods come again in the order in which they started. Those that it
+rejects now, and then the pods that wait, are tried on all nodes as a scheduler would that asks each
+kubelet first; before the change the waiting pods are tried in the same way, so that both sides can
+be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.config.rules import StartRefused
+from numalet.core.node.node import Node
+from numalet.insight.fleet import eligible, judging
+from numalet.insight.fleet.judging import Judge
+from numalet.insight.fleet.scoring import ScoredNodes, Scoring
+from numalet.insight.fleet.variants import NodeVariants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A cluster before or after a change, once everything that fits was placed.
+
+    ``displaced`` are pods that their node rejects; ``moved`` those of them that another node
+    admits. ``admitted`` are pods that waited and now run; ``waiting`` are all that run nowhere,
+    displaced ones among them. ``refused`` are nodes whose kubelet would not start.
+    """
+
+    cluster: Cluster
+    running: int
+    displaced: tuple[ClusterPod, ...] = ()
+    moved: tuple[ClusterPod, ...] = ()
+    admitted: tuple[ClusterPod, ...] = ()
+    waiting: tuple[ClusterPod, ...] = ()
+    refused: Mapping[str, StartRefused] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Both sides."""
+
+    before: Side
+    after: Side
+
+
+def what_if(
+    cluster: Cluster,
+    others: NodeVariants,
+    scoring: Scoring | None = None,
+    done: Callable[[], None] = lambda: None,
+) -> WhatIf:
+    """The cluster as it is, and with these empty nodes instead of those of their names.
+
+    ``done`` is called for each node that was filled again.
+    """
+    scoring = scoring or Scoring()
+    waiting = tuple(cluster.waiting())
+    before = _placed(cluster, (), waiting, scoring, {})
+    nodes = dict(cluster.nodes)
+    refused: dict[str, StartRefused] = {}
+    displaced: list[ClusterPod] = []
+    by_node = _in_order_of_start(cluster.pods.values())
+    for name, other in sorted(others.items()):
+        pods = by_node.get(name, ())
+        if isinstance(other, StartRefused):
+            refused[name] = other
+            del nodes[name]
+            displaced.extend(pods)
+        else:
+            filled, rejected = filled_again(other, pods)
+            nodes[name] = replace(nodes[name], node=filled, origin=Origin.REBUILT)
+            displaced.extend(rejected)
+        done()
+    after = _placed(replace(cluster, nodes=nodes), displaced, waiting, scoring, refused)
+    return WhatIf(before, after)
+
+
+def filled_again(node: Node, pods: Iterable[ClusterPod]) -> tuple[Node, tuple[ClusterPod, ...]]:
+    """The node after these pods came in this order, and those that it rejected."""
+    node, rejected = node.without_plugins(), []
+    for each in pods:
+        node, decision = node.admit(each.pod)
+        if decision.admitted:
+            node = node.pod_started(each.pod.uid)
+        else:
+            rejected.append(each)
+    return node.release_stale(), tuple(rejected)
+
+
+def _in_order_of_start(pods: Iterable[ClusterPod]) -> dict[str, list[ClusterPod]]:
+    """Pods that hold something, by node; those of an unknown start last."""
+    by_node: dict[str, list[ClusterPod]] = {}
+    for each in pods:
+        if each.pod.node_name and not each.is_over:
+            by_node.setdefault(each.pod.node_name, []).append(each)
+    for there in by_node.values():
+        there.sort(key=_came)
+    return by_node
+
+
+def _came(pod: ClusterPod) -> tuple[bool, float, float, str]:
+    started, created = pod.started_at_seconds, pod.created_at_seconds
+    return started is None, started or 0.0, created or 0.0, pod.pod.uid
+
+
+def _placed(
+    cluster: Cluster,
+    displaced: Sequence[ClusterPod],
+    waiting: Sequence[ClusterPod],
+    scoring: Scoring,
+    refused: Mapping[str, StartRefused],
+) -> Side:
+    """The cluster after these pods were tried on all nodes, higher priorities first."""
+    judge = Judge()
+    nodes = ScoredNodes(cluster.nodes, scoring)
+    changed: dict[str, ClusterNode] = {}
+    hopeless: set[Hashable] = set()
+    placed: dict[str, ClusterPod] = {}
+    ordered = sorted((*displaced, *waiting), key=lambda each: -(each.pod.priority or 0))
+    for each in ordered:
+        new = eligible.as_new(each)
+        shape = judging.shape_of(new)
+        ranked = () if shape in hopeless else nodes.ranked(new)
+        on = next((on for on in ranked if judge.admits(on, new, shape)), None)
+        if on is None:
+            hopeless.add(shape)
+            continue
+        after, _ = on.node.without_plugins().admit(new.pod)
+        changed[on.name] = replace(on, node=after.pod_started(each.pod.uid))
+        nodes.put(changed[on.name])
+        placed[each.pod.uid] = each
+    final = cluster.with_nodes(changed.values())
+    return Side(
+        cluster=final,
+        running=sum(len(each.node.snapshot.pods) for each in final.nodes.values()),
+        displaced=tuple(displaced),
+        moved=tuple(each for each in displaced if each.pod.uid in placed),
+        admitted=tuple(each for each in waiting if each.pod.uid in placed),
+        waiting=tuple(each for each in ordered if each.pod.uid not in placed),
+        refused=refused,
+    )

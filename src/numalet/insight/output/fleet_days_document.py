@@ -1,0 +1,190 @@
+"""What ``numalet fleet what-if`` and ``fleet replay`` print with ``-o json``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay
+from numalet.insight.fleet.traps import Traps, shapes_of, traps
+from numalet.insight.fleet.what_if import Side, WhatIf
+from numalet.insight.output import fleet_fit_document
+from numalet.insight.output.fleet_fit_document import OriginsDocument
+from numalet.insight.output.json_schema import OutputDocument
+from numalet.wording import kubelet_start
+
+WHAT_IF_SCHEMA: Final = "numalet.fleet-what-if/1"
+REPLAY_SCHEMA: Final = "numalet.fleet-replay/1"
+
+
+class FleetPoolDocument(OutputDocument, kw_only=True):
+    """One pool on one side: its nodes, the pods on them, and what is stranded, by resource."""
+
+    pool: str
+    nodes: int
+    running: int
+    traps: int
+    stranded: dict[str, int]
+
+
+class FleetSideDocument(OutputDocument, kw_only=True):
+    """A cluster before or after the change.
+
+    ``displaced`` are pods that their node rejects, ``moved`` those that another node admits,
+    ``admitted`` pods that waited and fit, ``waiting`` pods that run nowhere. ``refused`` says why
+    the kubelets of nodes would not start.
+    """
+
+    running: int
+    displaced: list[str]
+    moved: list[str]
+    admitted: list[str]
+    waiting: list[str]
+    refused: dict[str, str]
+    stranded: dict[str, int]
+    pools: list[FleetPoolDocument]
+
+
+class FleetWhatIfDocument(OutputDocument, kw_only=True):
+    """Both sides; the origins are those of the cluster as it is."""
+
+    schema: Literal["numalet.fleet-what-if/1"]
+    before: FleetSideDocument
+    after: FleetSideDocument
+    origins: OriginsDocument
+
+
+class SampleDocument(OutputDocument, kw_only=True):
+    """One moment of the day."""
+
+    at_seconds: float
+    running_pods: int
+    waiting_pods: int
+    waiting_devices: int
+    free_devices: int
+
+
+class ReplayedDayDocument(OutputDocument, kw_only=True):
+    """One day under one scheduler; of waiting the half of the pods, and nine in ten, wait less."""
+
+    started: int
+    never_started: int
+    rejections: int
+    rejections_by_node: dict[str, int]
+    most_rejections_of_a_pod: int
+    waiting_seconds_median: float
+    waiting_seconds_p90: float
+    waiting_seconds_longest: float
+    waiting_device_hours: float
+    wanted_idle_device_hours: float
+    end_seconds: float
+    samples: list[SampleDocument]
+
+
+class FleetReplayDocument(OutputDocument, kw_only=True):
+    """``blind`` goes by sums, ``seeing`` asks the engine; what the first one costs is the rest.
+
+    Devices are of ``resource``; for ``cpu`` they are thousandths of a CPU.
+    """
+
+    schema: Literal["numalet.fleet-replay/1"]
+    resource: str
+    pods: int
+    strategy: str
+    lost_device_hours: float
+    waited_device_hours: float
+    blind: ReplayedDayDocument
+    seeing: ReplayedDayDocument
+    origins: OriginsDocument
+
+
+def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
+    """The document of this answer."""
+    return FleetWhatIfDocument(
+        schema=WHAT_IF_SCHEMA,
+        before=_side(answer.before, cluster),
+        after=_side(answer.after, cluster),
+        origins=fleet_fit_document.origins(cluster),
+    )
+
+
+def of_replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> FleetReplayDocument:
+    """The document of this answer."""
+    return FleetReplayDocument(
+        schema=REPLAY_SCHEMA,
+        resource=answer.resource,
+        pods=answer.pods,
+        strategy=strategy,
+        lost_device_hours=round(answer.lost_device_hours, 3),
+        waited_device_hours=round(answer.waited_device_hours, 3),
+        blind=_day(answer.blind),
+        seeing=_day(answer.seeing),
+        origins=fleet_fit_document.origins(cluster),
+    )
+
+
+def share_of(waiting_seconds: Iterable[float], share: float) -> float:
+    """So long at most waits this share of the pods, which are in order of their waiting."""
+    every = list(waiting_seconds)
+    return every[min(int(len(every) * share), len(every) - 1)] if every else 0.0
+
+
+def stranded_in(side: Side, cluster: Cluster) -> Traps:
+    """The traps of one side for the shapes of the pods of the cluster."""
+    return traps(side.cluster, [each.pod for each in shapes_of(cluster)])
+
+
+def _side(side: Side, cluster: Cluster) -> FleetSideDocument:
+    answer = stranded_in(side, cluster)
+    pools = side.cluster.pools()
+    return FleetSideDocument(
+        running=side.running,
+        displaced=_names(side.displaced),
+        moved=_names(side.moved),
+        admitted=_names(side.admitted),
+        waiting=_names(side.waiting),
+        refused={name: kubelet_start.text(why) for name, why in sorted(side.refused.items())},
+        stranded=answer.stranded,
+        pools=[
+            FleetPoolDocument(
+                pool=each.pool,
+                nodes=each.nodes,
+                running=sum(len(on.node.snapshot.pods) for on in pools[each.pool]),
+                traps=each.traps,
+                stranded=dict(each.stranded),
+            )
+            for each in answer.pools
+        ],
+    )
+
+
+def _names(pods: Iterable[ClusterPod]) -> list[str]:
+    return [str(each.pod) for each in pods]
+
+
+def _day(day: ReplayedDay) -> ReplayedDayDocument:
+    waited = day.waiting_seconds
+    return ReplayedDayDocument(
+        started=day.started,
+        never_started=day.never_started,
+        rejections=day.rejections,
+        rejections_by_node=dict(day.rejections_by_node),
+        most_rejections_of_a_pod=day.most_rejections_of_a_pod,
+        waiting_seconds_median=share_of(waited, 0.5),
+        waiting_seconds_p90=share_of(waited, 0.9),
+        waiting_seconds_longest=share_of(waited, 1.0),
+        waiting_device_hours=round(day.waiting_device_seconds / SECONDS_PER_HOUR, 3),
+        wanted_idle_device_hours=round(day.wanted_idle_device_seconds / SECONDS_PER_HOUR, 3),
+        end_seconds=day.end_seconds,
+        samples=[
+            SampleDocument(
+                at_seconds=each.at_seconds,
+                running_pods=each.running_pods,
+                waiting_pods=each.waiting_pods,
+                waiting_devices=each.waiting_devices,
+                free_devices=each.free_devices,
+            )
+            for each in day.samples
+        ],
+    )

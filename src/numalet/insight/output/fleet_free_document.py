@@ -1,0 +1,146 @@
+"""What ``numalet fleet free`` prints with ``-o json``."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.fleet.free import FreeAnswer, NodeAnswer
+from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
+from numalet.insight.fleet.victims import priority
+from numalet.insight.output import fleet_fit_document
+from numalet.insight.output.fleet_fit_document import FleetPlacementDocument, OriginsDocument
+from numalet.insight.output.json_schema import OutputDocument
+
+SCHEMA: Final = "numalet.fleet-free/1"
+
+
+class GoingDocument(OutputDocument, kw_only=True):
+    """A pod that must go; ``controller`` is empty for one that nothing creates again."""
+
+    namespace: str
+    name: str
+    uid: str
+    priority: int
+    controller: str
+
+
+class FreeNodeDocument(OutputDocument, kw_only=True):
+    """One node. ``proof`` is ``smallest``, or ``not-proved`` where the search was bounded.
+
+    ``outcome`` is ``makes-room``; ``larger``, where more must go than on the best node; ``no-set``,
+    where nothing that may go makes room; ``undecided``, where the search was bounded before.
+    ``leaving`` are uids of pods that are being deleted already; ``kept`` says why pods may not go,
+    by uid. ``rejection`` is the code of the reason for which the pod is rejected now, or null.
+    """
+
+    node: str
+    origin: str
+    outcome: str
+    proof: str
+    going: list[GoingDocument]
+    leaving: list[str]
+    kept: dict[str, str]
+    rejection: str | None
+    containers: dict[str, FleetPlacementDocument]
+
+
+class MoveStepDocument(OutputDocument, kw_only=True):
+    """One step: ``evict`` or ``admit``; what the containers get is of an admission."""
+
+    step: Literal["evict", "admit"]
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    containers: dict[str, FleetPlacementDocument]
+
+
+class MovePlanDocument(OutputDocument, kw_only=True):
+    """Steps in their order; ``homeless`` are uids of pods that no node admits."""
+
+    node: str
+    steps: list[MoveStepDocument]
+    homeless: list[str]
+    is_bounded: bool
+
+
+class FleetFreeDocument(OutputDocument, kw_only=True):
+    """The nodes, the best one first; ``plan`` is null unless one was asked for."""
+
+    schema: Literal["numalet.fleet-free/1"]
+    shape: str
+    is_proved: bool
+    sets_tried: int
+    not_eligible: int
+    nodes: list[FreeNodeDocument]
+    plan: MovePlanDocument | None
+    origins: OriginsDocument
+
+
+def of(cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None) -> FleetFreeDocument:
+    """The document of this answer; ``name`` is the shape's."""
+    return FleetFreeDocument(
+        schema=SCHEMA,
+        shape=name,
+        is_proved=answer.is_proved,
+        sets_tried=answer.sets_tried,
+        not_eligible=answer.not_eligible,
+        nodes=[_node(each) for each in answer.nodes],
+        plan=None if plan is None else _plan(plan),
+        origins=fleet_fit_document.origins(cluster),
+    )
+
+
+def controller_text(pod: ClusterPod) -> str:
+    """The pod's controller as ``Kind/name``; empty without one."""
+    owner = pod.controller
+    return "" if owner is None else f"{owner.kind}/{owner.name}"
+
+
+def _node(answer: NodeAnswer) -> FreeNodeDocument:
+    decision = answer.decision
+    return FreeNodeDocument(
+        node=answer.name,
+        origin=answer.origin.value,
+        outcome=answer.outcome.value,
+        proof=answer.proof.value,
+        going=[
+            GoingDocument(
+                namespace=each.pod.namespace,
+                name=each.pod.name,
+                uid=each.pod.uid,
+                priority=priority(each.pod),
+                controller=controller_text(each),
+            )
+            for each in answer.going
+        ],
+        leaving=list(answer.leaving),
+        kept={uid: why.value for uid, why in sorted(answer.kept.items())},
+        rejection=None if answer.rejection is None else answer.rejection.code,
+        containers=fleet_fit_document.placements({} if decision is None else decision.placements),
+    )
+
+
+def _plan(plan: MovePlan) -> MovePlanDocument:
+    return MovePlanDocument(
+        node=plan.node_name,
+        steps=[_step(each) for each in plan.steps],
+        homeless=[each.pod.uid for each in plan.homeless],
+        is_bounded=plan.is_bounded,
+    )
+
+
+def _step(step: Step) -> MoveStepDocument:
+    pod = step.pod.pod
+    is_admission = isinstance(step, AdmissionStep)
+    return MoveStepDocument(
+        step="admit" if is_admission else "evict",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        node=step.node_name,
+        containers=fleet_fit_document.placements(
+            step.decision.placements if isinstance(step, AdmissionStep) else {}
+        ),
+    )

@@ -1,0 +1,142 @@
+"""A cluster from whatever has it: dumps of kubectl, folders, the standard input, a description.
+
+A dump says which nodes there are and which pods run on them. Which machine and configuration a
+node has it says only where the node publishes them; otherwise the user says it in a class file.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from numalet.core.cluster import building, classes
+from numalet.core.cluster.building import ClassRule
+from numalet.core.cluster.classes import ClassSpec
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.cluster.objects import ClusterObjects
+from numalet.core.config.releases.table import RELEASES
+from numalet.core.model.findings import BadInput, Finding
+from numalet.insight.usecases import fleets
+from numalet.io.documents import cluster_dump, fleet_file, yaml_source
+
+EVERYTHING: Final = "nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses"
+"""What kubectl is asked for, so that nothing is missing that could be had."""
+
+
+class ClusterNothingToRead(Finding):
+    code = "cluster/nothing-to-read"
+    sentence = "there are no nodes in {sources}"
+    mend = "kubectl get " + EVERYTHING + " -A -o json"
+    sources: str
+
+
+class ClusterDescribedAndListed(Finding):
+    code = "cluster/described-and-listed"
+    sentence = (
+        "{path!r} describes a fleet; it stands alone, or gives classes to the nodes of a dump with"
+        " --class"
+    )
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSources:
+    """What the user named: files, folders, or ``-``; one description of a fleet, or dumps.
+
+    ``class_file`` is a description whose pools say of which machine and configuration nodes of a
+    dump are. ``pool_label`` is the label of nodes that names their pool.
+    """
+
+    paths: Sequence[str]
+    class_file: str | None = None
+    pool_label: str = building.POOL_LABEL
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCluster:
+    """A cluster, and what is known beside it: the classes of its nodes by name.
+
+    ``published_seconds`` is when nodes changed their objects last, in seconds since 1970.
+    """
+
+    cluster: Cluster
+    specs: Mapping[str, ClassSpec]
+    published_seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+def open_cluster(sources: ClusterSources) -> Cluster:
+    """The cluster, all that it holds in memory.
+
+    Raises:
+        BadInput: a file can not be read, or there are no nodes in it.
+    """
+    return opened(sources).cluster
+
+
+def opened(sources: ClusterSources) -> OpenedCluster:
+    """The cluster with what is known beside it.
+
+    Raises:
+        BadInput: a file can not be read, or there are no nodes in it.
+    """
+    yaml_source.refuse_second_reader((*sources.paths, sources.class_file or ""))
+    with _without_collection():
+        described = [path for path in sources.paths if fleet_file.is_fleet_file(path)]
+        if described and len(sources.paths) > 1:
+            raise BadInput([ClusterDescribedAndListed(path=described[0])])
+        if described:
+            fleet = fleets.load(described[0])
+            return OpenedCluster(fleet.cluster(sources.pool_label), _specs(fleet.rules()))
+        return listed_cluster(cluster_dump.load(sources.paths), sources)
+
+
+def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedCluster:
+    """The cluster of objects that were listed or read; ``paths`` say where.
+
+    Raises:
+        BadInput: the class file can not be read, or there are no nodes.
+    """
+    rules: tuple[ClassRule, ...] = ()
+    if sources.class_file is not None:
+        rules = fleets.load(sources.class_file).rules()
+    if not listed.nodes:
+        raise BadInput([ClusterNothingToRead(sources=", ".join(sources.paths)), *listed.notes])
+    return OpenedCluster(
+        building.build(listed, rules, sources.pool_label),
+        {**_specs(rules), **listed.classes},
+        {
+            name: each.published_seconds
+            for name, each in listed.states.items()
+            if each.published_seconds is not None
+        },
+    )
+
+
+def _specs(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
+    """The classes that rules can give nodes, by name: one for each release."""
+    every = (
+        replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))
+        for rule in rules
+        for release in ((rule.release,) if rule.release is not None else RELEASES)
+    )
+    return {classes.class_name(each): each for each in every}
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Make many values that stay, and have none of them visited again and again meanwhile.
+
+    A cluster has no cycles and lives as long as its command. The garbage collector would walk over
+    a million objects several times while they are made, and once at each full collection after.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,256 @@
+"""A fleet out of its description: machines opened, kubelets started, pods placed or waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from numalet.core.cluster import classes, rebuilding
+from numalet.core.cluster.building import ClassRule
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import BadInput, Finding, Findings
+from numalet.core.model.machine_shape import resembles_shape
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.io.devices import devices_on
+from numalet.io.documents import (
+    device_file,
+    fleet_file,
+    kube_objects,
+    kubelet_config,
+    pod_document,
+    pod_shapes,
+    pod_templates,
+    profile_library,
+    yaml_source,
+)
+from numalet.io.documents.fleet_file import FleetFile, FleetPool
+from numalet.io.documents.kube_objects import KubeObject
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.pod_document import PodIdentity
+from numalet.io.findings.pods import PodsDuplicateUid
+from numalet.io.machines import LoadedMachine, open_machine
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_ARCHITECTURE: Final = "kubernetes.io/arch"
+_SYSTEM: Final = "kubernetes.io/os"
+
+
+class FleetConfigurationRefused(Finding):
+    code = "fleet/configuration-refused"
+    sentence = "a kubelet of pool {pool!r} would not start: {problem}"
+    pool: str
+    problem: str
+
+
+class FleetNodeNotThere(Finding):
+    code = "fleet/node-not-there"
+    sentence = "{pod} is bound to node {node}, which no pool has"
+    pod: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class FleetClass:
+    """A pool with an empty node of it, and the class that this is of."""
+
+    pool: FleetPool
+    empty: Node
+    spec: classes.ClassSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What a description describes, its machines and configurations opened."""
+
+    pools: tuple[FleetClass, ...]
+    pods: tuple[ClusterPod, ...] = ()
+
+    def rules(self) -> tuple[ClassRule, ...]:
+        """Which nodes of a dump are of which pool's machine and configuration."""
+        return tuple(
+            ClassRule(
+                spec=each.spec,
+                release=each.pool.release,
+                names=each.pool.names,
+                labels=each.pool.match_labels,
+            )
+            for each in self.pools
+        )
+
+    def cluster(self, pool_label: str) -> Cluster:
+        """The nodes of all pools with the pods that name them; the other pods wait.
+
+        Raises:
+            BadInput: a pod names a node that is not there.
+        """
+        bound: dict[str, list[ClusterPod]] = {}
+        for each in self.pods:
+            if each.pod.node_name:
+                bound.setdefault(each.pod.node_name, []).append(each)
+        made = {
+            each.name: each for pool in self.pools for each in _nodes_of(pool, pool_label, bound)
+        }
+        strange = [
+            FleetNodeNotThere(pod=str(each.pod), node=each.pod.node_name)
+            for each in self.pods
+            if each.pod.node_name and each.pod.node_name not in made
+        ]
+        if strange:
+            raise BadInput(strange)
+        return Cluster(nodes=made, pods={each.pod.uid: each for each in self.pods})
+
+
+def load(path: str) -> Fleet:
+    """The fleet that a file describes.
+
+    Raises:
+        BadInput: with everything that is wrong in it and in the files that it names.
+    """
+    described = fleet_file.load(path)
+    findings = Findings()
+    pools = []
+    for pool in described.pools:
+        made = findings.collect(partial(_opened, pool, described))
+        pools.extend([] if made is None else [made])
+    pods = list(_pods(described, findings))
+    findings.raise_errors()
+    return Fleet(tuple(pools), tuple(pods))
+
+
+def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
+    machine = open_machine(
+        _beside(pool.machine, described.folder),
+        memory_per_node=pool.memory_per_node,
+        hugepages_per_node=pool.hugepages_per_node,
+    )
+    devices = _devices(pool, machine, described)
+    config = _configuration(pool, described)
+    behaviour = config.behaviour
+    if pool.release is not None:
+        behaviour = replace(behaviour, release=pool.release)
+    node = nodes.start(config.config, machine.info, devices=devices, behaviour=behaviour)
+    if isinstance(node, StartRefused):
+        where = pool.place.location
+        raise BadInput(
+            [
+                FleetConfigurationRefused(pool=pool.name, problem=str(each), where=where)
+                for each in node.findings
+            ]
+        )
+    spec = classes.spec_of(node, config.config)
+    empty = classes.start(spec)
+    assert isinstance(empty, Node), empty
+    return FleetClass(pool, empty, spec)
+
+
+def _configuration(pool: FleetPool, described: FleetFile) -> kubelet_config.LoadedConfig:
+    release = None if pool.release is None else pool.release.name
+    if isinstance(pool.configuration, Mapping):
+        place = pool.place.member("configuration")
+        followed = {} if pool.release is None else {"release": pool.release}
+        config = kubelet_config.decode(pool.configuration, place.location.text, **followed)
+        return kubelet_config.LoadedConfig(config)
+    path = None
+    if pool.configuration is not None:
+        path = _beside(pool.configuration, described.folder)
+    return kubelet_config.load(ConfigSources(config_file=path, release=release))
+
+
+def _devices(
+    pool: FleetPool, machine: LoadedMachine, described: FleetFile
+) -> device_file.DeviceLists:
+    if pool.devices is None or isinstance(pool.devices, str):
+        path = None if pool.devices is None else _beside(pool.devices, described.folder)
+        return devices_on(machine, path, ())
+    if all(isinstance(each, str) for each in pool.devices):
+        return devices_on(machine, None, pool.devices)
+    place = pool.place.member("devices")
+    return device_file.decode(pool.devices, place.location, place.lines, machine.info.node_ids)
+
+
+def _beside(text: str, folder: Path) -> str:
+    """A path as it is meant from the folder of the description; what is no path stays."""
+    if text.startswith(profile_library.PREFIX) or resembles_shape(text):
+        return text
+    return str(folder / text)
+
+
+def _pods(described: FleetFile, findings: Findings) -> Iterator[ClusterPod]:
+    """The pods of the description in their order; those of a workload wait for a node."""
+    uids: dict[str, str] = {}
+    for place, each in enumerate(_objects(described, findings)):
+        for made in _pods_of(each, place, findings):
+            pod = made.pod
+            if pod.uid in uids:
+                findings.add(PodsDuplicateUid(uid=pod.uid, pod=str(pod), other=uids[pod.uid]))
+            uids[pod.uid] = str(pod)
+            yield made
+
+
+def _objects(described: FleetFile, findings: Findings) -> Iterator[KubeObject]:
+    for number, (given, place) in enumerate(described.pods):
+        if isinstance(given, Mapping):
+            yield KubeObject(str(given.get("kind") or "Pod"), given, place)
+            continue
+        path = str(described.folder / given)
+        try:
+            documents = yaml_source.load_documents(yaml_source.read_text(path), path)
+        except BadInput as bad:
+            findings.extend(bad.findings)
+            continue
+        objects = kube_objects.of_documents(documents, path, findings, number)
+        owners = {owner for each in objects for owner in each.owners()}
+        without_pods = kube_objects.WITHOUT_PODS
+        yield from (e for e in objects if e.kind not in without_pods and e.key not in owners)
+
+
+def _pods_of(each: KubeObject, position: int, findings: Findings) -> Iterator[ClusterPod]:
+    tolerations = pod_shapes.tolerations(each)
+    if pod_templates.is_workload(each.kind):
+        controller = Controller(each.kind, each.key[2])
+        for pod in pod_templates.expand(each.kind, each.value, each.place, findings):
+            waiting = replace(pod, node_name="")
+            yield ClusterPod(pod=waiting, controller=controller, tolerations=tolerations)
+        return
+    identity = PodIdentity(position=position)
+    read = pod_document.decode_pod(each.value, each.place, identity, findings)
+    if read is not None:
+        yield ClusterPod(pod=read, tolerations=tolerations)
+
+
+def _nodes_of(
+    given: FleetClass, pool_label: str, bound: Mapping[str, Iterable[ClusterPod]]
+) -> Iterator[ClusterNode]:
+    pool = given.pool
+    class_name = classes.class_name(given.spec)
+    digits = len(str(max(pool.count - 1, 0)))
+    for number in range(pool.count):
+        name = f"{pool.name}-{number:0{digits}}"
+        labels = {_HOSTNAME: name, _SYSTEM: "linux", **pool.labels}
+        identity = NodeIdentity(
+            name=name,
+            labels=labels,
+            has_all_labels=True,
+            unknown_labels=frozenset({_ARCHITECTURE}) - labels.keys(),
+        )
+        notes: tuple[Finding, ...] = ()
+        member = classes.member(given.empty, identity)
+        if name in bound:
+            rebuilt = rebuilding.rebuilt(member, bound[name])
+            member, notes = rebuilt.node, rebuilt.notes
+        yield ClusterNode(
+            name=name,
+            node=member,
+            origin=Origin.DESCRIBED,
+            class_name=class_name,
+            pool=labels.get(pool_label, pool.name),
+            labels=labels,
+            taints=pool.taints,
+            notes=notes,
+        )

@@ -1,0 +1,173 @@
+"""Nodes whose sums promise room that no pod can have, what that costs, what to do about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Controller
+from numalet.core.model import pod_demand
+from numalet.core.model.pod import Container, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.insight.fleet import keeping_away, traps
+from numalet.insight.fleet.keeping_away import KeepAway
+from values import gpu_fleet
+from values.gpu_fleet import GIB, GPU
+
+
+def asking(gpus: int, cpus: int | None = None, gib: int | None = None) -> ClusterPod:
+    return ClusterPod(pod=gpu_fleet.pod("asks", gpus, cpus, gib))
+
+
+def fleet() -> Cluster:
+    """Two GPUs free on each NUMA node; four on one; seven; an empty node."""
+    pairs = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
+    return gpu_fleet.cluster(
+        [
+            gpu_fleet.running("split", pairs, gone="ac"),
+            gpu_fleet.running("half", pairs, gone="ab"),
+            gpu_fleet.running("seven", [gpu_fleet.pod("x", 1)]),
+            gpu_fleet.running("empty", []),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "trapped"),
+    [
+        ((1,), set()),
+        ((2,), set()),
+        ((4,), {"split"}),
+        ((8,), {"empty"}),
+        ((4, 8), {"split"}),
+        ((2, 4, 8), set()),
+    ],
+)
+def test_a_trap_is_what_is_promised_to_some_and_given_to_none(
+    gpus: tuple[int, ...], trapped: set[str]
+) -> None:
+    cluster = fleet()
+    answer = traps.traps(cluster, [asking(each) for each in gpus])
+    assert {each.node for each in answer.traps} == trapped
+    for name, node in cluster.nodes.items():
+        fits = any(node.node.fits(gpu_fleet.pod("p", each)) for each in gpus)
+        held = node.node.snapshot.requested.amounts.get(GPU, 0)
+        promised = any(each <= 8 - held for each in gpus)
+        assert (name in trapped) == (promised and not fits)
+
+
+def test_what_is_stranded_is_everything_that_none_of_the_shapes_can_have() -> None:
+    answer = traps.traps(fleet(), [asking(4)])
+    (trap,) = answer.traps
+    assert trap.stranded == {
+        "cpu": (64 - 2 - 16) * 1000,
+        "memory": (512 - 1 - 128) * GIB,
+        GPU: 4,
+    }
+    assert trap.text == f"4 of {GPU} free, 2 on each NUMA node"
+    assert answer.stranded == trap.stranded
+    (pool,) = answer.pools
+    assert (pool.pool, pool.nodes, pool.traps) == ("gpus", 4, 1)
+    assert (pool.stranded[GPU], pool.free[GPU]) == (4, 4 + 4 + 7 + 8)
+
+
+def test_what_other_pods_can_have_is_not_stranded() -> None:
+    answer = traps.traps(fleet(), [asking(4), asking(0, 2, 1)])
+    (trap,) = answer.traps
+    assert trap.stranded == {GPU: 4}
+    assert (trap.refused[0].shape, trap.fitting) == (0, (1,))
+
+
+def test_the_shapes_are_those_that_run_or_wait() -> None:
+    pairs = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
+    daemon = gpu_fleet.pod("daemon", 0, 1, 1)
+    over = ClusterPod(pod=replace(gpu_fleet.pod("over", 1), phase="Failed", node_name="split"))
+    cluster = gpu_fleet.cluster(
+        [gpu_fleet.running("split", [*pairs, daemon], gone="ac")],
+        waiting=[gpu_fleet.pod("w", 4), gpu_fleet.pod("v", 4)],
+        owners={"daemon": Controller("DaemonSet", "d")},
+    )
+    cluster = replace(cluster, pods={**cluster.pods, "over": over})
+    shapes = traps.shapes_of(cluster)
+    asked = [(pod_demand.amounts(each.pod.pod)[GPU], each.running, each.waiting) for each in shapes]
+    assert asked == [(2, 2, 0), (4, 0, 2)]
+    assert traps.traps(cluster).traps == ()
+    waiting = {uid: each for uid, each in cluster.pods.items() if each.is_waiting}
+    (trap,) = traps.traps(replace(cluster, pods=waiting)).traps
+    assert trap.node == "split"
+
+
+def test_a_pod_that_is_not_aligned_is_never_trapped() -> None:
+    half = {"cpu": Quantity.parse("500m")}
+    web = replace(
+        gpu_fleet.pod("web"),
+        app_containers=(Container("c", requests=half),),
+        qos_class=QosClass.BURSTABLE,
+    )
+    assert traps.traps(fleet(), [ClusterPod(pod=web)]).traps == ()
+
+
+def test_the_plan_is_capped_and_leaves_nodes_that_are_used() -> None:
+    pairs = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
+    cluster = gpu_fleet.cluster(
+        [gpu_fleet.running(name, pairs, gone="ac") for name in ("a", "b", "c")]
+    )
+    every = traps.traps(cluster, [asking(4)]).traps
+    plan = keeping_away.plan(every, KeepAway.CORDON, most=2)
+    assert (plan.nodes, plan.over_the_cap, plan.still_used) == (("a", "b"), ("c",), ())
+    used = traps.traps(cluster, [asking(4), asking(0, 1, 1)]).traps
+    plan = keeping_away.plan(used, KeepAway.TAINT)
+    assert (plan.nodes, plan.still_used) == ((), ("a", "b", "c"))
+
+
+def merged(node: dict[str, object], patch: dict[str, object]) -> dict[str, object]:
+    """RFC 7386, as an API server applies it."""
+    result = dict(node)
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            before = result.get(name)
+            result[name] = merged(before if isinstance(before, dict) else {}, value)
+        else:
+            result[name] = value
+    return result
+
+
+TAINTS = [{"key": "gpu", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize("how", list(KeepAway))
+@pytest.mark.parametrize("spec", [{}, {"podCIDR": "10.0.0.0/24", "taints": TAINTS}])
+def test_what_was_done_is_undone_and_nothing_else(how: KeepAway, spec: dict[str, object]) -> None:
+    annotations: dict[str, object] = {"kept": "yes"}
+    node: dict[str, object] = {
+        "metadata": {"name": "a", "resourceVersion": "7", "annotations": annotations},
+        "spec": spec,
+    }
+    patch = keeping_away.patch(node, how)
+    assert patch is not None
+    assert patch["metadata"]["resourceVersion"] == "7"
+    after = merged(node, patch)
+    assert after != node
+    assert keeping_away.patch(after, how) is None
+    back = keeping_away.undoing(after)
+    assert back is not None
+    assert merged(after, back) == node
+    assert keeping_away.undoing(node) is None
+
+
+def test_a_node_without_anything_is_cordoned_too() -> None:
+    patch = keeping_away.patch({}, KeepAway.CORDON)
+    assert patch == {
+        "metadata": {"annotations": {keeping_away.ANNOTATION: "cordon"}},
+        "spec": {"unschedulable": True},
+    }
+    assert keeping_away.undoing({}) is None
+
+
+def test_what_an_administrator_has_cordoned_stays_so() -> None:
+    cordoned = {"metadata": {}, "spec": {"unschedulable": True}}
+    assert keeping_away.patch(cordoned, KeepAway.TAINT) is None
+    assert keeping_away.undoing(cordoned) is None

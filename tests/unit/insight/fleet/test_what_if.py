@@ -1,0 +1,128 @@
+"""The same pods on nodes that are otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from numalet.core.cluster import classes
+from numalet.core.cluster.classes import ClassSpec
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.config.releases.table import RELEASES
+from numalet.core.model.pod import Pod
+from numalet.insight.fleet import variants
+from numalet.insight.fleet.variants import Change
+from numalet.insight.fleet.what_if import Side, WhatIf, what_if
+from values import gpu_fleet
+
+SPEC = classes.spec_of(gpu_fleet.empty(), gpu_fleet.kubelet_config())
+SPECS: Mapping[str, ClassSpec] = {"gpu": SPEC}
+
+
+def _fleet(*waiting: Pod) -> Cluster:
+    """A node in two halves of 2 free GPUs each, and one that is full but for one GPU."""
+    pods = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
+    half = gpu_fleet.running("half", pods, gone=("a", "c"))
+    full = gpu_fleet.running("full", [gpu_fleet.pod("e", 4), gpu_fleet.pod("f", 3)])
+    return gpu_fleet.cluster([half, full], waiting)
+
+
+def _asked(cluster: Cluster, change: Change) -> WhatIf:
+    others, unknown = variants.nodes_of(cluster, SPECS, change)
+    assert unknown == ()
+    return what_if(cluster, others)
+
+
+def _uids(pods: tuple[ClusterPod, ...]) -> list[str]:
+    return [each.pod.uid for each in pods]
+
+
+def _counts(side: Side) -> tuple[int, int]:
+    return side.running, len(side.waiting)
+
+
+def test_another_policy_admits_a_pod_that_waits() -> None:
+    answer = _asked(_fleet(gpu_fleet.pod("big", 4)), Change(policy="best-effort"))
+    assert _counts(answer.before) == (4, 1)
+    assert _counts(answer.after) == (5, 0)
+    assert _uids(answer.after.admitted) == ["big"]
+    assert answer.after.displaced == ()
+
+
+def test_a_pod_that_waits_for_nothing_but_room_runs_on_both_sides() -> None:
+    answer = _asked(_fleet(gpu_fleet.pod("small", 1), gpu_fleet.pod("whole", 8)), Change())
+    for side in (answer.before, answer.after):
+        assert _uids(side.admitted) == ["small"]
+        assert _uids(side.waiting) == ["whole"]
+
+
+def test_pods_that_their_node_rejects_move_or_wait() -> None:
+    wide = gpu_fleet.running("wide", [gpu_fleet.pod("w", 6)], on=gpu_fleet.empty("best-effort"))
+    spec = replace(SPEC, config=gpu_fleet.kubelet_config("best-effort"))
+    cluster = gpu_fleet.cluster([wide], [gpu_fleet.pod("big", 4)])
+    others, _ = variants.nodes_of(cluster, {"gpu": spec}, Change(policy="single-numa-node"))
+    answer = what_if(cluster, others)
+    assert _uids(answer.after.displaced) == ["w"]
+    assert _uids(answer.after.waiting) == ["w"]
+    assert _uids(answer.after.admitted) == ["big"]
+    assert answer.after.moved == ()
+    spare = gpu_fleet.running("spare", [], on=gpu_fleet.empty("best-effort"))
+    two = gpu_fleet.cluster([wide, replace(spare, pool="others")])
+    only = Change(policy="single-numa-node", pools=frozenset({"gpus"}))
+    others, _ = variants.nodes_of(two, {"gpu": spec}, only)
+    assert _uids(what_if(two, others).after.moved) == ["w"]
+
+
+def test_pods_of_a_node_whose_kubelet_would_not_start_are_displaced() -> None:
+    change = Change(policy_options={"max-allowable-numa-nodes": "nonsense"})
+    answer = _asked(_fleet(), change)
+    assert sorted(answer.after.refused) == ["full", "half"]
+    assert (answer.after.running, len(answer.after.waiting)) == (0, 4)
+
+
+def test_machine_release_scope_and_options_can_change() -> None:
+    more = gpu_fleet.machine(4)
+    change = Change(
+        scope="container",
+        memory_policy="None",
+        release=RELEASES[-1],
+        machine=more,
+        devices={gpu_fleet.GPU: tuple((at // 4,) for at in range(16))},
+        cpu_options={"full-pcpus-only": "true"},
+        policy_options={"prefer-closest-numa-nodes": "false"},
+    )
+    spec = change.of(SPEC)
+    assert spec.behaviour.release is RELEASES[-1]
+    assert spec.config.topology_manager_scope == "container"
+    assert spec.config.cpu_manager_policy_options == {"full-pcpus-only": "true"}
+    emptied = Change(cpu_options={"full-pcpus-only": ""}).of(spec)
+    assert emptied.config.cpu_manager_policy_options == {}
+    cluster = _fleet(gpu_fleet.pod("big", 4))
+    others, _ = variants.nodes_of(
+        cluster, SPECS, Change(machine=more, devices=change.devices, memory_policy="None")
+    )
+    answer = what_if(cluster, others)
+    assert _counts(answer.after) == (5, 0)
+
+
+def test_a_node_of_an_unknown_class_stays_as_it_is() -> None:
+    others, unknown = variants.nodes_of(_fleet(), {}, Change(policy="none"))
+    assert others == {}
+    assert [each.name for each in unknown] == ["full", "half"]
+
+
+def test_pods_come_again_in_the_order_in_which_they_started() -> None:
+    cluster = _fleet()
+    starts = {"b": 30.0, "d": 20.0, "e": None, "f": 1.0}
+    pods = {
+        uid: replace(each, started_at_seconds=starts[uid]) for uid, each in cluster.pods.items()
+    }
+    over = replace(pods["b"], pod=replace(pods["b"].pod, uid="over", phase="Succeeded"))
+    done: list[int] = []
+    others, _ = variants.nodes_of(cluster, SPECS, Change())
+    answer = what_if(
+        replace(cluster, pods={**pods, "over": over}), others, done=lambda: done.append(1)
+    )
+    assert list(answer.after.cluster.nodes["half"].node.snapshot.pods) == ["d", "b"]
+    assert list(answer.after.cluster.nodes["full"].node.snapshot.pods) == ["f", "e"]
+    assert len(done) == 2
