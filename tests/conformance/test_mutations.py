@@ -1,7 +1,8 @@
 """The comparer is awake: whichever recorded value is altered, it is noticed and named.
 
 Leaves are the values at the ends of the recorded outcomes (empty lists and objects included), one
-of each scenario that is drawn from all that are replayed, with a fixed seed.
+of each scenario that is drawn, with a fixed seed: from all of v1.32, from those of each later
+release that differ from these, and of what only pods with a budget of their own bring about.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ from harness import thoroughness
 from numalet.cli.replay import replay
 from numalet.insight.simulate.comparison import SKIPPABLE, compare
 from oracles import recordings
+from oracles.release_recordings import STORE
 
 SAMPLES = thoroughness.of(500, 2000)
-THROUGH_THE_COMMAND = 150
+SAMPLES_OF_A_RELEASE = thoroughness.of(100, 500)
+SAMPLES_OF_POD_ENTRIES = thoroughness.of(60, 120)
+THROUGH_THE_COMMAND = 250
 SEED = 20240132
+UNKNOWN = "no_such_field"
 
 
 class Leaf(NamedTuple):
@@ -77,14 +82,44 @@ def path_of(keys: tuple[str | int, ...]) -> str:
 def sampled() -> list[Leaf]:
     """A leaf of each of some scenarios, both drawn, in the order of the files."""
     chance = random.Random(SEED)
+    return [*of_the_first_release(chance), *of_later_releases(chance), *of_pod_entries(chance)]
+
+
+def of_the_first_release(chance: random.Random) -> Iterator[Leaf]:
+    """Leaves of v1.32."""
     drawn = frozenset(chance.sample(range(sum(recordings.COUNTS.values())), SAMPLES))
     every = (line for name in recordings.COUNTS for line in recordings.lines(name))
-    found = []
     for number, line in enumerate(every):
         if number in drawn:
-            keys = chance.choice([*leaves(msgspec.json.decode(line)["expect"])])
-            found.append(Leaf(line, path_of(keys), keys))
-    return found
+            yield leaf(line, leaves_of(line), chance)
+
+
+def of_later_releases(chance: random.Random) -> Iterator[Leaf]:
+    """Leaves of what v1.32 was not given, or decides otherwise."""
+    for release in STORE.contents():
+        for name in chance.sample([*STORE.names_that_differ(release)], SAMPLES_OF_A_RELEASE):
+            line = STORE.line(release, name)
+            yield leaf(line, leaves_of(line), chance)
+
+
+def of_pod_entries(chance: random.Random) -> Iterator[Leaf]:
+    """Leaves of what state files say of pods, rather than of their containers."""
+    for release in STORE.contents():
+        lines = (STORE.line(release, name) for name in STORE.names_that_differ(release))
+        having = [line for line in lines if b'"podEntries"' in line]
+        for line in chance.sample(having, min(len(having), SAMPLES_OF_POD_ENTRIES)):
+            yield leaf(line, [keys for keys in leaves_of(line) if "podEntries" in keys], chance)
+
+
+def leaves_of(line: bytes) -> list[tuple[str | int, ...]]:
+    """Keys to every leaf of the outcome in a line."""
+    return [*leaves(msgspec.json.decode(line)["expect"])]
+
+
+def leaf(line: bytes, keys: list[tuple[str | int, ...]], chance: random.Random) -> Leaf:
+    """One of the leaves of a line."""
+    drawn = chance.choice(keys)
+    return Leaf(line, path_of(drawn), drawn)
 
 
 def altered(value: Any, chance: random.Random) -> Any:
@@ -141,7 +176,20 @@ def test_every_altered_leaf_is_noticed_and_named() -> None:
         if len(found) != 1 or not found[0].startswith(leaf.path):
             missed.append((leaf, found))
     assert missed == []
-    assert count == SAMPLES
+    assert count >= SAMPLES + len(STORE.contents()) * SAMPLES_OF_A_RELEASE + SAMPLES_OF_POD_ENTRIES
+
+
+@pytest.mark.slow
+def test_a_field_that_does_not_come_out_is_noticed_wherever_it_stands() -> None:
+    for leaf, scenario in scenarios_of(sampled()[::2]):
+        recorded = scenario["expect"]
+        for depth in range(len(leaf.keys)):
+            keys = leaf.keys[:depth]
+            within = value_at(recorded, leaf._replace(keys=keys))
+            if isinstance(within, dict):
+                added = Leaf(leaf.scenario, path_of((*keys, UNKNOWN)), (*keys, UNKNOWN))
+                wrong = with_another_value(recorded, added, None)
+                assert [added.path] == [difference.path for difference in compare(wrong, recorded)]
 
 
 @pytest.mark.slow
