@@ -19,7 +19,7 @@ from running import crash_rounds
 from running.crash_rounds import Rounds
 from running.crash_victims import AT_A_POINT, separate
 
-CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "15"))
+CRASHES: Final = int(os.environ.get("NUMALET_CRASHES", "9"))
 SEED: Final = int(os.environ.get("NUMALET_CRASH_SEED", "1"))
 
 

@@ -6,7 +6,7 @@ root folder. How a scenario is played: ``front_door``; how agents are started: `
 
 That every recorded decision comes out is tested in ``tests/conformance``, in one process. Here
 every run plays those that show something new of how a decision ends under which policies;
-``make thorough`` plays all.
+``make thorough`` plays all. Of later releases it is a few of each kind that differs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,27 @@ import pytest
 from harness import thoroughness
 from numalet.insight.simulate import comparison
 from oracles import recordings
+from oracles.release_recordings import STORE, category_of
 from running import agent_processes, front_door
 from running.agent_log import Plain
 from running.agent_processes import Forks, Interpreters, Starter
 
 NAMES: Final = ("mixed", "restart")
+OF_RELEASES: Final = {
+    release: [
+        kind for kind in ("mixed", "restart", "uncoreodd", "devnodes", "podlevel") if kind in each
+    ]
+    for release, each in ((name, each.differing) for name, each in STORE.contents().items())
+}
+"""Where later releases decide otherwise, and an agent is given what decides."""
+PLACED_WHOLE: Final = {
+    "podlevel-10307": "a pod that shares its CPUs is refused after a restart",
+    "podlevel-10382": "a pod with a fractional total is admitted again after a restart",
+    "podlevel-10478": "a pod whose containers leave nothing to share, under best-effort",
+    "podlevel-10500": "pods that are placed a second time after restarts",
+}
+"""Scenarios of release 1.36 with its gate PodLevelResourceManagers, and what each shows."""
+OF_A_KIND: Final = thoroughness.of(2, 1000)
 PARTS: Final = 8
 AS_TYPED: Final = {
     "mixed-10006": "devices, init containers, removals",
@@ -70,6 +86,33 @@ def test_every_way_in_which_a_decision_ends_is_played(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [(release, name) for release, names in OF_RELEASES.items() for name in names],
+)
+def test_what_a_release_decides_otherwise_comes_out_of_the_whole_agent(
+    release: str, name: str, forks: Forks, quick_path: Path
+) -> None:
+    found = {}
+    for scenario in itertools.islice(showing_something_new(differing(release, name)), OF_A_KIND):
+        actual = played(scenario, forks, quick_path / scenario["name"])
+        difference = comparison.first_difference(scenario["expect"], actual)
+        if difference is not None:
+            found[scenario["name"]] = difference
+    assert found == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", PLACED_WHOLE)
+def test_pods_that_are_placed_as_a_whole_are_so_by_the_whole_agent(
+    wanted: str, forks: Forks, quick_path: Path
+) -> None:
+    scenario = json.loads(STORE.line("1.36", wanted))
+    actual = played(scenario, forks, quick_path / wanted)
+    assert comparison.first_difference(scenario["expect"], actual) is None
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", AS_TYPED)
 def test_a_command_that_is_typed_does_the_same_as_a_copy_of_a_process(
     wanted: str, forks: Forks, quick_path: Path
@@ -85,9 +128,36 @@ def test_a_command_that_is_typed_does_the_same_as_a_copy_of_a_process(
 
 
 def played_here(name: str) -> Iterator[Plain]:
-    """The scenarios of a file that show something which none before them shows, or all."""
+    """Few scenarios of a file of v1.32 that together show all that the file shows, or all."""
+    if thoroughness.of(0, 1):
+        yield from scenarios(name)
+        return
+    those = [(each, facts(each)) for each in scenarios(name)]
+    left = set().union(*(shown for _, shown in those))
+    while left:
+        # What shows most that is new for each step that it takes; to begin takes two more.
+        each, shown = max(those, key=lambda one: len(one[1] & left) / (_steps(one[0]) + 2))
+        left -= shown
+        yield each
+
+
+def _steps(scenario: Plain) -> int:
+    return len(scenario["expect"]["steps"])
+
+
+def differing(release: str, name: str) -> Iterator[Plain]:
+    """The scenarios of this kind in which a release differs from v1.32, and an agent starts."""
+    for each in STORE.names_that_differ(release):
+        if category_of(each) == name:
+            scenario = json.loads(STORE.line(release, each))
+            if scenario["expect"]["start_error"] is None:
+                yield scenario
+
+
+def showing_something_new(those: Iterable[Plain]) -> Iterator[Plain]:
+    """Scenarios that show something which none before them shows, or all."""
     shown: set[object] = set()
-    for scenario in scenarios(name):
+    for scenario in those:
         if thoroughness.of(0, 1) or not shown >= facts(scenario):
             shown |= facts(scenario)
             yield scenario

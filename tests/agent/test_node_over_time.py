@@ -235,10 +235,15 @@ class NodeOverTime(RuleBasedStateMachine):
 
     def _abandon(self) -> None:
         """What is left of an agent that was killed: its threads do nothing any more either."""
-        for task in asyncio.all_tasks(self.loop):
+        left: set[asyncio.Task[Any]] = {self.life, *asyncio.all_tasks(self.loop)}
+        for task in left:
             task.cancel()
-        self.loop.run_until_complete(self._first_of(self.life))
-        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.run_until_complete(asyncio.wait(left, timeout=PATIENCE_SECONDS))
+        for task in left:
+            if task.done() and not task.cancelled():
+                # An exception that nobody asks for is printed when the task is collected, at any
+                # moment; printing parses source, and Python 3.11 can not do so while it parses.
+                task.exception()
         self.threads.shutdown()
 
     def _take_what_came_of(self, name: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from running import agent_load, plugin_restarts
 from running.plugin_restarts import OFFERED, Restarts
 
-RESTARTS: Final = int(os.environ.get("NUMALET_PLUGIN_RESTARTS", "10"))
+RESTARTS: Final = int(os.environ.get("NUMALET_PLUGIN_RESTARTS", "4"))
 
 
 @pytest.mark.slow

@@ -110,3 +110,24 @@ def test_a_relative_path_means_the_same_wherever_the_agent_goes(
         found.kubelet_root,
     )
     assert str(tmp_path / "root") == found.premises.root
+
+
+@pytest.mark.parametrize(
+    ("release", "gates", "is_on"),
+    [
+        ("1.32", "{}", False),
+        ("1.32", "{AllAlpha: true}", True),
+        ("1.33", "{}", False),
+        ("1.33", "{KubeletPodResourcesGet: true}", True),
+        ("1.34", "{}", True),
+        ("1.34", "{KubeletPodResourcesGet: false}", False),
+        ("1.36", "{}", True),
+    ],
+)
+def test_monitors_may_ask_for_one_pod_where_the_release_lets_them(
+    tmp_path: Path, release: str, gates: str, is_on: bool
+) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(f'{KUBELET}featureGates: {gates}{NUMALET}release: "{release}"\n')
+    asking = agents.settings(tmp_path / "root", config_file=file).asking
+    assert is_on is asking.get_is_enabled

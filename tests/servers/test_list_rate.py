@@ -18,7 +18,7 @@ import pytest
 from running import agent_load, list_load, plugin_restarts
 from running.list_load import ListLoad
 
-SECONDS: Final = float(os.environ.get("NUMALET_LIST_SECONDS", "5"))
+SECONDS: Final = float(os.environ.get("NUMALET_LIST_SECONDS", "2"))
 IS_SOAK: Final = "NUMALET_LIST_SECONDS" in os.environ
 
 

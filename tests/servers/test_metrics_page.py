@@ -15,12 +15,14 @@ from numalet.agent.telemetry import admission_counts, metric_definitions
 from numalet.agent.telemetry.metric_definitions import DEFINITIONS
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.admission.collector import Collector
+from numalet.core.config.behaviour import NATIVE
 from numalet.wording.metric_help import HELP
 from servers import views
 
 # The kubelet's own names are as they are; promtool would have them otherwise.
 REMARKS = {
     "kubelet_container_aligned_compute_resources_count",
+    "kubelet_container_aligned_compute_resources_failure_count",
     "kubelet_cpu_manager_exclusive_cpu_allocation_count",
     "kubelet_topology_manager_admission_duration_ms",
 }
@@ -43,8 +45,9 @@ def _page() -> str:
 
 def test_every_metric_has_help_and_type() -> None:
     observed = metrics.text(views.view(standing=OwnershipMode.OBSERVING)).decode()
+    rules = views.started().rules
     for page, is_observing in ((_page(), False), (observed, True)):
-        definitions = metric_definitions.shown(is_observing)
+        definitions = metric_definitions.shown(rules, is_observing=is_observing)
         for definition in definitions:
             assert f"# HELP {definition.name} {HELP[definition.name]}\n" in page
             assert f"# TYPE {definition.name} {definition.kind.value}\n" in page
@@ -53,7 +56,9 @@ def test_every_metric_has_help_and_type() -> None:
 
 
 def test_each_metric_is_shown_by_one_kind_of_agent_at_least() -> None:
-    assert {*metric_definitions.shown(True), *metric_definitions.shown(False)} == {*DEFINITIONS}
+    rules = views.started(behaviour=NATIVE).rules
+    shown = [metric_definitions.shown(rules, is_observing=each) for each in (True, False)]
+    assert {each for metrics_ in shown for each in metrics_} == {*DEFINITIONS}
 
 
 def test_values_are_where_prometheus_looks_for_them() -> None:

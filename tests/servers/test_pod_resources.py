@@ -7,6 +7,7 @@ import json
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +19,7 @@ from numalet.agent.servers.pod_resources import PodResourcesServer
 from numalet.agent.servers.rate_limit import TokenBucket
 from numalet.cli import main
 from numalet.core.config.behaviour import EXACT, Behaviour
+from numalet.core.config.releases import table
 from numalet.core.model.findings import BadInput
 from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
 from numalet.io.rpc import methods
@@ -28,6 +30,7 @@ from values.served_node import ALIGNED, SHARED, TOO_LARGE
 
 T = TypeVar("T")
 Bytes: TypeAlias = "grpc.UnaryUnaryMultiCallable[bytes, bytes]"
+GETS = PodResourcesSettings(get_is_enabled=True, requests_per_second=None)
 UNLIMITED = PodResourcesSettings(requests_per_second=None)
 
 
@@ -108,8 +111,24 @@ def test_get_is_off_by_default(root: Path) -> None:
     assert answer == CallRefused("Unknown", "PodResources API Get method disabled")
 
 
+@pytest.mark.parametrize(("release", "listed"), [("1.33", 3), ("1.34", 2), ("1.36", 2)])
+def test_some_releases_list_active_pods_alone(root: Path, release: str, listed: int) -> None:
+    served = Served(root, GETS, behaviour=replace(EXACT, release=table.of_name(release)))
+    all_, old, one = served.ask(
+        lambda client: (
+            client.list_pods(),
+            client.list_pods_v1alpha1(),
+            client.pod("ns", "too-large"),
+        )
+    )
+    assert listed == len(_document(all_)["podResources"])
+    # Only List of the newer interface changed.
+    assert len(_document(old)["podResources"]) == 3
+    assert _document(one)["podResources"]["name"] == "too-large"
+
+
 def test_get_answers_for_one_pod_or_says_that_it_is_not_known(root: Path) -> None:
-    served = Served(root, PodResourcesSettings(get_is_enabled=True, requests_per_second=None))
+    served = Served(root, GETS)
     one, none = served.ask(lambda client: (client.pod("ns", "shared"), client.pod("", "x")))
     assert _document(one)["podResources"]["name"] == "shared"
     assert none == CallRefused("Unknown", "pod x in namespace  not found")
@@ -204,6 +223,12 @@ def test_bytes_on_the_wire_have_the_published_field_numbers(root: Path) -> None:
     assert bytes([0x12, 7, 1, 2, 3, 4, 5, 6, 7]) in answer
     memory = b"\x0a\x06memory" + b"\x10" + _varint(16 << 30) + b"\x1a\x04\x0a\x02\x08\x01"
     assert b"\x1a" + _varint(len(memory)) + memory in answer
+
+
+def test_the_share_of_a_claimed_device_is_read_where_it_is_sent() -> None:
+    device = b"\x22\x04gpu0"
+    assert v1.ClaimResource.FromString(device + b"\x2a\x02s1").share_id == "s1"
+    assert not v1.ClaimResource.FromString(device).HasField("share_id")
 
 
 def _varint(number: int) -> bytes:

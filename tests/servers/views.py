@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from numalet.agent.servers.door import AgentView, OwnershipMode
+from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import machine_shape
@@ -31,12 +32,14 @@ def later(seconds: float) -> datetime:
     return BEGINNING + timedelta(seconds=seconds)
 
 
-def started(shape: str = "2n8c2t", config: KubeletConfig = CONFIG) -> Node:
+def started(
+    shape: str = "2n8c2t", config: KubeletConfig = CONFIG, behaviour: Behaviour = EXACT
+) -> Node:
     """A node of this shape with 32Gi on each of its NUMA nodes."""
     machine = machine_shape.machine_of_shape(
         machine_shape.parse_shape(shape), 32 << 30, {2048: 512}, shape
     )
-    node = nodes.start(config, kubelet_view(machine))
+    node = nodes.start(config, kubelet_view(machine), behaviour=behaviour)
     assert isinstance(node, Node), node
     return node
 

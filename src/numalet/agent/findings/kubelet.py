@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import NoteFinding, WarningFinding
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.versions import FollowedRelease
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class KubeletWouldNotStart(WarningFinding):
     code = "kubelet/would-not-start"
     sentence = (
-        "a kubelet v1.32 with the configuration {config} would not start with these state files: "
-        "{text}"
+        "a kubelet v{release} with the configuration {config} would not start with these state "
+        "files: {text}"
     )
     text: str
     config: str
+    release: str
+
+
+class KubeletReleaseFollowed(NoteFinding):
+    code = "kubelet/release-followed"
+    sentence = "the kubelet is {version}: it is judged by the rules of release {release}"
+    version: str
+    release: str
+
+
+class KubeletReleaseOther(WarningFinding):
+    code = "kubelet/release-other"
+    sentence = (
+        "the kubelet is {version}, but release {release} was chosen, by whose rules it is judged"
+    )
+    version: str
+    release: str
+
+
+class KubeletReleaseUnknown(WarningFinding):
+    code = "kubelet/release-unknown"
+    sentence = (
+        "the kubelet is {version}, a release that is not known here ({known}): it is judged by the "
+        "rules of release {release}, and whether it would start is not"
+    )
+    version: str
+    release: str
+    known: str
+
+
+class KubeletVersionUnknown(NoteFinding):
+    code = "kubelet/version-unknown"
+    sentence = (
+        "which version the kubelet is can not be seen: it is judged by the rules of release "
+        "{release}; --kubelet-version names the version"
+    )
+    release: str
+
+
+def of_release(followed: FollowedRelease) -> Finding:
+    """What is to be said of the release by which a kubelet is judged."""
+    version, release = followed.kubelet_version, followed.release.name
+    if followed.may_have_unknown_rules:
+        known = versions.known_names()
+        return KubeletReleaseUnknown(version=version, release=release, known=known)
+    if followed.is_of_kubelet is None:
+        return KubeletVersionUnknown(release=release)
+    if followed.is_of_kubelet:
+        return KubeletReleaseFollowed(version=version, release=release)
+    return KubeletReleaseOther(version=version, release=release)
 
 
 class KubeletCpusDiffer(WarningFinding):

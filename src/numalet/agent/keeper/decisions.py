@@ -97,8 +97,13 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
         state.counts, node.rules, decision, traced.recording, traced.seconds
     )
     after = replace(state.at(node), counts=counts)
-    if record.run is not run or pod.uid not in state.records:
-        after = after.with_record(replace(record, run=run))
+    # Which class the pod has is known now: the release says whether resources of the whole count.
+    workload = record.workload
+    if decision.pod is not pod:
+        workload = replace(workload, pod=decision.pod)
+    is_other = record.run is not run or workload is not record.workload
+    if is_other or pod.uid not in state.records:
+        after = after.with_record(replace(record, run=run, workload=workload))
     if not verdict.admitted:
         after = after.with_event(
             event_of(pod, EventKind.WARNING, verdict.reason, verdict.message, now)

@@ -8,8 +8,8 @@ import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Final
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from typing import Final, Protocol
 
 from numalet.agent.findings.agent import AgentOtherOwner
 from numalet.agent.host import logs
@@ -18,10 +18,16 @@ from numalet.agent.keeper.decisions import TracedDecision
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.keeper.owners import Owner
 from numalet.agent.keeper.plugin_servers import PluginServers, make_plugin_servers
-from numalet.agent.keeper.settings import AgentSettings, OwnerChoice, RuntimeKind, observing
+from numalet.agent.keeper.settings import (
+    AgentSettings,
+    OwnerChoice,
+    RuntimeKind,
+    enforcing,
+    observing,
+)
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
-from numalet.agent.servers.door import AgentView, OwnershipMode
+from numalet.agent.servers.door import AgentView, Door, OwnershipMode
 from numalet.agent.telemetry import admission_log, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import Finding, Severity
@@ -31,14 +37,24 @@ _SWITCH_SECONDS: Final = 0.0005
 """How soon a thread gives the interpreter to another one that waits; see ``run``."""
 
 
-def run(settings: AgentSettings) -> None:
+class WorkBeside(Protocol):
+    """What goes on beside an agent as long as it is ready."""
+
+    def __call__(
+        self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Begin with it, and end with it. What fails is reported and does not end the agent."""
+        ...
+
+
+def run(settings: AgentSettings, beside: WorkBeside | None = None) -> None:
     """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
     # The thread that writes the node state asks for the interpreter after every file; with the
     # default of 5 ms every client that waits for an answer would wait for that many of them.
     sys.setswitchinterval(_SWITCH_SECONDS)
     _raise_open_files_limit()
     atomic.share_out()
-    asyncio.run(_run(settings))
+    asyncio.run(_run(settings, beside))
 
 
 def _raise_open_files_limit() -> None:
@@ -52,7 +68,7 @@ def _raise_open_files_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _run(settings: AgentSettings) -> None:
+async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
     log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
     others = _others(settings)
     asked, settings = settings, _standing(settings, others)
@@ -64,36 +80,15 @@ async def _run(settings: AgentSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
 
-    def write_decision(traced: TracedDecision) -> None:
-        log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
-
-    def log_decision(traced: TracedDecision) -> None:
-        # The client that asked gets its answer first.
-        loop.call_soon(write_decision, traced)
-
-    def log_findings(findings: Sequence[Finding]) -> None:
-        log.write([_line(each) for each in findings])
-
-    def fail(message: str, bug: Exception) -> None:
-        trace = "".join(traceback.format_exception(bug))
-        log.write([LogLine(message, {"err": trace}, is_error=True)])
+    def log_finding(finding: Finding) -> None:
+        log.write([_line(finding)])
 
     def broke(bug: Exception) -> None:
-        fail("A request to the API failed", bug)
+        _log_bug(log, "A request to the API failed", bug)
 
-    def misread(bug: Exception) -> None:
-        # Files are read beside the loop.
-        loop.call_soon_threadsafe(fail, "A bug in reading a manifest file", bug)
-
-    shortage = Shortage(lambda finding: log_findings([finding]))
+    shortage = Shortage(log_finding)
     loop.set_exception_handler(shortage.handle)
-    hooks = Hooks(
-        on_decision=log_decision,
-        on_findings=log_findings,
-        log=log.write,
-        report_bug=misread,
-        shortage=shortage,
-    )
+    hooks = _hooks(log, shortage, loop)
     plugin_servers = _plugin_servers(settings, log)
     async with wiring.opened(settings, hooks, plugin_servers) as keeper:
         log.write(_begun(keeper.view()))
@@ -107,12 +102,44 @@ async def _run(settings: AgentSettings) -> None:
             notify.send("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
             tidying = asyncio.create_task(garbage_collection.whenever_quiet(keeper.changed))
-            await stopped.wait()
+            async with nullcontext() if beside is None else beside(keeper, settings, log_finding):
+                await stopped.wait()
             tidying.cancel()
             notify.send("STOPPING=1")
             # Before the plugins are disconnected, whose calls would fail as if they had refused.
             await keeper.stop()
             log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEventLoop) -> Hooks:
+    """What the keeper calls when something is decided, noticed or broken."""
+
+    def write_decision(traced: TracedDecision) -> None:
+        log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
+
+    def log_decision(traced: TracedDecision) -> None:
+        # The client that asked gets its answer first.
+        loop.call_soon(write_decision, traced)
+
+    def log_findings(findings: Sequence[Finding]) -> None:
+        log.write([_line(each) for each in findings])
+
+    def misread(bug: Exception) -> None:
+        # Files are read beside the loop.
+        loop.call_soon_threadsafe(_log_bug, log, "A bug in reading a manifest file", bug)
+
+    return Hooks(
+        on_decision=log_decision,
+        on_findings=log_findings,
+        log=log.write,
+        report_bug=misread,
+        shortage=shortage,
+    )
+
+
+def _log_bug(log: logs.LeveledLog, message: str, bug: Exception) -> None:
+    trace = "".join(traceback.format_exception(bug))
+    log.write([LogLine(message, {"err": trace}, is_error=True)])
 
 
 def _plugin_servers(settings: AgentSettings, log: logs.LeveledLog) -> PluginServers | None:
@@ -171,9 +198,9 @@ def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings
             return observing(settings)
         case OwnerChoice.ENFORCE:
             owners.refuse_to_enforce(tuple(others))
-            return settings
+            return enforcing(settings)
         case OwnerChoice.AUTO:
-            return observing(settings) if others else settings
+            return observing(settings) if others else enforcing(settings)
 
 
 def _begun(view: AgentView) -> list[LogLine]:

@@ -91,6 +91,7 @@ class KubeletWatch:
             refusal=refusal,
             config=configuration.file,
             settings=configuration.premises.config if configuration.file else None,
+            followed=configuration.release,
             running=self._running(),
             realities=realities,
             pods=pods,
@@ -165,8 +166,14 @@ class KubeletWatch:
         premises = configuration.premises
         started = _start(premises, files)
         if isinstance(started, StartRefused):
+            release = configuration.release
             text = kubelet_start.text(started, str(self.places.root))
-            refusal = KubeletWouldNotStart(text=text, config=configuration.file)
+            refusal = KubeletWouldNotStart(
+                text=text, config=configuration.file, release=release.release.name
+            )
+            if release.may_have_unknown_rules:
+                # It may be the rules that are others, and not the files that are wrong.
+                return _with_promises(_start(premises, {}), files), None
             return _with_promises(_start(premises, {}), files), refusal
         return started, None
 

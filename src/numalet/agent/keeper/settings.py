@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.findings.agent import AgentDescribedMachine, AgentManifestsMissing
+from numalet.agent.findings.kubelet import of_release
 from numalet.agent.host import hosts
 from numalet.agent.keeper import other_roots
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
@@ -23,10 +24,11 @@ from numalet.agent.kubernetes import node_object
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.endpoints import KubeApi, PodResourcesSettings
 from numalet.core.admission import predicates
-from numalet.core.config import node_allocatable, reservation
+from numalet.core.config import feature_gates, node_allocatable, reservation
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.numalet_config import AS_THE_KUBELET
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.release import Release
 from numalet.core.config.reservation import Spread
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
@@ -34,8 +36,9 @@ from numalet.core.model.node_identity import NodeIdentity
 from numalet.io import devices as device_door
 from numalet.io import kubelets
 from numalet.io.agent_client.places import SYSTEM_ROOT
-from numalet.io.documents import kubelet_config
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents import kubelet_config, kubelet_version
+from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.files import trust
 from numalet.io.machines import LoadedMachine, MachineChoice
 
@@ -68,6 +71,8 @@ class AgentOptions:
     manifests: Path | None = None
     runtime: RuntimeKind = RuntimeKind.PROCESS
     exact: bool = False
+    release: str | None = None
+    kubelet_version: str | None = None
     machine: MachineChoice = field(default_factory=MachineChoice)
     devices_file: str | None = None
     devices: Sequence[str] = ()
@@ -81,6 +86,18 @@ class AgentOptions:
     kube_api_certificate: Path | None = None
     kube_api_key: Path | None = None
     kubelet_root: Path = kubelets.ROOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletChoice:
+    """Which kubelet was chosen: its release if that was named, its version if that was given.
+
+    ``refusal`` is why an agent that decides itself can not follow that version.
+    """
+
+    release: Release | None = None
+    version: str = ""
+    refusal: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +119,7 @@ class AgentSettings:
     kube_api: KubeApi | None = None
     config_file: Path | None = None
     kubelet_root: Path = kubelets.ROOT
+    kubelet: KubeletChoice = field(default_factory=KubeletChoice)
 
 
 def resolve(options: AgentOptions) -> AgentSettings:
@@ -110,17 +128,21 @@ def resolve(options: AgentOptions) -> AgentSettings:
     findings = Findings()
     machine = findings.collect(options.machine.open)
     mode = Mode.EXACT if options.exact else None
-    sources = ConfigSources(config_file=options.config_file, mode=mode)
+    sources = ConfigSources(config_file=options.config_file, mode=mode, release=options.release)
     loaded = findings.collect(lambda: kubelet_config.load(sources))
     reached = findings.collect(lambda: _kube_api(options))
+    version = kubelet_version.of_option(options.kubelet_version, findings)
     findings.raise_errors()
     if machine is None or loaded is None:
         raise BadInput(findings.all)
     _refuse_described(options, machine)
+    chosen = _kubelet(loaded, version)
     behaviour = loaded.behaviour
-    if not options.exact and loaded.numalet is AS_THE_KUBELET:
+    if not options.exact and not loaded.has_own_settings:
         # No mode was named, and an agent of ours need not have the kubelet's accidents.
-        behaviour = replace(AS_THE_KUBELET, mode=Mode.NATIVE).behaviour
+        behaviour = replace(loaded.numalet, mode=Mode.NATIVE).behaviour
+    followed = versions.followed(chosen.release, chosen.version)
+    behaviour = replace(behaviour, release=followed.release)
     config = loaded.config if options.config_file is not None else fitted(machine.info)
     named = device_door.devices_on(machine, options.devices_file, list(options.devices))
     return AgentSettings(
@@ -146,7 +168,18 @@ def resolve(options: AgentOptions) -> AgentSettings:
         kube_api=reached,
         config_file=options.config_file,
         kubelet_root=options.kubelet_root,
+        kubelet=chosen,
     )
+
+
+def _kubelet(loaded: LoadedConfig, kubelets_given: Sequence[KubeletAtHand]) -> KubeletChoice:
+    """The release that was named, and the version that was given beside it."""
+    named = loaded.numalet.release
+    findings = Findings()
+    kubelet_version.choose(named, kubelet_version.RELEASE_FLAG, kubelets_given, findings)
+    refusal = next(iter(findings.all), None)
+    version = next((each.version for each in kubelets_given), "")
+    return KubeletChoice(release=named, version=version, refusal=refusal)
 
 
 def _from_here(options: AgentOptions) -> AgentOptions:
@@ -186,9 +219,9 @@ def _asking(
     options: AgentOptions, config: KubeletConfig, behaviour: Behaviour
 ) -> PodResourcesSettings:
     """Whether monitors may ask for one pod: always natively, else as the kubelet's gate says."""
-    gate = config.feature_gates.get("KubeletPodResourcesGet", False)
+    rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
     return PodResourcesSettings(
-        get_is_enabled=gate or behaviour.release_at_once,
+        get_is_enabled=rules.pod_resources_answer_get or behaviour.release_at_once,
         requests_per_second=options.podresources_qps or None,
     )
 
@@ -197,7 +230,8 @@ def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
     """What the node is called; its Node object has these labels and no others."""
     name = _node_name(options)
     labels = node_object.labels(name, machine.os, hosts.architecture())
-    return NodeIdentity(name=name, labels=labels, has_all_labels=True)
+    # Its programs are in the groups that their user has.
+    return NodeIdentity(name=name, labels=labels, has_all_labels=True, has_strict_groups=False)
 
 
 def _node_name(options: AgentOptions) -> str:
@@ -224,7 +258,8 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
     It has the rules of a kubelet; and the configuration of the kubelet beside it, if that is
     known and no other one was named. Its node is called as that kubelet calls it.
     """
-    premises = replace(settings.premises, behaviour=EXACT, on_invalid_state=OnInvalidState.STOP)
+    rules = replace(EXACT, release=settings.premises.behaviour.release)
+    premises = replace(settings.premises, behaviour=rules, on_invalid_state=OnInvalidState.STOP)
     root = settings.kubelet_root
     name = "" if settings.is_node_named else kubelets.node_name(root, proc)
     if name:
@@ -234,7 +269,21 @@ def observing(settings: AgentSettings, proc: Path = kubelets.PROC) -> AgentSetti
         settings, observe=True, premises=premises, node_name=name or settings.node_name
     )
     theirs = configuration_reader(seeing, proc).read()
-    return replace(seeing, premises=theirs.premises, notes=(*settings.notes, *theirs.findings))
+    notes = (*settings.notes, *theirs.findings)
+    if theirs.release.kubelet_version or kubelets.process_of(root, proc) is not None:
+        notes = (*notes, of_release(theirs.release))
+    return replace(seeing, premises=theirs.premises, notes=notes)
+
+
+def enforcing(settings: AgentSettings) -> AgentSettings:
+    """The same for an agent that decides itself.
+
+    Raises:
+        BadInput: the kubelet that it is to decide as is of a release that is not known.
+    """
+    if settings.kubelet.refusal is not None:
+        raise BadInput([settings.kubelet.refusal])
+    return settings
 
 
 def configuration_reader(
@@ -242,7 +291,15 @@ def configuration_reader(
 ) -> ConfigurationReader:
     """What reads the configuration of the kubelet beside which an agent observes."""
     named = "" if settings.config_file is None else str(settings.config_file)
-    return ConfigurationReader(settings.premises, settings.kubelet_root, proc, named)
+    chosen = settings.kubelet
+    return ConfigurationReader(
+        settings.premises,
+        settings.kubelet_root,
+        proc,
+        named,
+        release=chosen.release,
+        version=chosen.version,
+    )
 
 
 def fitted(machine: MachineInfo) -> KubeletConfig:

@@ -27,10 +27,13 @@ def kubelet_document(observation: KubeletObservation | None) -> dict[str, Any] |
     if observation is None:
         return None
     evidence = observation.evidence
-    asked = bool(evidence.config and evidence.files)
+    release = evidence.followed
+    asked = bool(evidence.config and evidence.files) and not release.may_have_unknown_rules
     return {
         "root": evidence.root,
         "configuration": evidence.config or None,
+        "release": release.release.name,
+        "version": release.kubelet_version or None,
         "at": moments.seconds(observation.at),
         "running": None if evidence.running is None else bool(evidence.running),
         "process": evidence.running or None,

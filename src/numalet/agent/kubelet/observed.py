@@ -28,8 +28,10 @@ from numalet.agent.findings.kubelet import (
     KubeletMemoryNodesDiffer,
     KubeletNotRunning,
     KubeletStarted,
+    of_release,
 )
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.versions import NOT_SEEN, FollowedRelease
 from numalet.core.enforcement import audit
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.reality import Reality
@@ -76,7 +78,8 @@ class Evidence:
     start with the files, None if it would, or if its configuration, ``settings`` from the file
     ``config``, is not known. ``running`` says which kubelet is at work, empty if none is, None if
     that is not known; ``known_pods`` are the uids of the pods that it works on, None likewise.
-    ``app_containers`` are the names of each pod's containers but for init containers that end.
+    ``followed`` is the release by which the kubelet is judged. ``app_containers`` are the names of
+    each pod's containers but for init containers that end.
     """
 
     root: str
@@ -85,6 +88,7 @@ class Evidence:
     refusal: Finding | None = None
     config: str = ""
     settings: KubeletConfig | None = None
+    followed: FollowedRelease = NOT_SEEN
     running: str | None = None
     known_pods: frozenset[str] | None = None
     app_containers: Mapping[PodName, frozenset[str]] | None = None
@@ -155,7 +159,8 @@ def observe(
     before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
 ) -> KubeletObservation:
     """What the evidence comes to, after the observation before."""
-    files = state_verify.verify(evidence.files, machine)
+    # A kubelet that is not known may write files of any format.
+    files = state_verify.verify(evidence.files, machine, evidence.followed.of_known_kubelet)
     snapshot = promises(evidence.files)
     wanted = {key: _wanted(snapshot, key) for key in sorted(evidence.realities)}
     audits = {key: audit.audit(each, evidence.realities[key], at) for key, each in wanted.items()}
@@ -215,8 +220,16 @@ def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime
         files_since=before.files_since if same_files else at,
         state_since=before.state_since if same_state else at,
         starts=(*recent, at) if started else recent,
-        notes=(KubeletStarted(kubelet=started, root=evidence.root),) if started else (),
+        notes=tuple(_notes(old, evidence, started)),
     )
+
+
+def _notes(old: Evidence, evidence: Evidence, started: str | None) -> Iterator[Finding]:
+    """What happened to the kubelet: another one runs, or one of another release."""
+    if started:
+        yield KubeletStarted(kubelet=started, root=evidence.root)
+    if evidence.followed != old.followed:
+        yield of_release(evidence.followed)
 
 
 def _process_problems(history: _History, evidence: Evidence) -> Iterator[KubeletProblem]:

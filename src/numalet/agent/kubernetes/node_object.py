@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from numalet.core.admission import node_resources, predicates
+from numalet.core.config.releases.versions import NOT_SEEN, FollowedRelease
 from numalet.core.model import moments as kube_time
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import Quantity
@@ -34,10 +35,14 @@ class Unready(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KubeletCondition:
-    """Whether the kubelet that owns the node runs, since when; None if that can not be known."""
+    """Whether the kubelet that owns the node runs, since when; None if that can not be known.
+
+    ``release`` is the one by which it is judged.
+    """
 
     is_running: bool | None
     since: datetime
+    release: FollowedRelease = NOT_SEEN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +139,7 @@ def _conditions(facts: NodeFacts) -> list[dict[str, Any]]:
         since = {"lastTransitionTime": kube_time.seconds(facts.kubelet.since)}
         running = {"type": "KubeletRunning", "status": status, "reason": reason}
         conditions.append({**running, **moments, **since})
+        conditions.append({**_followed(facts.kubelet.release), **moments})
     return conditions
 
 
@@ -144,8 +150,30 @@ _KUBELET_RUNNING: Final = {
 }
 
 
+def _followed(release: FollowedRelease) -> dict[str, str]:
+    """Whether the kubelet is judged by the rules of its own release."""
+    status, reason = _KUBELET_FOLLOWED[release.is_of_kubelet]
+    if release.may_have_unknown_rules:
+        reason = "KubeletReleaseUnknown"
+    kubelet = f"kubelet {release.kubelet_version or 'of an unknown version'}"
+    message = kubelet_status.JUDGED.format(kubelet=kubelet, release=release.release.name)
+    return {
+        "type": "KubeletReleaseFollowed",
+        "status": status,
+        "reason": reason,
+        "message": message,
+    }
+
+
+_KUBELET_FOLLOWED: Final = {
+    True: ("True", "ReleaseOfKubelet"),
+    False: ("False", "OtherRelease"),
+    None: ("Unknown", "KubeletVersionUnknown"),
+}
+
+
 def _node_info(node: Node, facts: NodeFacts) -> dict[str, str]:
-    release = node.rules.release.value
+    release = node.rules.release.name
     return {
         "architecture": facts.architecture,
         "bootID": facts.boot_id,

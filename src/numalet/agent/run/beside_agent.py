@@ -284,6 +284,7 @@ def _check(root: Path, options: RunOptions) -> None:
     given = {
         "--config": options.config_file,
         "--policy": options.policy,
+        "--release": options.release,
         "--devices": options.devices_file,
     }
     for flag, value in given.items():

@@ -26,6 +26,7 @@ class RunOptions:
     root: Path | None = None
     config_file: Path | None = None
     policy: str | None = None
+    release: str | None = None
     devices_file: str | None = None
     wait_seconds: float | None = None
     dry_run: bool = False

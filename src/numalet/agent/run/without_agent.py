@@ -132,14 +132,22 @@ class SharedAllocator:
 
     def _answer(self, decided: Decided) -> RunDocument:
         self._decided = decided
+        release = self._placer.premises.behaviour.release.name
         if isinstance(decided, NoPlace):
             why = decided.decision.rejection
             verdict = kubelet.reason(why), kubelet.message(why)
-            return run_document.refused(decided.pod, *verdict, decided.fits_when_empty, "books")
+            fits = decided.fits_when_empty
+            return run_document.refused(decided.pod, *verdict, fits, "books", release=release)
         held = self._placer.ground.capabilities
         nodes = decided.settings.cgroup.memory_nodes
         return run_document.placed(
-            decided.pod, decided.snapshot, held.level, held.shortfalls, "books", nodes
+            decided.pod,
+            decided.snapshot,
+            held.level,
+            held.shortfalls,
+            "books",
+            nodes,
+            release=release,
         )
 
 
@@ -148,6 +156,7 @@ def _premises(options: RunOptions, root: Path) -> Premises:
     given = AgentOptions(
         root=root,
         config_file=options.config_file,
+        release=options.release,
         devices_file=options.devices_file,
     )
     premises = settings.resolve(given).premises

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 import numalet
 from numalet.agent.servers.door import AgentView, OwnershipMode
-from numalet.agent.telemetry import gauges, metric_definitions, metrics
+from numalet.agent.telemetry import admission_counts, gauges, metric_definitions, metrics
 from numalet.agent.telemetry.gauges import Gauges, NamedPod
 from numalet.agent.telemetry.metric_definitions import DEFINITIONS, Definition, MetricKind
 from numalet.agent.telemetry.metrics import Counts, Labels
@@ -32,7 +32,7 @@ class ViewCollector(Collector):
 
     def __init__(self, view: AgentView, counts: Counts) -> None:
         self._view = view
-        self._counts = counts
+        self._counts = admission_counts.at_start(view.node.rules).and_also([counts])
 
     def collect(self) -> Iterator[Metric]:
         """Every metric, in the order of its definition."""
@@ -50,7 +50,8 @@ class ViewCollector(Collector):
             moved=view.cpu_gauges,
         )
         measured = {**measured, metric_definitions.BUILD_INFO: (_build(view),)}
-        for definition in metric_definitions.shown(view.standing is OwnershipMode.OBSERVING):
+        is_observing = view.standing is OwnershipMode.OBSERVING
+        for definition in metric_definitions.shown(view.node.rules, is_observing=is_observing):
             match definition.kind:
                 case MetricKind.COUNTER:
                     yield _counter(definition, self._counts)
@@ -64,7 +65,7 @@ def _build(view: AgentView) -> tuple[Labels, float]:
     values = {
         "version": numalet.__version__,
         "python_version": platform.python_version(),
-        "kubernetes_release": view.node.rules.release.value,
+        "kubernetes_release": view.node.rules.release.name,
     }
     return tuple(values.items()), 1.0
 

@@ -1,9 +1,10 @@
-"""The PodResources API on a Unix socket, v1 and v1alpha1, as a kubelet v1.32 serves it.
+"""The PodResources API on a Unix socket, v1 and v1alpha1, as a kubelet serves it.
 
 Each answer is made from one view of the agent, so it is one moment of the node; it is made once
 for all who ask before something changes. In exact mode
-``List`` names every pod that the agent knows, also rejected and finished ones, as v1.32 does; in
-native mode those that hold resources. One token bucket limits both versions together.
+``List`` names every pod that the agent knows, also rejected and finished ones, as v1.32 does, or
+active ones alone, as later releases do; in native mode those that hold resources. One token bucket
+limits both versions together.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class PodResourcesServer:
         self._count("v1", POD_RESOURCES_GETS, total=False)
         view = self._view()
         asked = (request.pod_namespace, request.pod_name)
-        pod = next((p for p in _listed(view) if (p.namespace, p.name) == asked), None)
+        pod = next((p for p in _known(view) if (p.namespace, p.name) == asked), None)
         if pod is None:
             self._count("v1", POD_RESOURCES_GET_ERRORS, total=False)
             text = kubelet_rpc.pod_resources_not_found(request.pod_name, request.pod_namespace)
@@ -173,7 +174,7 @@ def _list_of(view: AgentView) -> v1.ListPodResourcesResponse:
 
 
 def _old_list_of(view: AgentView) -> v1alpha1.ListPodResourcesResponse:
-    listed = pod_resources.pods(view.node.snapshot, _listed(view))
+    listed = pod_resources.pods(view.node.snapshot, _known(view))
     return v1alpha1.ListPodResourcesResponse(pod_resources=map(_old_pod, listed))
 
 
@@ -185,11 +186,21 @@ def _allocatable_of(view: AgentView) -> v1.AllocatableResourcesResponse:
 
 
 def _listed(view: AgentView) -> list[Pod]:
-    """The pods that the API names."""
-    known = [record.workload.pod for record in view.records.values()]
-    if not view.node.rules.behaviour.release_at_once:
-        return known
-    return [pod for pod in known if pod.uid in view.node.snapshot.pods]
+    """The pods that ``List`` names."""
+    rules = view.node.rules.release_rules
+    return _active(view) if rules.pod_resources_list_active_pods else _known(view)
+
+
+def _known(view: AgentView) -> list[Pod]:
+    """The pods that may be asked about, and that the older interface names."""
+    if view.node.rules.behaviour.release_at_once:
+        return _active(view)
+    return [record.workload.pod for record in view.records.values()]
+
+
+def _active(view: AgentView) -> list[Pod]:
+    pods = (record.workload.pod for record in view.records.values())
+    return [pod for pod in pods if pod.uid in view.node.snapshot.pods]
 
 
 def _pod(entry: PodEntry) -> v1.PodResources:

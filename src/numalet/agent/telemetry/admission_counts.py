@@ -12,8 +12,12 @@ a refusal, and so is its container.
     aligned, scope container        single-numa-node: each container that all managers served
     aligned, scope pod              single-numa-node: each admitted pod
     aligned, physical_cpu           full-pcpus-only: each container that got whole cores
+    aligned, uncore_cache           each container that got CPUs of one cache alone
+    failures, scope container, pod  single-numa-node: each rejection by the policy
+    failures, physical_cpu          full-pcpus-only: each CPU pinning error
     rejections                      each rejection of a new pod (``after_rejection``)
 
+The last three, and series that begin with 0, are of releases after v1.32.
 Containers that were aligned before a later container of the same pod was refused stay counted.
 Kubelet: ``scope.go``, ``policy_static.go`` of both managers, ``kubelet.recordAdmissionRejection``,
 v1.32.
@@ -24,10 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
+from numalet.agent.telemetry import allocation_counts
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.metrics import Counts, Labels
+from numalet.core.admission import counting, scopes
 from numalet.core.admission.collector import Allocated, Event, RefusedAllocation
 from numalet.core.admission.decision import Decision
+from numalet.core.admission.reasons import NotAligned
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy, NodeRules, Scope, TopologyPolicy
 from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.model.machine_info import OperatingSystem
@@ -35,7 +42,10 @@ from numalet.core.model.pod import Pod, QosClass
 
 _Call: TypeAlias = Allocated | RefusedAllocation
 
-_NUMA_NODE: Final = "numa_node"
+_NODE_OF_CONTAINER: Final[Labels] = (("scope", "container"), ("boundary", "numa_node"))
+_NODE_OF_POD: Final[Labels] = (("scope", "pod"), ("boundary", "numa_node"))
+_WHOLE_CORES: Final[Labels] = (("scope", "container"), ("boundary", "physical_cpu"))
+_ONE_CACHE: Final[Labels] = (("scope", "container"), ("boundary", "uncore_cache"))
 _LAST_PROVIDER: Final = {OperatingSystem.LINUX: "memory", OperatingSystem.WINDOWS: "device"}
 
 # The reasons that the kubelet counts under their own name; others are "Other".
@@ -46,6 +56,7 @@ _COUNTED_REASONS: Final = frozenset(
         "PodOSNotSupported",
         "InvalidNodeInfo",
         "InitContainerRestartPolicyForbidden",
+        "SupplementalGroupsPolicyNotSupported",
         "UnexpectedAdmissionError",
         "UnknownReason",
         "UnexpectedPredicateFailureType",
@@ -53,6 +64,8 @@ _COUNTED_REASONS: Final = frozenset(
         "OutOfmemory",
         "OutOfephemeral-storage",
         "OutOfpods",
+        "PodLevelResourcesNotSupported",
+        "PodFeatureUnsupported",
         "node(s) had taints that the pod didn't tolerate",
         "Evicted",
         "SysctlForbidden",
@@ -61,6 +74,22 @@ _COUNTED_REASONS: Final = frozenset(
     }
 )
 _OUT_OF: Final = "OutOf"
+
+
+def at_start(rules: NodeRules) -> Counts:
+    """The counts of a start: series that are there before the first of what they count.
+
+    Kubelet: ``manager.initializeMetrics``, ``staticPolicy.initializeMetrics``, v1.33.
+    """
+    if rules.managers_are_stand_ins or not _counts_failures(rules):
+        return Counts()
+    both, aligned = (names.ALIGNED, names.ALIGNMENT_FAILURES), (names.ALIGNED,)
+    series: list[tuple[tuple[str, ...], Labels]] = []
+    if rules.topology.policy is not TopologyPolicy.NONE:
+        series += [(both, _NODE_OF_CONTAINER), (both, _NODE_OF_POD)]
+    if rules.cpu.policy is CpuPolicy.STATIC:
+        series += [(both, _WHOLE_CORES), (aligned, _ONE_CACHE)]
+    return Counts({(name, labels): 0.0 for named, labels in series for name in named})
 
 
 def after_admission(
@@ -78,16 +107,21 @@ def after_admission(
     counts = counts.plus(names.ADMISSIONS).observed(
         names.ADMISSION_DURATION, names.DURATION_BOUNDS_MS, milliseconds
     )
+    # What a release passes over asks the managers for nothing, whatever its containers say.
+    pod = counting.for_managers(decision.pod, rules.release_rules)
     for event in events:
         if isinstance(event, Allocated | RefusedAllocation):
-            counts = _after_call(counts, rules, decision.pod, event)
+            counts = _after_call(counts, rules, pod, event)
     if rules.topology.policy is TopologyPolicy.NONE:
         return counts
-    if not decision.managers_admitted:
-        return counts.plus(names.ADMISSION_ERRORS)
     is_single = rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE
+    of_policy = _NODE_OF_POD if rules.topology.scope is Scope.POD else _NODE_OF_CONTAINER
+    if not decision.managers_admitted:
+        if is_single and isinstance(decision.rejection, NotAligned):
+            counts = counts.plus(names.ALIGNMENT_FAILURES, of_policy)
+        return counts.plus(names.ADMISSION_ERRORS)
     if is_single and rules.topology.scope is Scope.POD:
-        counts = counts.plus(names.ALIGNED, _aligned("pod", _NUMA_NODE))
+        counts = counts.plus(names.ALIGNED, of_policy)
     return counts
 
 
@@ -105,16 +139,36 @@ def rejection_label(reason: str) -> str:
 
 def _after_call(counts: Counts, rules: NodeRules, pod: Pod, call: _Call) -> Counts:
     refused = isinstance(call, RefusedAllocation)
+    if _counts_sources(rules) and _is_served(rules, pod, call):
+        is_whole = scopes.is_placed_at_once(rules, pod)
+        counts = allocation_counts.after_call(counts, pod, call, is_whole=is_whole)
     if call.provider == "memory" and _pins_memory(rules, pod):
         counts = _requested(counts, names.MEMORY_REQUESTS, names.MEMORY_ERRORS, refused)
     if call.provider == "cpu" and _pins_cpus(rules, pod, call):
         counts = _requested(counts, names.CPU_REQUESTS, names.CPU_ERRORS, refused)
-        if rules.cpu.full_pcpus_only and not refused:
-            counts = counts.plus(names.ALIGNED, _aligned("container", "physical_cpu"))
-    is_whole = not refused and call.provider == _LAST_PROVIDER[rules.machine.os]
-    if is_whole and _aligns_containers(rules):
-        counts = counts.plus(names.ALIGNED, _aligned("container", _NUMA_NODE))
+        if rules.cpu.full_pcpus_only:
+            name = names.ALIGNMENT_FAILURES if refused else names.ALIGNED
+            counts = counts.plus(name, _WHOLE_CORES)
+        if isinstance(call, Allocated) and _is_in_one_cache(rules, pod, call):
+            counts = counts.plus(names.ALIGNED, _ONE_CACHE)
+    is_complete = not refused and call.provider == _LAST_PROVIDER[rules.machine.os]
+    if is_complete and _aligns_containers(rules):
+        counts = counts.plus(names.ALIGNED, _NODE_OF_CONTAINER)
     return counts
+
+
+def _counts_sources(rules: NodeRules) -> bool:
+    own = rules.behaviour.metrics_of_its_release_alone
+    return rules.release_rules.sources_of_allocations_are_counted or not own
+
+
+def _is_served(rules: NodeRules, pod: Pod, call: _Call) -> bool:
+    """Whether a static policy had something to allocate."""
+    if scopes.is_placed_at_once(rules, pod) and call.provider != "device":
+        return pod.qos_class is QosClass.GUARANTEED
+    if call.provider == "cpu":
+        return _pins_cpus(rules, pod, call)
+    return call.provider == "memory" and _pins_memory(rules, pod)
 
 
 def _requested(counts: Counts, requests: str, errors: str, refused: bool) -> Counts:
@@ -137,5 +191,27 @@ def _aligns_containers(rules: NodeRules) -> bool:
     return single and topology.scope is Scope.CONTAINER
 
 
-def _aligned(scope: str, boundary: str) -> Labels:
-    return (("scope", scope), ("boundary", boundary))
+def _counts_failures(rules: NodeRules) -> bool:
+    own = rules.behaviour.metrics_of_its_release_alone
+    return rules.release_rules.failed_alignments_are_counted or not own
+
+
+def _is_in_one_cache(rules: NodeRules, pod: Pod, call: Allocated) -> bool:
+    """Whether a container got CPUs now, and all of them have the same uncore cache.
+
+    Kubelet: ``CPUTopology.CheckAlignment``, v1.33.
+    """
+    own = rules.behaviour.metrics_of_its_release_alone
+    if own and not rules.release_rules.containers_in_one_cache_are_counted:
+        return False
+    name = call.container.name
+    got = call.after.cpu.cpus_of(pod.uid, name)
+    if got is None or call.before.cpu.cpus_of(pod.uid, name) is not None:
+        return False
+    caches = {
+        core.socket_id if core.uncore_cache_id is None else core.uncore_cache_id
+        for node in rules.machine.nodes
+        for core in node.cores
+        if got.intersection(core.threads)
+    }
+    return len(caches) == 1

@@ -13,6 +13,7 @@ from typing import Any, Final, assert_never
 
 from numalet.agent.kubernetes import pod_placement
 from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.admission import counting
 from numalet.core.admission.collector import (
     Allocated,
     Event,
@@ -42,11 +43,21 @@ _MEMORY: Final = "memory"
 
 def of_admission(rules: NodeRules, decision: Decision, events: Iterable[Event]) -> list[LogLine]:
     """The lines of one admission, in order."""
-    return [
-        *_stale(decision),
+    about = {"pod": str(decision.pod)}
+    lines = [
+        *_stale(rules, decision),
         *_LogWriter(rules, decision).lines(events),
-        _verdict(decision),
     ]
+    if rules.release_rules.checks_and_starts_are_logged:
+        result = {"Message": _message_of_managers(decision), **about}
+        lines.insert(0, LogLine("Topology manager admission check", about, level=4))
+        lines.append(LogLine("Pod Admit Result", result, level=4))
+    return [*lines, _verdict(decision)]
+
+
+def _message_of_managers(decision: Decision) -> str:
+    """What the Topology Manager answers; what is asked after it, it does not know."""
+    return "" if decision.managers_admitted else kubelet.message(decision.rejection)
 
 
 class _LogWriter:
@@ -68,7 +79,7 @@ class _LogWriter:
                 case HintsMerged():
                     yield from self._merged(event)
                 case Allocated() | RefusedAllocation():
-                    yield from self._affinity_of(event.container.name)
+                    yield from self._affinities(event.container.name)
                     if event.provider == _MEMORY and self._counts_memory():
                         yield from self._memory(event)
                 case _:
@@ -99,8 +110,17 @@ class _LogWriter:
     def _merged(self, event: HintsMerged) -> Iterator[LogLine]:
         self._merged_hint = event.merged.affinity
         best = {"bestHint": _hint(self._merged_hint)}
-        yield LogLine("PodTopologyHint" if self._is_pod_scope else "ContainerTopologyHint", best)
-        yield LogLine("Best TopologyHint", {**best, **self._about(event.subject)})
+        named = {**best, **self._about(event.subject)}
+        names_pods = self._rules.release_rules.hint_lines_name_the_pod
+        message = "PodTopologyHint" if self._is_pod_scope else "ContainerTopologyHint"
+        yield LogLine(message, named if names_pods else best)
+        yield LogLine("Best TopologyHint", named)
+
+    def _affinities(self, container: str) -> Iterator[LogLine]:
+        """One line for a container; without a name the pod is placed as a whole, all of them."""
+        names = [container] if container else [each.name for each in self._pod.containers()]
+        for name in names:
+            yield from self._affinity_of(name)
 
     def _affinity_of(self, container: str) -> Iterator[LogLine]:
         """The affinity is stored just before the first manager allocates for a container."""
@@ -113,12 +133,14 @@ class _LogWriter:
 
     def _counts_memory(self) -> bool:
         static = self._rules.memory.policy is not MemoryPolicy.NONE
-        return static and self._pod.qos_class is QosClass.GUARANTEED
+        managed = counting.for_managers(self._pod, self._rules.release_rules)
+        return static and managed.qos_class is QosClass.GUARANTEED
 
     def _memory(self, event: Allocated | RefusedAllocation) -> Iterator[LogLine]:
         name = event.container.name
-        about = {"pod": str(self._pod), "containerName": name}
-        by_uid = {"podUID": self._pod.uid, "containerName": name}
+        named = {"containerName": name} if name else {}
+        about = {"pod": str(self._pod), **named}
+        by_uid = {"podUID": self._pod.uid, **named}
         yield LogLine("Allocate", about)
         if isinstance(event, Allocated):
             if event.before.memory.blocks_of(self._pod.uid, name) is not None:
@@ -161,7 +183,7 @@ def _hint(hint: Hint) -> dict[str, Any]:
     return {"NUMANodeAffinity": hint.mask, "Preferred": hint.preferred}
 
 
-def _stale(decision: Decision) -> Iterator[LogLine]:
+def _stale(rules: NodeRules, decision: Decision) -> Iterator[LogLine]:
     """The containers whose memory was given back before this pod was decided on."""
     before, after = decision.before.memory.blocks, decision.after.memory.blocks
     if after is before:
@@ -172,8 +194,9 @@ def _stale(decision: Decision) -> Iterator[LogLine]:
         if (kept := after.get(uid, {})) is not containers
         for name in containers.keys() - kept.keys()
     ]
+    level = 2 if rules.release_rules.stale_lines_are_verbose else 0
     for key in sorted(gone):
-        yield LogLine("RemoveStaleState removing state", _by_uid(key))
+        yield LogLine("RemoveStaleState removing state", _by_uid(key), level=level)
         yield LogLine("Deleted memory assignment", _by_uid(key), level=2)
 
 

@@ -16,6 +16,7 @@ from numalet.agent.telemetry import cpu_gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Labels
+from numalet.core.config.releases.versions import FollowedRelease
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set, numa_mask
@@ -29,6 +30,7 @@ Gauges: TypeAlias = Mapping[str, tuple[tuple[Labels, float], ...]]
 
 _OF_KUBELETS = (
     names.KUBELET_UP,
+    names.KUBELET_RELEASE,
     names.KUBELET_STATE,
     names.KUBELET_PROBLEMS,
     names.KUBELET_CONTAINERS,
@@ -63,11 +65,15 @@ def gauges(
     ``unpromised`` is how many of them run without their promise, ``moved`` the gauges of the CPU
     Manager where they move with events.
     """
-    held = CpuGauges(cpu_gauges.shared_count(node), cpu_gauges.exclusive_count(node))
+    held = cpu_gauges.by_ledger(node)
     promised = held if moved is None else moved
     return {
         names.SHARED_POOL: (((), 1000.0 * promised.shared_count),),
         names.EXCLUSIVE_CPUS: (((), float(promised.exclusive_count)),),
+        names.CPUS_BY_NODE: tuple(
+            ((("numa_node", str(node_id)),), float(count))
+            for node_id, count in sorted(promised.by_node.items())
+        ),
         names.KUBELET_SHARED_POOL: (((), 1000.0 * held.shared_count),),
         names.KUBELET_EXCLUSIVE_CPUS: (((), float(held.exclusive_count)),),
         **_memory(node),
@@ -90,6 +96,7 @@ def _kubelet(observation: KubeletObservation | None) -> Gauges:
     running = observation.evidence.running
     return {
         names.KUBELET_UP: () if running is None else (((), float(bool(running))),),
+        names.KUBELET_RELEASE: ((_release(observation.evidence.followed), 1.0),),
         names.KUBELET_STATE: tuple(
             ((("file", each.name), ("soundness", word.value)), float(each.soundness is word))
             for each in observation.files
@@ -102,6 +109,14 @@ def _kubelet(observation: KubeletObservation | None) -> Gauges:
             ((("aligned", str(is_so).lower()),), float(aligned[is_so])) for is_so in (True, False)
         ),
     }
+
+
+def _release(followed: FollowedRelease) -> Labels:
+    return (
+        ("release", followed.release.name),
+        ("kubelet_version", followed.kubelet_version),
+        ("known", str(not followed.may_have_unknown_rules).lower()),
+    )
 
 
 def _memory(node: Node) -> Gauges:

@@ -1,8 +1,10 @@
 """Every metric that the agent shows: name, kind, labels, bounds.
 
-The names with ``kubelet_`` are the kubelet's, to the letter, so that dashboards and alerts made
-for a cluster read an agent too. Those with ``numalet_`` are our own. What they mean is said in
-``wording.metric_help``. Kubelet: ``pkg/kubelet/metrics/metrics.go``, v1.32.
+The names with ``kubelet_`` and ``resource_manager_`` are the kubelet's, to the letter, so that
+dashboards and alerts made for a cluster read an agent too; in exact mode there are those that its
+release has. Those with ``numalet_`` are our own. What they mean is said in
+``wording.metric_help``. Kubelet: ``pkg/kubelet/metrics/metrics.go``, v1.32; of a definition with a
+``rule``, a later one.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+from numalet.core.config.rules import NodeRules
 
 
 class MetricKind(Enum):
@@ -22,12 +26,16 @@ class MetricKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One metric. With ``labels`` its series appear with their first use, without with 0."""
+    """One metric. With ``labels`` its series appear with their first use, without with 0.
+
+    ``rule`` is the rule of releases without which a kubelet does not have it, if there is one.
+    """
 
     name: str
     kind: MetricKind = MetricKind.COUNTER
     labels: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
+    rule: str = ""
 
 
 MEMORY_REQUESTS: Final = "kubelet_memory_manager_pinning_requests_total"
@@ -40,6 +48,11 @@ ADMISSIONS: Final = "kubelet_topology_manager_admission_requests_total"
 ADMISSION_ERRORS: Final = "kubelet_topology_manager_admission_errors_total"
 ADMISSION_DURATION: Final = "kubelet_topology_manager_admission_duration_ms"
 ALIGNED: Final = "kubelet_container_aligned_compute_resources_count"
+ALIGNMENT_FAILURES: Final = "kubelet_container_aligned_compute_resources_failure_count"
+CPUS_BY_NODE: Final = "kubelet_cpu_manager_allocation_per_numa"
+ALLOCATIONS: Final = "resource_manager_allocations_total"
+ALLOCATION_ERRORS: Final = "resource_manager_allocation_errors_total"
+ASSIGNMENTS: Final = "resource_manager_container_assignments"
 REJECTIONS: Final = "kubelet_admission_rejections_total"
 PLUGIN_REGISTRATIONS: Final = "kubelet_device_plugin_registration_total"
 PLUGIN_ALLOCATIONS: Final = "kubelet_device_plugin_alloc_duration_seconds"
@@ -67,10 +80,11 @@ KUBELET_STATE: Final = "numalet_kubelet_state_soundness"
 KUBELET_PROBLEMS: Final = "numalet_kubelet_problems"
 KUBELET_CONTAINERS: Final = "numalet_kubelet_containers"
 KUBELET_UP: Final = "numalet_kubelet_up"
+KUBELET_RELEASE: Final = "numalet_kubelet_release_info"
 KUBELET_SHARED_POOL: Final = "numalet_kubelet_shared_pool_millicores"
 KUBELET_EXCLUSIVE_CPUS: Final = "numalet_kubelet_exclusive_cpus"
 
-_KUBELETS: Final = "kubelet_"
+_KUBELETS: Final = ("kubelet_", "resource_manager_")
 DURATION_BOUNDS_MS: Final = tuple(0.05 * 2**power for power in range(15))
 ALLOCATION_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 DECISION_BOUNDS: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5)
@@ -82,10 +96,32 @@ DEFINITIONS: Final = (
     Definition(CPU_ERRORS),
     Definition(SHARED_POOL, MetricKind.GAUGE),
     Definition(EXCLUSIVE_CPUS, MetricKind.GAUGE),
+    Definition(
+        CPUS_BY_NODE,
+        MetricKind.GAUGE,
+        ("numa_node",),
+        rule="exclusive_cpus_are_shown_by_numa_node",
+    ),
     Definition(ADMISSIONS),
     Definition(ADMISSION_ERRORS),
     Definition(ADMISSION_DURATION, MetricKind.HISTOGRAM, bounds=DURATION_BOUNDS_MS),
     Definition(ALIGNED, labels=("scope", "boundary")),
+    Definition(
+        ALIGNMENT_FAILURES, labels=("scope", "boundary"), rule="failed_alignments_are_counted"
+    ),
+    Definition(
+        ALLOCATIONS, labels=("resource_name", "source"), rule="sources_of_allocations_are_counted"
+    ),
+    Definition(
+        ALLOCATION_ERRORS,
+        labels=("resource_name", "source"),
+        rule="sources_of_allocations_are_counted",
+    ),
+    Definition(
+        ASSIGNMENTS,
+        labels=("resource_name", "assignment_type"),
+        rule="sources_of_allocations_are_counted",
+    ),
     Definition(REJECTIONS, labels=("reason",)),
     Definition(PLUGIN_REGISTRATIONS, labels=("resource_name",)),
     Definition(PLUGIN_ALLOCATIONS, MetricKind.HISTOGRAM, ("resource_name",), ALLOCATION_BOUNDS),
@@ -112,6 +148,7 @@ DEFINITIONS: Final = (
     Definition(KUBELET_PROBLEMS, MetricKind.GAUGE, ("code",)),
     Definition(KUBELET_CONTAINERS, MetricKind.GAUGE, ("aligned",)),
     Definition(KUBELET_UP, MetricKind.GAUGE),
+    Definition(KUBELET_RELEASE, MetricKind.GAUGE, ("release", "kubelet_version", "known")),
     Definition(KUBELET_SHARED_POOL, MetricKind.GAUGE),
     Definition(KUBELET_EXCLUSIVE_CPUS, MetricKind.GAUGE),
 )
@@ -122,6 +159,7 @@ OBSERVERS_ALONE: Final = frozenset(
         KUBELET_PROBLEMS,
         KUBELET_CONTAINERS,
         KUBELET_UP,
+        KUBELET_RELEASE,
         KUBELET_SHARED_POOL,
         KUBELET_EXCLUSIVE_CPUS,
     }
@@ -129,7 +167,7 @@ OBSERVERS_ALONE: Final = frozenset(
 """What only an agent beside a kubelet shows."""
 
 
-def shown(is_observing: bool) -> tuple[Definition, ...]:
+def shown(rules: NodeRules, *, is_observing: bool) -> tuple[Definition, ...]:
     """The metrics of an agent that enforces, or of one that only observes.
 
     Beside a kubelet those with the kubelet's names are left to the kubelet: the same series from
@@ -137,4 +175,13 @@ def shown(is_observing: bool) -> tuple[Definition, ...]:
     """
     if is_observing:
         return tuple(each for each in DEFINITIONS if not each.name.startswith(_KUBELETS))
-    return tuple(each for each in DEFINITIONS if each.name not in OBSERVERS_ALONE)
+    return tuple(
+        each for each in DEFINITIONS if each.name not in OBSERVERS_ALONE and exists(each, rules)
+    )
+
+
+def exists(definition: Definition, rules: NodeRules) -> bool:
+    """Whether an agent with these rules has the metric: natively all, else as its release."""
+    if not definition.rule or not rules.behaviour.metrics_of_its_release_alone:
+        return True
+    return bool(getattr(rules.release_rules, definition.rule))

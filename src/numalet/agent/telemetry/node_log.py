@@ -21,6 +21,10 @@ def of_start(rules: NodeRules) -> list[LogLine]:
     lines = [_topology(rules)]
     if rules.memory.policy is not MemoryPolicy.NONE:
         lines.append(LogLine("Starting memorymanager", {"policy": rules.memory.policy.value}))
+    if rules.release_rules.checks_and_starts_are_logged:
+        lines.append(LogLine("CPU manager started", level=4))
+        if rules.memory.policy is not MemoryPolicy.NONE:
+            lines.append(LogLine("memorymanager started", level=4))
     return lines
 
 

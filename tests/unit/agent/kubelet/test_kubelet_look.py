@@ -122,7 +122,7 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
     noted = replace(report, findings=(NoteFinding(),))
     monkeypatch.setattr(state_verify, "verify", lambda *_: (noted,))
     unread = (FilesNotAFile(path="p"),)
-    refusal = KubeletWouldNotStart(text="t", config="c")
+    refusal = KubeletWouldNotStart(text="t", config="c", release="1.32")
     bad = replace(evidence, unread=unread, refusal=refusal)
     look = observed.observe(None, bad, MACHINE, NOW)
     assert (look.is_unsettled, look.news) == (True, ())
@@ -135,7 +135,7 @@ def test_notes_about_files_are_no_problems_and_what_can_not_be_read_is(
 
 def _refused(evidence: Evidence, text: str) -> Evidence:
     """The same in the middle of two writes: the file contradicts itself."""
-    refusal = KubeletWouldNotStart(text=text, config="c")
+    refusal = KubeletWouldNotStart(text=text, config="c", release="1.32")
     files = {**evidence.files, "cpu_manager_state": text}
     return replace(evidence, files=files, refusal=refusal)
 
@@ -225,7 +225,7 @@ def test_containers_that_are_ready_are_counted_as_kubectl_counts_them(evidence: 
 
 def test_a_document_tells_of_files_containers_and_problems(evidence: Evidence) -> None:
     assert kubelet_document.kubelet_document(None) is None
-    refusal = KubeletWouldNotStart(text="t", config="c")
+    refusal = KubeletWouldNotStart(text="t", config="c", release="1.32")
     strange = replace(
         evidence, refusal=refusal, realities={KEY: _reality(*kubelet_node.EVERYTHING)}
     )

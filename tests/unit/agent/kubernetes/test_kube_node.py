@@ -52,8 +52,8 @@ def test_without_a_kubelet_there_is_no_such_condition() -> None:
 
 
 def test_an_observer_leaves_the_kubelets_metrics_to_the_kubelet() -> None:
-    observing = {each.name for each in metric_definitions.shown(is_observing=True)}
-    enforcing = {each.name for each in metric_definitions.shown(is_observing=False)}
+    observing = {each.name for each in metric_definitions.shown(NODE.rules, is_observing=True)}
+    enforcing = {each.name for each in metric_definitions.shown(NODE.rules, is_observing=False)}
     assert not any(name.startswith("kubelet_") for name in observing)
     assert observing >= metric_definitions.OBSERVERS_ALONE
     assert not enforcing & metric_definitions.OBSERVERS_ALONE

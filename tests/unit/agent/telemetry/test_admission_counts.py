@@ -8,8 +8,10 @@ import pytest
 
 from numalet.agent.telemetry import admission_counts
 from numalet.agent.telemetry import metric_definitions as names
-from numalet.agent.telemetry.metrics import ABOVE_ALL, Counts
+from numalet.agent.telemetry.metrics import ABOVE_ALL, Counts, Labels
 from numalet.core.admission.collector import Collector
+from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.releases import table
 from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
@@ -19,12 +21,14 @@ from numalet.core.config.rules import (
     TopologyPolicy,
 )
 from numalet.core.model.pod import Pod, QosClass
-from values import builders, cpu_builders
+from values import builders, cpu_builders, whole_pods
 from values.builders import GI, aligned, container, init, machine, pod, rules, simple
 
 NUMA_IN_CONTAINERS = (("scope", "container"), ("boundary", "numa_node"))
 NUMA_IN_PODS = (("scope", "pod"), ("boundary", "numa_node"))
 WHOLE_CORES = (("scope", "container"), ("boundary", "physical_cpu"))
+BOTH = (names.ALIGNED, names.ALIGNMENT_FAILURES)
+ONE_CACHE = (("scope", "container"), ("boundary", "uncore_cache"))
 SINGLE = TopologyPolicy.SINGLE_NUMA_NODE
 
 
@@ -161,3 +165,147 @@ def test_the_duration_is_cut_to_whole_milliseconds() -> None:
 def test_rejections_are_counted_under_the_kubelets_labels(reason: str, label: str) -> None:
     counts = admission_counts.after_rejection(Counts(), reason)
     assert counts.values == {(names.REJECTIONS, (("reason", label),)): 1}
+
+
+def _of_release(of: NodeRules, name: str) -> NodeRules:
+    release = table.of_name(name)
+    behaviour = replace(of.behaviour, release=release)
+    return replace(of, behaviour=behaviour, release_rules=release.rules_with(lambda _: False))
+
+
+def _names(of: NodeRules) -> set[str]:
+    return {each.name for each in names.shown(of, is_observing=False)}
+
+
+@pytest.mark.parametrize(
+    ("scope", "series"), [(Scope.CONTAINER, NUMA_IN_CONTAINERS), (Scope.POD, NUMA_IN_PODS)]
+)
+def test_what_could_not_be_aligned_is_counted_in_releases_that_do_so(
+    scope: Scope, series: Labels
+) -> None:
+    of = _of_release(rules(machine(10, 10), aligned(SINGLE, scope)), "1.33")
+    at_start = admission_counts.at_start(of).values
+    begins = {NUMA_IN_CONTAINERS, NUMA_IN_PODS}
+    assert {(n, labels) for n in BOTH for labels in begins} == {*at_start}
+    assert {0.0} == {*at_start.values()}
+    counted = Counted(of)
+    assert counted.admit(simple("big", "15Gi")).of(names.ALIGNMENT_FAILURES, series) == 1
+    assert counted.admit(simple("small", "1Gi")).of(names.ALIGNMENT_FAILURES, series) == 1
+    # Without any hint the policy lets it pass, and the Memory Manager refuses it.
+    assert counted.admit(simple("bigger", "15Gi")).of(names.ALIGNMENT_FAILURES, series) == 1
+    assert counted.of(names.ADMISSION_ERRORS) == [2]
+    assert names.ALIGNMENT_FAILURES in _names(of)
+
+
+def test_what_could_not_be_aligned_is_not_shown_before() -> None:
+    of = rules(machine(10, 10), aligned(SINGLE))
+    assert admission_counts.at_start(of) == Counts()
+    assert names.ALIGNMENT_FAILURES not in _names(of)
+    assert names.CPUS_BY_NODE not in _names(of)
+
+
+def test_a_policy_that_guarantees_no_alignment_fails_at_none() -> None:
+    of = _of_release(rules(machine(10, 10), aligned(TopologyPolicy.RESTRICTED)), "1.33")
+    counts = Counted(of).admit(simple("big", "25Gi"))
+    assert counts.of(names.ADMISSION_ERRORS) == 1
+    assert counts.of(names.ALIGNMENT_FAILURES, NUMA_IN_CONTAINERS) == 0
+
+
+def test_every_refusal_of_whole_cores_is_counted_as_a_failure() -> None:
+    on = rules(cpu_builders.shape(1, 1, 4, 2), policy=MemoryPolicy.NONE)
+    of = _of_release(_static(on, full_pcpus_only=True), "1.34")
+    assert admission_counts.at_start(of).of(names.ALIGNMENT_FAILURES, WHOLE_CORES) == 0
+    assert (names.ALIGNED, ONE_CACHE) in admission_counts.at_start(of).values
+    counted = Counted(of)
+    counted.admit(cpu_builders.simple("odd", "3"))
+    counted.admit(cpu_builders.simple("even", "2"))
+    counted.admit(cpu_builders.simple("large", "8"))
+    assert counted.counts.of(names.ALIGNMENT_FAILURES, WHOLE_CORES) == 2
+    assert counted.counts.of(names.ALIGNED, WHOLE_CORES) == 1
+
+
+@pytest.mark.parametrize(("release", "count"), [("1.32", 0), ("1.33", 2), ("1.36", 2)])
+def test_containers_in_one_cache_are_counted_in_releases_that_do_so(
+    release: str, count: int
+) -> None:
+    # Without caches in the machine a socket counts as one.
+    on = rules(cpu_builders.shape(2, 2, 4, 2), policy=MemoryPolicy.NONE)
+    counted = Counted(_of_release(_static(on), release))
+    for uid, cpus in (("a", "2"), ("b", "9"), ("c", "3")):
+        assert counted.admit(cpu_builders.simple(uid, cpus)).of(names.ADMISSION_ERRORS) == 0
+    assert counted.counts.of(names.ALIGNED, ONE_CACHE) == count
+
+
+def test_a_native_agent_has_the_metrics_of_later_releases() -> None:
+    of = rules(machine(10, 10), aligned(SINGLE))
+    native = replace(of, behaviour=NATIVE)
+    of_managers = {names.ALLOCATIONS, names.ALLOCATION_ERRORS, names.ASSIGNMENTS}
+    later = {names.ALIGNMENT_FAILURES, names.CPUS_BY_NODE, *of_managers}
+    assert later == _names(native) - _names(of)
+    assert (names.ALIGNMENT_FAILURES, NUMA_IN_PODS) in admission_counts.at_start(native).values
+
+
+def _whole(uid: str, **containers: str) -> Pod:
+    """A pod of 4 CPUs and 2Gi in all; containers have whole CPUs of it, or share what is left."""
+    parts = {
+        name: whole_pods.asked(cpus, "512Mi") if cpus else None for name, cpus in containers.items()
+    }
+    return whole_pods.pod(uid, whole_pods.asked("4", "2Gi"), parts)
+
+
+def _by_label(counts: Counts, name: str) -> dict[tuple[str, ...], float]:
+    series = counts.values.items()
+    return {tuple(dict(labels).values()): value for (n, labels), value in series if n == name}
+
+
+def test_shares_of_the_node_and_of_a_pod_are_told_apart() -> None:
+    counted = Counted(whole_pods.node().rules)
+    counted.node = whole_pods.node()
+    counted.admit(_whole("u", c0="2", c1="", c2="1"))
+    plain = whole_pods.pod("v", None, {"c0": whole_pods.asked("2", "1Gi")})
+    counted.admit(plain)
+    counted.admit(_whole("w", c0="4", c1=""))
+    counts = counted.counts
+    assert _by_label(counts, names.ALLOCATIONS) == {
+        ("cpu", "pod"): 3,
+        ("memory", "pod"): 3,
+        ("cpu", "node"): 1,
+        ("memory", "node"): 1,
+    }
+    assert _by_label(counts, names.ASSIGNMENTS) == {
+        ("cpu", "pod_exclusive"): 2,
+        ("cpu", "pod_shared"): 1,
+        ("memory", "pod_exclusive"): 2,
+        ("memory", "pod_shared"): 1,
+        ("cpu", "node_exclusive"): 1,
+        ("memory", "node_exclusive"): 1,
+    }
+    assert _by_label(counts, names.ALLOCATION_ERRORS) == {("cpu", "pod"): 1}
+    assert names.ASSIGNMENTS in _names(counted.node.rules)
+
+
+@pytest.mark.parametrize(("release", "requests"), [("1.33", 1), ("1.34", 0), ("1.36", 0)])
+def test_pods_that_are_passed_over_request_no_pinning(release: str, requests: int) -> None:
+    node = whole_pods.node(whole_pods.config(gates={}), release)
+    counted = Counted(node.rules)
+    counted.node = node
+    counted.admit(_whole("u", c0="2"))
+    assert counted.of(names.CPU_REQUESTS, names.MEMORY_REQUESTS) == [requests, requests]
+    assert not _names(node.rules) & {names.ALLOCATIONS, names.ASSIGNMENTS}
+    assert _by_label(counted.counts, names.ALLOCATIONS) == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"),
+    [
+        ("PodLevelResourcesNotSupported", "PodLevelResourcesNotSupported"),
+        ("SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicyNotSupported"),
+        ("OutOfexample.com/gpu", "OutOfExtendedResources"),
+        ("EmptyPodSharedPoolError", "Other"),
+    ],
+)
+def test_reasons_that_later_releases_know_are_counted_under_their_names(
+    reason: str, label: str
+) -> None:
+    counts = admission_counts.after_rejection(Counts(), reason)
+    assert counts.of(names.REJECTIONS, (("reason", label),)) == 1

@@ -8,6 +8,7 @@ from typing import Any
 from numalet.agent.telemetry import admission_log, node_log
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.admission.collector import Collector
+from numalet.core.config.releases import table
 from numalet.core.config.rules import (
     CpuPolicy,
     CpuRules,
@@ -173,3 +174,35 @@ def test_every_write_of_a_cpuset_is_reported() -> None:
         {"pod": "default/u", "containerName": "c", "cpuset.mems": "0"},
     ]
     assert node_log.of_cpuset(simple("u", "1Gi"), "c", None, None) == []
+
+
+def _later(of: NodeRules) -> NodeRules:
+    return replace(of, release_rules=table.of_name("1.33").rules_with(lambda _: False))
+
+
+def test_later_releases_name_the_pod_and_say_more_at_level_four() -> None:
+    of = _later(rules(machine(10, 10), aligned(RESTRICTED)))
+    lines = _on(of, simple("u", "15Gi"))
+    about = {"pod": "default/u", "containerName": "c"}
+    best = {"NUMANodeAffinity": 3, "Preferred": True}
+    assert _keys(lines, "ContainerTopologyHint") == [{"bestHint": best, **about}]
+    first, result = lines[0], lines[-2]
+    assert (first.message, first.level) == ("Topology manager admission check", 4)
+    assert first.keys == {"pod": "default/u"}
+    assert (result.message, result.level) == ("Pod Admit Result", 4)
+    assert result.keys == {"Message": "", "pod": "default/u"}
+    refused = _on(_later(rules(machine(10), aligned(RESTRICTED))), simple("u", "25Gi"))
+    assert "[memorymanager]" in _keys(refused, "Pod Admit Result")[0]["Message"]
+    pods = _on(_later(rules(machine(10), aligned(RESTRICTED, Scope.POD))), simple("u", "1Gi"))
+    assert {*_keys(pods, "PodTopologyHint")[0]} == {"bestHint", "pod"}
+    started = [each for each in node_log.of_start(of) if each.level == 4]
+    assert _messages(started) == ["CPU manager started", "memorymanager started"]
+    none = node_log.of_start(_later(rules(machine(10), policy=MemoryPolicy.NONE)))
+    assert "memorymanager started" not in _messages(none)
+
+
+def test_what_is_forgotten_is_said_at_level_two_by_later_releases() -> None:
+    node, _ = builders.node(_later(rules(machine(10)))).admit(simple("u", "1Gi"))
+    lines = _told(node.remove("u"), simple("v", "1Gi"))
+    stale = [each for each in lines if each.message == "RemoveStaleState removing state"]
+    assert [each.level for each in stale] == [2]

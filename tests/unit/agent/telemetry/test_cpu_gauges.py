@@ -13,6 +13,7 @@ from numalet.agent.telemetry import cpu_gauges, gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.pod import Pod
 from numalet.core.node import node as nodes
@@ -96,3 +97,56 @@ def test_in_native_mode_they_say_what_the_ledger_holds(state: NodeState, tmp_pat
     native = NodeState(node=started, cpu_gauges=cpu_gauges.at_start(started))
     assert native.cpu_gauges is None
     assert _shown(_after(native, _pod_with_init("one", "4"))) == (4, 10_000)
+
+
+def _later(state: NodeState, release: str) -> NodeState:
+    """The same node at the start of a kubelet of this release."""
+    rules = state.node.rules
+    later = replace(rules, release_rules=table.of_name(release).rules_with(lambda _: False))
+    node = replace(state.node, roster=replace(state.node.roster, rules=later))
+    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+
+
+def _by_node(state: NodeState) -> dict[str, float]:
+    measured = gauges.gauges(state.node, GuaranteeLevel.NONE, {}, moved=state.cpu_gauges)
+    return {dict(labels)["numa_node"]: value for labels, value in measured[names.CPUS_BY_NODE]}
+
+
+@pytest.mark.parametrize(("release", "count"), [("1.32", 8), ("1.33", 4), ("1.36", 4)])
+def test_some_releases_count_a_cpu_of_two_containers_once_at_the_start(
+    state: NodeState, release: str, count: int
+) -> None:
+    full = _after(state, _pod_with_init("one", "4"))
+    assert _shown(_later(full, release)) == (count, 10_000)
+
+
+def test_a_node_whose_last_cpu_is_released_keeps_its_value(state: NodeState) -> None:
+    state = _later(state, "1.33")
+    assert _by_node(state) == {}
+    one, two = agents.pod("one", "3").pod, agents.pod("two", "2").pod
+    state = _after(state, one)
+    assert _by_node(state) == {"0": 3}
+    # Both nodes have some, then the second one has none, and then neither.
+    three = agents.pod("three", "4").pod
+    state = _after(state, two, three)
+    assert _by_node(state) == {"0": 5, "1": 4}
+    gone = state.at(state.node.remove(three.uid))
+    gone = gone.at(gone.node.release_stale())
+    assert _by_node(gone) == {"0": 5, "1": 4}
+    for pod in (one, two):
+        gone = gone.at(gone.node.remove(pod.uid))
+    # They go one after the other, and the first leaves the second's CPUs.
+    assert _by_node(gone.at(gone.node.release_stale())) == {"0": 2, "1": 4}
+
+
+def test_natively_every_node_has_its_number(tmp_path: Path) -> None:
+    node = kubelet_node.made(tmp_path).node
+    native = replace(node.rules, behaviour=NATIVE)
+    node = replace(node, roster=replace(node.roster, rules=native))
+    state = NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+    assert _by_node(state) == {"0": 0, "1": 0}
+    one = agents.pod("one", "3").pod
+    full = _after(state, one)
+    assert _by_node(full) == {"0": 3, "1": 0}
+    gone = full.at(full.node.remove(one.uid))
+    assert _by_node(gone.at(gone.node.release_stale())) == {"0": 0, "1": 0}

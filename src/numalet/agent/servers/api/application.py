@@ -11,20 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
-from numalet.agent.servers.api.cluster import Cluster
+from numalet.agent.servers.api.cluster import ClusterHandlers
 from numalet.agent.servers.api.discovery import Discovery
 from numalet.agent.servers.api.health import HealthHandlers
 from numalet.agent.servers.api.logs import Logs
 from numalet.agent.servers.api.openapi import OpenApi
 from numalet.agent.servers.api.own import Own
 from numalet.agent.servers.api.pods import Pods
+from numalet.agent.servers.api.resizing import Resizing
 from numalet.agent.servers.api.runs import RunsHandler
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.door import Door
 from numalet.wording import kubernetes_api as words
 
-_ROOMS: Final = (Discovery, Pods, Logs, Cluster, Own, RunsHandler, HealthHandlers)
+_ROOMS: Final = (Discovery, Pods, Resizing, Logs, ClusterHandlers, Own, RunsHandler, HealthHandlers)
 _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 

@@ -59,6 +59,15 @@ class Revised:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RevisedObject:
+    """The object as it was sent or patched, with the version it is of, None for any."""
+
+    value: Any
+    version: int | None
+    warnings: tuple[str, ...]
+
+
 async def patch_of(request: Request) -> Revision:
     """The patch of a request. Raises ``Failure`` for one of no known kind or form."""
     kind = requests.media_type(request)
@@ -91,6 +100,26 @@ async def revised(
     Raises:
         Failure: the revision does not fit, its result is no pod, or it may not be so.
     """
+    new, revised_ = await read(revision, record, pod, wants)
+    old = as_shown(record.workload, pod)
+    refused = changes.unchangeable(old, new)
+    if _given(revised_.value, "spec", "nodeName") not in (None, "", pod["spec"].get("nodeName")):
+        refused = ("spec", *(each for each in refused if each != "spec"))
+    if refused:
+        causes = [(field, _why_not(old, field)) for field in refused]
+        raise status.unchangeable("Pod", old.pod.name, causes)
+    after = changes.changed(old, new) if changes.is_changed(old, new) else None
+    return Revised(after, revised_.version, revised_.warnings)
+
+
+async def read(
+    revision: Revision, record: PodRecord, pod: Mapping[str, Any], wants: FieldValidation
+) -> tuple[Workload, RevisedObject]:
+    """The pod that a revision makes, whatever of it is different.
+
+    Raises:
+        Failure: the revision does not fit, its result is no pod, or another one.
+    """
     value = await applied(revision, pod)
     version = _checked_identity(value, pod)
     findings = Findings()
@@ -100,16 +129,8 @@ async def revised(
     check(wants, record.workload.pod.name, findings.all)
     if workload is None:
         raise status.invalid("Pod", record.workload.pod.name, findings.all)
-    old, new = _shown(record.workload, pod), workload
-    refused = changes.unchangeable(old, new)
-    if _given(value, "spec", "nodeName") not in (None, "", pod["spec"].get("nodeName")):
-        refused = ("spec", *(each for each in refused if each != "spec"))
-    if refused:
-        causes = [(field, _why_not(old, field)) for field in refused]
-        raise status.unchangeable("Pod", old.pod.name, causes)
     warnings = tuple(field_validation.warnings(wants, findings.all))
-    after = changes.changed(old, new) if changes.is_changed(old, new) else None
-    return Revised(after, version, warnings)
+    return workload, RevisedObject(value, version, warnings)
 
 
 async def applied(revision: Revision, value: Mapping[str, Any]) -> Any:
@@ -143,7 +164,7 @@ def _checked_identity(value: Any, pod: Mapping[str, Any]) -> int | None:
     return int(version) if version else None
 
 
-def _shown(workload: Workload, pod: Mapping[str, Any]) -> Workload:
+def as_shown(workload: Workload, pod: Mapping[str, Any]) -> Workload:
     """The workload with the name that its node has now, as the API shows it."""
     shown = workload.manifest
     spec = {**shown["spec"], "nodeName": pod["spec"]["nodeName"]}

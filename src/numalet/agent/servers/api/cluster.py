@@ -39,7 +39,7 @@ NAMESPACE_FIELDS: Final = frozenset({"metadata.name", "status.phase"})
 _ALWAYS: Final = ("default",)
 
 
-class Cluster:
+class ClusterHandlers:
     """Handlers of ``/api/v1/events``, ``nodes`` and ``namespaces``."""
 
     def __init__(self, served: Served) -> None:

@@ -78,7 +78,9 @@ def _kubelet_condition(observation: KubeletObservation | None) -> KubeletConditi
     if observation is None:
         return None
     running = observation.evidence.running
-    return KubeletCondition(None if running is None else bool(running), observation.state_since)
+    is_running = None if running is None else bool(running)
+    release = observation.evidence.followed
+    return KubeletCondition(is_running, observation.state_since, release)
 
 
 @functools.cache

@@ -113,18 +113,21 @@ class RunsHandler:
         view, workload = self._served.door.view(), foreseen.record.workload
         verdict = foreseen.record.run.verdict
         assert verdict is not None
+        release = view.node.rules.release.name
         if verdict.admitted:
             pod, node = workload.pod, foreseen.node
             (container,) = pod.containers()
             pages = desired.memory_nodes(
                 node.rules.machine.nodes, node.snapshot, pod, container.name
             )
-            return run_document.placed(pod, node.snapshot, view.level, view.notes, "agent", pages)
+            return run_document.placed(
+                pod, node.snapshot, view.level, view.notes, "agent", pages, release=release
+            )
         if may_fit is None:
             alone = self._foreseen(self._served.door.foresee_alone(workload)).record.run.verdict
             may_fit = alone is not None and alone.admitted
         said = verdict.reason, verdict.message
-        return run_document.refused(workload.pod, *said, may_fit, "agent")
+        return run_document.refused(workload.pod, *said, may_fit, "agent", release=release)
 
 
 def _runner(request: Request) -> Runner:

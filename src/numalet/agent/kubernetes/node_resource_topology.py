@@ -1,0 +1,222 @@
+"""NodeResourceTopology v1alpha2, as the publishers of the field make it of a PodResources answer.
+
+Schedulers that align pods read it: a zone for each NUMA node with what is allocatable and what is
+still available there. It can not say all that decides: memory that belongs to a group of NUMA nodes
+seems to be that of single nodes. So it is published beside the NumaNode, for those who read no
+other, and where it differs from what the Node Feature Discovery's topology updater writes is said
+in docs/reference/numanode.md: zones and resources are sorted, zones without CPUs have no costs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import xxhash
+
+from numalet.agent.kubernetes.pod_resources import (
+    Allocatable,
+    MemoryEntry,
+    PodEntry,
+    PodResourcesDevice,
+)
+from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.model import resources
+from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+
+GROUP: Final = "topology.node.k8s.io"
+API_VERSION: Final = f"{GROUP}/v1alpha2"
+KIND: Final = "NodeResourceTopology"
+PLURAL: Final = "noderesourcetopologies"
+PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
+
+_FINGERPRINT: Final = "pfp0v001"
+_USUAL_NODE_LIMIT: Final = 8
+_HIGHEST_NODE_LIMIT: Final = 1024
+_POLICIES: Final[Mapping[TopologyPolicy, str]] = {
+    TopologyPolicy.NONE: "None",
+    TopologyPolicy.BEST_EFFORT: "BestEffort",
+    TopologyPolicy.RESTRICTED: "Restricted",
+    TopologyPolicy.SINGLE_NUMA_NODE: "SingleNUMANode",
+}
+_LEVELS: Final[Mapping[Scope, str]] = {
+    Scope.CONTAINER: "ContainerLevel",
+    Scope.POD: "PodLevel",
+}
+
+
+@dataclass(slots=True)
+class _Amount:
+    """One resource of one zone."""
+
+    capacity: int
+    allocatable: int
+    available: int
+
+    def give(self, wanted: int) -> int:
+        """Give as much of it as there is; what is left to give."""
+        given = min(wanted, self.available)
+        self.available -= given
+        return wanted - given
+
+
+_Zones = dict[int, dict[str, _Amount]]
+
+
+def topology(
+    machine: MachineInfo,
+    rules: TopologyRules,
+    allocatable: Allocatable,
+    pods: Iterable[PodEntry],
+) -> dict[str, Any]:
+    """What the object says: attributes, the older field for the policy, zones.
+
+    ``pods`` are those that the PodResources API lists.
+    """
+    listed = tuple(pods)
+    zones = _available(machine, _allocatable(machine, allocatable), listed)
+    nodes = sorted(machine.nodes, key=lambda node: node.node_id)
+    return {
+        "attributes": _attributes(rules, listed),
+        "topologyPolicies": [_old_policy(rules)],
+        "zones": [_zone(node, machine, zones[node.node_id]) for node in nodes],
+    }
+
+
+def named(
+    name: str, content: Mapping[str, Any], owner: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The object of a node; ``owner`` refers to its Node, if that is known."""
+    metadata: dict[str, Any] = {"name": name}
+    if owner is not None:
+        metadata["ownerReferences"] = [dict(owner)]
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **content}
+
+
+def fingerprint(pods: Iterable[tuple[str, str]]) -> str:
+    """What stands for a set of pods, given by namespace and name, in any order."""
+    hashes = sorted(
+        xxhash.xxh64_intdigest(name.encode(), seed=xxhash.xxh64_intdigest(namespace.encode()))
+        for namespace, name in pods
+    )
+    return _FINGERPRINT + xxhash.xxh64_hexdigest(
+        b"".join(each.to_bytes(8, "little") for each in hashes)
+    )
+
+
+def _attributes(rules: TopologyRules, pods: Iterable[PodEntry]) -> list[dict[str, str]]:
+    attributes = {
+        "nodeTopologyPodsFingerprint": fingerprint((each.namespace, each.name) for each in pods),
+        "nodeTopologyPodsFingerprintMethod": "all",
+        "topologyManagerPolicy": rules.policy.value,
+        "topologyManagerScope": rules.scope.value,
+    }
+    limit = rules.node_limit
+    if limit != _USUAL_NODE_LIMIT:
+        most = _HIGHEST_NODE_LIMIT if limit is None else min(limit, _HIGHEST_NODE_LIMIT)
+        attributes["topologyManagerMaxNUMANodes"] = str(most)
+    if rules.prefer_closest_numa_nodes:
+        attributes["topologyManagerOptionPreferClosestNumaNodes"] = "true"
+    return [{"name": name, "value": value} for name, value in sorted(attributes.items())]
+
+
+def _old_policy(rules: TopologyRules) -> str:
+    """The name in the field that came before the attributes; without a policy there is no level."""
+    name = _POLICIES[rules.policy]
+    return name if rules.policy is TopologyPolicy.NONE else name + _LEVELS[rules.scope]
+
+
+def _allocatable(machine: MachineInfo, allocatable: Allocatable) -> _Zones:
+    """Zones in which nothing is held."""
+    zones: _Zones = {node.node_id: {} for node in machine.nodes}
+    for resource, counts in _devices(allocatable.devices).items():
+        for node_id, count in counts.items():
+            if node_id in zones:
+                zones[node_id][resource] = _Amount(count, count, count)
+    sizes: Counter[tuple[int, str]] = Counter()
+    for block in allocatable.memory:
+        for node_id in block.node_ids:
+            sizes[node_id, block.memory_type] += block.size_bytes
+    for node in machine.nodes:
+        zone = zones[node.node_id]
+        for memory_type, capacity in _memory_capacity(node).items():
+            size = sizes.get((node.node_id, memory_type))
+            if size is not None:
+                zone[memory_type] = _Amount(capacity, size, size)
+        cpus = frozenset(_cpus(node))
+        given = len(cpus.intersection(allocatable.cpus))
+        if cpus or not zone:
+            # All of them may be reserved, and a zone without anything says that much.
+            zone[resources.CPU] = _Amount(len(cpus), given, given)
+    return zones
+
+
+def _cpus(node: NumaNodeInfo) -> Iterator[int]:
+    for core in node.cores:
+        yield from core.threads
+
+
+def _memory_capacity(node: NumaNodeInfo) -> dict[str, int]:
+    pages = {
+        resources.hugepages_name(each.page_size_kib): each.page_size_kib * 1024 * each.count
+        for each in node.hugepages
+    }
+    return {resources.MEMORY: node.memory_bytes, **pages}
+
+
+def _devices(devices: Iterable[PodResourcesDevice]) -> dict[str, Counter[int]]:
+    """How many devices by resource and NUMA node; one of several nodes counts on each."""
+    counts: dict[str, Counter[int]] = {}
+    for each in devices:
+        if each.node_id is not None:
+            counts.setdefault(each.resource, Counter())[each.node_id] += 1
+    return counts
+
+
+def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) -> _Zones:
+    """The zones without what containers hold; the order of pods does not matter to CPUs."""
+    node_of = {cpu: node.node_id for node in machine.nodes for cpu in _cpus(node)}
+    for container in (each for pod in pods for each in pod.containers):
+        for node_id, count in Counter(node_of.get(cpu, -1) for cpu in container.cpus).items():
+            _held(zones, node_id, resources.CPU, count)
+        for resource, counts in _devices(container.devices).items():
+            for node_id, count in counts.items():
+                _held(zones, node_id, resource, count)
+        for block in container.memory:
+            _hold_block(zones, block)
+    return zones
+
+
+def _held(zones: _Zones, node_id: int, resource: str, wanted: int) -> int:
+    """Take as much of it as the zone has; what is left to take."""
+    amount = zones.get(node_id, {}).get(resource)
+    return wanted if amount is None else amount.give(wanted)
+
+
+def _hold_block(zones: _Zones, block: MemoryEntry) -> None:
+    """Take a block from the lowest of its NUMA nodes as long as that has any, then the next."""
+    left = block.size_bytes
+    for node_id in sorted(block.node_ids):
+        left = _held(zones, node_id, block.memory_type, left)
+
+
+def _zone(
+    node: NumaNodeInfo, machine: MachineInfo, amounts: Mapping[str, _Amount]
+) -> dict[str, Any]:
+    zone: dict[str, Any] = {"name": f"node-{node.node_id}", "type": "Node"}
+    if node.cores and node.distances is not None:
+        # The rows of all nodes grow with the square of their number.
+        costs = zip(machine.node_ids, node.distances, strict=False)
+        zone["costs"] = [{"name": f"node-{other}", "value": value} for other, value in costs]
+    zone["resources"] = [
+        {
+            "name": name,
+            "capacity": str(amount.capacity),
+            "allocatable": str(amount.allocatable),
+            "available": str(amount.available),
+        }
+        for name, amount in sorted(amounts.items())
+    ]
+    return zone
