@@ -1,0 +1,1 @@
+"""A node's objects in the cluster, kept current: NumaNode and NodeResourceTopology."""

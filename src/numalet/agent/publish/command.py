@@ -1,0 +1,269 @@
+"""The life of ``numalet publish``: a kubelet is read, its node's objects are kept current."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from numalet import __version__
+from numalet.agent.findings.publish import PublishNothing
+from numalet.agent.host import logs
+from numalet.agent.keeper import settings as agent_settings
+from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.agent.publish import publisher
+from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
+from numalet.agent.publish.metrics import PublishMetrics
+from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.telemetry.log_line import LogFormat, LogLine
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.io import kubelets
+from numalet.io.documents import kubelet_config
+from numalet.io.kube_api import access as accesses
+from numalet.io.kube_api import client
+from numalet.io.kube_api.access import Access
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient, RequestLimits
+from numalet.io.machines import MachineChoice
+
+USER_AGENT: Final = f"numalet-publish/{__version__}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishOptions:
+    """As it was given on the command line."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    node_name: str = ""
+    kubelet_root: Path = kubelets.ROOT
+    pod_resources: Path | None = None
+    config_file: Path | None = None
+    machine: MachineChoice = field(default_factory=MachineChoice)
+    release: str | None = None
+    kubelet_version: str | None = None
+    configz: bool = False
+    has_topology: bool = True
+    force: bool = False
+    refresh_seconds: float = 3600.0
+    metrics: str = ""
+    log_format: str = "console"
+    verbosity: int = 2
+    proc: Path = kubelets.PROC
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPublishing:
+    """The kubelet that is read, and what is published of its node."""
+
+    settings: AgentSettings
+    source: KubeletSource
+    choice: PublishChoice
+
+
+def prepared(options: PublishOptions) -> PreparedPublishing:
+    """What the options come to. Raises ``BadInput`` with everything that is wrong."""
+    given = AgentOptions(
+        config_file=options.config_file,
+        runtime=RuntimeKind.FAKE,
+        exact=True,
+        release=options.release,
+        kubelet_version=options.kubelet_version,
+        machine=options.machine,
+        node_name=options.node_name,
+        kubelet_root=options.kubelet_root,
+    )
+    settings = agent_settings.observing(agent_settings.resolve(given), options.proc)
+    source = KubeletSource(
+        root=settings.kubelet_root,
+        configuration=agent_settings.configuration_reader(settings, options.proc),
+        socket=options.pod_resources,
+    )
+    choice = PublishChoice(
+        node_name=settings.node_name,
+        has_topology=options.has_topology,
+        force=options.force,
+        refresh_seconds=options.refresh_seconds,
+    )
+    return PreparedPublishing(settings, source, choice)
+
+
+def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """The objects as a List, without owners and without asking an API server, and remarks.
+
+    Raises:
+        BadInput: there is nothing to publish, and why.
+    """
+    ready = prepared(options)
+    reading = ready.source.read()
+    if reading.view is None:
+        raise BadInput([*map(_as_error, reading.findings), PublishNothing()])
+    name = ready.choice.node_name
+    objects = reading.view.objects
+    items = [dict(objects.class_object), objects.node_object(name, datetime.now(UTC))]
+    if options.has_topology and reading.view.topology is not None:
+        items.append(node_resource_topology.named(name, reading.view.topology))
+    return {"apiVersion": "v1", "kind": "List", "items": items}, reading.findings
+
+
+def _as_error(finding: Finding) -> Finding:
+    return finding.of_severity(Severity.ERROR)
+
+
+def run(options: PublishOptions) -> None:
+    """Publish until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    access = accesses.of(options.kubeconfig, options.context)
+    asyncio.run(_run(prepared(options), access, options))
+
+
+def once(options: PublishOptions) -> bool:
+    """Write the objects as they are now; whether the API server has stored them all.
+
+    Raises:
+        BadInput: there is nothing to publish, or the API server can not be reached.
+    """
+    access = accesses.of(options.kubeconfig, options.context)
+    return asyncio.run(_once(prepared(options), access, options))
+
+
+@asynccontextmanager
+async def _publisher(
+    ready: PreparedPublishing,
+    access: Access,
+    options: PublishOptions,
+    report: Callable[[Finding], None],
+) -> AsyncIterator[NodePublisher]:
+    # The writers have a pace of their own: they get the first 429, and wait.
+    limits = RequestLimits(patience_seconds=0)
+    async with client.opened(access, USER_AGENT, limits=limits) as api:
+        if options.configz:
+            ready.source.configuration = await _with_configz(ready, api)
+        owner = await publisher.owner_of(api, ready.choice.node_name, report)
+        yield publisher.publisher(api, ready.choice, owner, _utc_now, report)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class _Configz(msgspec.Struct):
+    kubeletconfig: dict[str, Any]
+
+
+async def _with_configz(ready: PreparedPublishing, api: ApiClient) -> Any:
+    """The reader of the configuration that the kubelet reports, and of no other.
+
+    Raises:
+        BadInput: it does not report it.
+    """
+    place = f"/api/v1/nodes/{ready.choice.node_name}/proxy/configz"
+    try:
+        content = await api.get(place)
+    except (ApiRefused, ApiUnreachable) as failed:
+        raise BadInput([failed.finding]) from None
+    try:
+        document = msgspec.json.decode(content, type=_Configz)
+    except msgspec.MsgspecError:
+        document = _Configz({})
+    reader = ready.source.configuration
+    config = kubelet_config.decode(document.kubeletconfig, place)
+    own = replace(reader.own, config=config)
+    return replace(reader, own=own, named=place)
+
+
+async def _run(ready: PreparedPublishing, access: Access, options: PublishOptions) -> None:
+    log = logs.to_stderr(LogFormat(options.log_format), options.verbosity)
+
+    def report(finding: Finding) -> None:
+        log.write([_line(finding)])
+
+    for each in ready.settings.notes:
+        report(each)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    where = {"node": ready.choice.node_name, "server": access.server}
+    log.write([LogLine("Publishing", {**where, "root": str(ready.source.root)})])
+    work = asyncio.ensure_future(_publish(ready, access, options, report))
+    waiting = asyncio.ensure_future(stopped.wait())
+    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if waiting.done():
+        work.cancel()
+        await asyncio.wait((work,))
+        log.write([LogLine("Stopped; the objects stay as they are", where)])
+        return
+    waiting.cancel()
+    work.result()
+
+
+async def _publish(
+    ready: PreparedPublishing,
+    access: Access,
+    options: PublishOptions,
+    report: Callable[[Finding], None],
+) -> None:
+    async with _publisher(ready, access, options, report) as writers:
+        with _counted(writers, options):
+            writing = asyncio.ensure_future(writers.run())
+            following = asyncio.ensure_future(follow(ready.source, writers, report))
+            try:
+                await asyncio.wait((writing, following), return_when=asyncio.FIRST_EXCEPTION)
+                for each in (writing, following):
+                    if each.done():
+                        each.result()
+            finally:
+                writing.cancel()
+                following.cancel()
+
+
+@contextmanager
+def _counted(writers: NodePublisher, options: PublishOptions) -> Iterator[None]:
+    if not options.metrics:
+        yield
+        return
+    with PublishMetrics(writers).served(options.metrics):
+        yield
+
+
+async def follow(
+    source: KubeletSource, writers: NodePublisher, report: Callable[[Finding], None]
+) -> None:
+    """Offer what the kubelet has, again and again; what is remarkable is reported once."""
+    known: tuple[Finding, ...] = ()
+    async for reading in source.readings():
+        for each in reading.findings:
+            if each not in known:
+                report(each)
+        known = reading.findings
+        if reading.view is not None:
+            writers.offer(reading.view)
+
+
+async def _once(ready: PreparedPublishing, access: Access, options: PublishOptions) -> bool:
+    log = logs.to_stderr(LogFormat(options.log_format), options.verbosity)
+
+    def report(finding: Finding) -> None:
+        log.write([_line(finding)])
+
+    async with _publisher(ready, access, options, report) as writers:
+        reading: KubeletReading = await asyncio.to_thread(ready.source.read)
+        if reading.view is None:
+            raise BadInput([*map(_as_error, reading.findings), PublishNothing()])
+        for each in reading.findings:
+            report(each)
+        writers.offer(reading.view)
+        return await writers.write_once()
+
+
+def _line(finding: Finding) -> LogLine:
+    is_error = finding.severity is not Severity.NOTE
+    return LogLine(finding.located, {"code": finding.code}, is_error=is_error)

@@ -1,0 +1,93 @@
+"""Publishing inside an agent: the node of its view, or that of the kubelet beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from numalet.agent.findings.publish import PublishEnded
+from numalet.agent.keeper.settings import AgentSettings, configuration_reader
+from numalet.agent.publish import command, publisher, view
+from numalet.agent.publish.kubelet_source import KubeletSource
+from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.servers.door import Door
+from numalet.core.model.findings import BadInput, Finding
+from numalet.io.kube_api import access as accesses
+from numalet.io.kube_api import client
+from numalet.io.kube_api.access import Access
+from numalet.io.kube_api.client import RequestLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPublishing:
+    """What an agent publishes, and where; it is called with the agent when that runs."""
+
+    access: Access
+    has_topology: bool = True
+    force: bool = False
+
+    @asynccontextmanager
+    async def __call__(
+        self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
+    ) -> AsyncIterator[None]:
+        """Publish as long as this lasts. What fails is reported, and never ends the agent."""
+        work = asyncio.create_task(_publish(self, door, settings, report))
+        try:
+            yield
+        finally:
+            work.cancel()
+            await asyncio.wait((work,))
+
+
+def agent_publishing(kubeconfig: Path | None, **given: bool) -> AgentPublishing:
+    """Publishing by this kubeconfig. Raises ``BadInput`` if there is no access to a cluster."""
+    return AgentPublishing(access=accesses.of(kubeconfig), **given)
+
+
+async def _publish(
+    wanted: AgentPublishing,
+    door: Door,
+    settings: AgentSettings,
+    report: Callable[[Finding], None],
+) -> None:
+    choice = PublishChoice(
+        node_name=settings.node_name, has_topology=wanted.has_topology, force=wanted.force
+    )
+    limits = RequestLimits(patience_seconds=0)
+    try:
+        async with client.opened(wanted.access, command.USER_AGENT, limits=limits) as api:
+            owner = await publisher.owner_of(api, choice.node_name, report)
+            writers = publisher.publisher(api, choice, owner, _utc_now, report)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(writers.run())
+                if settings.observe:
+                    source = KubeletSource(
+                        root=settings.kubelet_root, configuration=configuration_reader(settings)
+                    )
+                    group.create_task(command.follow(source, writers, report))
+                else:
+                    group.create_task(follow(door, writers))
+    except BadInput as bad:
+        for each in bad.findings:
+            report(each)
+        report(PublishEnded())
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def follow(door: Door, writers: NodePublisher) -> None:
+    """Offer the node of the agent's view, again after every change."""
+    last = None
+    while True:
+        shown = door.view()
+        if shown.ready and shown.node.snapshot is not last:
+            last = shown.node.snapshot
+            pods = shown.node.snapshot.pods.values()
+            writers.offer(view.of_node(shown.node, shown.config, pods))
+        await door.changed()

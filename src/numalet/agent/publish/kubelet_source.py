@@ -1,0 +1,184 @@
+"""What an unmodified kubelet knows, read from outside: files, its process, PodResources.
+
+The node is the one that a kubelet would be that started on the state files now. Devices are those
+that PodResources says can be given out, since state files do not say where devices are. Nothing is
+written. Everything is read again when a state file changed and every second, and a node is made
+anew only where something differs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from numalet.agent.findings.publish import (
+    PublishNoConfiguration,
+    PublishNoPodResources,
+    PublishNotReadable,
+)
+from numalet.agent.keeper.kubelet_configuration import ConfigurationReader, ObservedConfiguration
+from numalet.agent.publish import view
+from numalet.agent.publish.view import PublishedView
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.node import node as nodes
+from numalet.core.node.node import Node
+from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
+from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
+from numalet.wording import kubelet_start
+
+_CHECK_SECONDS: Final = 0.5
+"""How often PodResources is asked; the kernel says when a state file changes."""
+_SETTLE_SECONDS: Final = 0.05
+"""A kubelet writes its state files one after the other; this long after the first they are read."""
+_ANSWER_SECONDS: Final = 2.0
+_LASTING_SECONDS: Final = 5.0
+_SOCKET: Final = Path("pod-resources", "kubelet.sock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletReading:
+    """What there was; ``view`` is None where it can not be known, and ``findings`` say why."""
+
+    view: PublishedView | None
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class KubeletSource:
+    """Reads the kubelet of a root directory."""
+
+    root: Path
+    configuration: ConfigurationReader
+    socket: Path | None = None
+    """Its PodResources socket; None for the usual one below the root directory."""
+    _evidence: tuple[Any, ...] | None = field(default=None, init=False)
+    _last: KubeletReading | None = field(default=None, init=False)
+    _has_answered: bool = field(default=False, init=False)
+
+    async def readings(self) -> AsyncIterator[KubeletReading]:
+        """A reading now, and another one whenever something changed.
+
+        A kubelet writes its files one after the other, and one that is restarted is gone for
+        seconds: that nothing can be known counts when it has lasted.
+        """
+        last: KubeletReading | None = None
+        unknown_since: float | None = None
+        while True:
+            reading = await asyncio.to_thread(self.read)
+            now = time.monotonic()
+            if reading.view is not None:
+                unknown_since = None
+            elif unknown_since is None:
+                unknown_since = now
+            has_lasted = unknown_since is None or now - unknown_since >= _LASTING_SECONDS
+            if reading is not last and has_lasted:
+                yield reading
+                last = reading
+            await self._news()
+
+    def read(self) -> KubeletReading:
+        """What there is now: the same value as before if nothing changed. Blocks."""
+        configuration = self.configuration.read()
+        files, unread = self._files()
+        listed, allocatable, problems = self._answers()
+        known = kubelet_pod_folders.uids(self.root)
+        evidence = (configuration, files, unread, listed, allocatable, problems, known)
+        if self._last is None or evidence != self._evidence:
+            self._evidence = evidence
+            if listed is None and self._has_answered:
+                # What it gave out is known no more, and what was published is nearer the truth.
+                self._last = KubeletReading(view=None)
+            else:
+                self._last = self._reading(configuration, files, listed, allocatable, known)
+            self._has_answered = self._has_answered or listed is not None
+            findings = (*self._last.findings, *unread, *problems)
+            self._last = KubeletReading(view=self._last.view, findings=findings)
+        return self._last
+
+    def _reading(
+        self,
+        configuration: ObservedConfiguration,
+        files: Mapping[str, str],
+        listed: Mapping[str, Any] | None,
+        allocatable: Mapping[str, Any] | None,
+        known: frozenset[str] | None,
+    ) -> KubeletReading:
+        if not configuration.file:
+            finding = PublishNoConfiguration(root=str(self.root))
+            return KubeletReading(view=None, findings=(*configuration.findings, finding))
+        given = None if allocatable is None else view.allocatable_of(allocatable)
+        premises = configuration.premises
+        started = nodes.start(
+            premises.config,
+            premises.machine,
+            files,
+            {} if given is None else view.devices_of(given),
+            behaviour=premises.behaviour,
+            identity=premises.identity,
+        )
+        if isinstance(started, StartRefused):
+            text = kubelet_start.text(started, str(self.root))
+            return KubeletReading(view=None, findings=(PublishNotReadable(problem=text),))
+        node = _with_pods(started, known)
+        pods = None if listed is None else view.pods_of(listed)
+        return KubeletReading(view=view.of_answers(node, premises.config, given, pods))
+
+    def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
+        try:
+            return state_directory.read(self.root).files, ()
+        except BadInput as bad:
+            return {}, tuple(each.of_severity(Severity.WARNING) for each in bad.findings)
+
+    def _answers(
+        self,
+    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, tuple[Finding, ...]]:
+        """What List and GetAllocatableResources say, and why they say nothing."""
+        client = PodResourcesClient(self.socket or self.root / _SOCKET, _ANSWER_SECONDS)
+        documents: list[Mapping[str, Any] | None] = []
+        problems: list[Finding] = []
+        for ask in (client.list_pods, client.allocatable):
+            try:
+                answer = ask()
+            except BadInput as bad:
+                problem = "; ".join(str(each) for each in bad.findings)
+                return None, None, (PublishNoPodResources(problem=problem),)
+            if isinstance(answer, JsonAnswer):
+                documents.append(answer.document)
+            else:
+                documents.append(None)
+                problems.append(PublishNoPodResources(problem=f"{answer.code}: {answer.text}"))
+        listed, allocatable = documents
+        return listed, allocatable, tuple(problems)
+
+    def _folders(self) -> tuple[Path, ...]:
+        return self.root, self.root / state_directory.DEVICE_PLUGINS
+
+    def _signatures(self) -> Iterator[object]:
+        for folder in self._folders():
+            for name in state_directory.FILE_NAMES:
+                try:
+                    status = (folder / name).stat()
+                except OSError:
+                    continue
+                yield folder, name, status.st_ino, status.st_mtime_ns, status.st_size
+
+    async def _news(self) -> None:
+        """Wait until a state file may have changed, or until everything is read again anyway."""
+        before = tuple(self._signatures())
+        began = time.monotonic()
+        await folder_news.wait(
+            self._folders(), _CHECK_SECONDS, lambda path: path.name in state_directory.FILE_NAMES
+        )
+        if before != tuple(self._signatures()) or time.monotonic() - began < _SETTLE_SECONDS:
+            await asyncio.sleep(_SETTLE_SECONDS)
+
+
+def _with_pods(started: Node, known: frozenset[str] | None) -> Node:
+    """The node on which the holders count as running that the kubelet works on."""
+    held = started.leftovers()
+    return started.assume_running(key for key in held if known is None or key.pod_uid in known)

@@ -1,0 +1,63 @@
+"""How publishing goes, for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from numalet.agent.findings.publish import PublishMetricsAddress
+from numalet.agent.publish.publisher import NodePublisher
+from numalet.core.model.findings import BadInput
+
+_LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, eq=False)
+class PublishMetrics(Collector):
+    """The counters of the writers of a node, at the moment when they are asked for."""
+
+    writers: NodePublisher
+
+    def collect(self) -> Iterator[Metric]:
+        """Writes by object and result, and whether what there is to publish is stored."""
+        writes = CounterMetricFamily(
+            "numalet_publish_writes",
+            "Writes of objects of this node to the API server, by result.",
+            labels=("kind", "result"),
+        )
+        current = GaugeMetricFamily(
+            "numalet_publish_current",
+            "Whether what is stored of this node is what it is now.",
+            labels=("kind",),
+        )
+        for kind, each in self.writers.writers:
+            counts = each.counts
+            writes.add_metric((kind, "written"), counts.written)
+            writes.add_metric((kind, "put-off"), counts.put_off)
+            writes.add_metric((kind, "failed"), counts.failed - counts.put_off)
+            current.add_metric((kind,), each.is_current)
+        yield writes
+        yield current
+
+    @contextmanager
+    def served(self, address: str) -> Iterator[None]:
+        """Serve them at ``[HOST:]PORT`` until the end. Raises ``BadInput`` if that can not be."""
+        host, _, port = address.rpartition(":")
+        registry = CollectorRegistry()
+        registry.register(self)
+        try:
+            server, thread = start_http_server(int(port), host or _LOOPBACK, registry)
+        except (OSError, ValueError, OverflowError) as error:
+            raise BadInput([PublishMetricsAddress(value=address, problem=str(error))]) from None
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()

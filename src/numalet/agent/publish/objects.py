@@ -1,0 +1,115 @@
+"""The objects of one node, made from the node: its NumaNode, and the NumaNodeClass it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from numalet.core.cluster import classes, published
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model import numa_mask
+from numalet.core.node.node import Node
+from numalet.io.documents import numa_node, numa_node_class, published_text
+from numalet.io.documents.numa_node import API_VERSION, NumaNodeSpec
+
+NODES_PATH: Final = f"/apis/{API_VERSION}/{numa_node.PLURAL}"
+CLASSES_PATH: Final = f"/apis/{API_VERSION}/{numa_node_class.PLURAL}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOwner:
+    """The Node object that owns what is published of it: with it the rest is deleted."""
+
+    name: str
+    uid: str
+
+    def reference(self) -> dict[str, Any]:
+        """As ``metadata.ownerReferences`` has it."""
+        return {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self.uid}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeObjects:
+    """The class of a node, and its content without the time at which it is published."""
+
+    class_object: Mapping[str, Any]
+    spec: NumaNodeSpec
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        return self.spec.class_name
+
+    def node_object(
+        self, name: str, at: datetime, owner: NodeOwner | None = None
+    ) -> dict[str, Any]:
+        """The NumaNode as it is applied at this moment."""
+        reference = None if owner is None else owner.reference()
+        made = numa_node.published_object(name, self.spec, reference)
+        made["spec"]["published"] = time_text(at)
+        return made
+
+
+def time_text(at: datetime) -> str:
+    """The moment in RFC 3339, in whole seconds of UTC."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def of_node(node: Node, config: KubeletConfig) -> NodeObjects:
+    """The objects of a node that was started with this configuration."""
+    spec = classes.spec_of(node, config)
+    class_object = numa_node_class.class_object(spec)
+    state = published.of_node(node)
+    return NodeObjects(
+        class_object=class_object,
+        spec=NumaNodeSpec(
+            class_name=class_object["metadata"]["name"],
+            published="",
+            state=numa_node.document(state),
+            pods=len(state.pods),
+            free_cpus=free_cpus(node),
+            free_devices=free_devices(node),
+        ),
+    )
+
+
+def free_cpus(node: Node) -> str:
+    """How many CPUs of each NUMA node can still become exclusive, as ``0:12 1:28``.
+
+    Empty without a policy that gives out exclusive CPUs, nodes without CPUs left out.
+    """
+    policy = node.roster.static_cpus
+    if policy is None:
+        return ""
+    shared = node.snapshot.cpu.default
+    counts = {
+        each.node_id: sum(
+            1
+            for core in each.cores
+            for cpu in core.threads
+            if cpu in shared and not policy.reserved.cpus >> cpu & 1
+        )
+        for each in node.rules.machine.nodes
+        if each.cores
+    }
+    return " ".join(f"{node_id}:{count}" for node_id, count in sorted(counts.items()))
+
+
+def free_devices(node: Node) -> str:
+    """How many devices of each resource are free, as ``nvidia.com/gpu 0:2 1:4``.
+
+    A device of several NUMA nodes counts for these together, as ``0-1:1``; one of none as ``*:1``.
+    """
+    ledger = node.snapshot.device
+    texts = []
+    for resource in sorted(ledger.inventory.registered):
+        known = ledger.inventory.devices_of(resource)
+        places = {name: numa_mask.ids(known.mask_of(name)) for name in known.by_id}
+        counts = dict.fromkeys(sorted(set(places.values())), 0)
+        for name in ledger.free(resource) & places.keys():
+            counts[places[name]] += 1
+        parts = (f"{published_text.numbers_text(at) or '*'}:{each}" for at, each in counts.items())
+        texts.append(" ".join((resource, *parts)))
+    return "; ".join(texts)

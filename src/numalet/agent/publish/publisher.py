@@ -1,0 +1,154 @@
+"""Publishes one node: its objects are written at their pace while views of it are offered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from numalet.agent.findings.publish import (
+    PublishCurrentAgain,
+    PublishNodeUnknown,
+    PublishUnreachable,
+)
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.agent.publish import writer
+from numalet.agent.publish.objects import NodeObjects, NodeOwner
+from numalet.agent.publish.view import PublishedView
+from numalet.agent.publish.writer import ClassWriter, PacedWriter
+from numalet.core.model.findings import Finding
+from numalet.io.documents import numa_node
+from numalet.io.kube_api.answers import TOO_MANY_REQUESTS, ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+
+_LONGEST_WAIT_SECONDS: Final = 60.0
+_SERVER_ERROR: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishChoice:
+    """What is published of a node, and how."""
+
+    node_name: str
+    has_topology: bool = True
+    force: bool = False
+    refresh_seconds: float = 3600.0
+
+
+@dataclass(slots=True)
+class NodePublisher:
+    """The writers of one node."""
+
+    numa_node: PacedWriter[NodeObjects]
+    topology: PacedWriter[dict[str, Any]] | None
+
+    @property
+    def writers(self) -> Sequence[tuple[str, PacedWriter[Any]]]:
+        """The writers by the kind of their object."""
+        kinds: list[tuple[str, PacedWriter[Any]]] = [(numa_node.KIND, self.numa_node)]
+        if self.topology is not None:
+            kinds.append((node_resource_topology.KIND, self.topology))
+        return kinds
+
+    def offer(self, view: PublishedView) -> None:
+        """What the node is now."""
+        self.numa_node.offer(view.objects)
+        if self.topology is not None and view.topology is not None:
+            self.topology.offer(dict(view.topology))
+
+    async def run(self) -> None:
+        """Write whatever is due, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _, each in self.writers:
+                group.create_task(each.run())
+
+    async def write_once(self) -> bool:
+        """Write what was offered, now; whether everything that was offered is stored."""
+        for _, each in self.writers:
+            await each.write()
+        return all(each.is_current or each.is_idle for _, each in self.writers)
+
+
+def publisher(
+    api: ApiClient,
+    choice: PublishChoice,
+    owner: NodeOwner | None,
+    utc_now: Callable[[], datetime],
+    report: Callable[[Finding], None],
+) -> NodePublisher:
+    """The writers of a node over this client."""
+
+    def reporting(kind: str) -> Callable[[Finding | None], None]:
+        return lambda finding: report(
+            PublishCurrentAgain(what=kind) if finding is None else finding
+        )
+
+    refresh = choice.refresh_seconds
+    topology = None
+    if choice.has_topology:
+        topology = writer.topology_writer(
+            api,
+            choice.node_name,
+            force=choice.force,
+            owner=owner,
+            interval=replace(writer.TOPOLOGY_INTERVAL, refresh_seconds=refresh),
+            report=reporting(node_resource_topology.KIND),
+        )
+    return NodePublisher(
+        writer.numa_node_writer(
+            api,
+            choice.node_name,
+            ClassWriter(api),
+            utc_now,
+            owner=owner,
+            interval=replace(writer.NUMA_NODE_INTERVAL, refresh_seconds=refresh),
+            report=reporting(numa_node.KIND),
+        ),
+        topology,
+    )
+
+
+class _Metadata(msgspec.Struct):
+    uid: str = ""
+
+
+class _NodeObject(msgspec.Struct):
+    metadata: _Metadata
+
+
+async def owner_of(
+    api: ApiClient,
+    node_name: str,
+    report: Callable[[Finding], None],
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> NodeOwner | None:
+    """The Node object of this name; None where there is none that may be read.
+
+    It is waited for while the API server can not be reached: objects that were written without
+    their owner would outlive it.
+    """
+    wait, is_first = 1.0, True
+    while True:
+        try:
+            content = await api.get(f"/api/v1/nodes/{node_name}")
+            uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
+            return NodeOwner(node_name, uid) if uid else None
+        except ApiRefused as refused:
+            if refused.status.code < _SERVER_ERROR and refused.status.code != TOO_MANY_REQUESTS:
+                report(PublishNodeUnknown(node=node_name, problem=str(refused)))
+                return None
+            finding: Finding = PublishUnreachable(problem=str(refused))
+        except ApiUnreachable as unreachable:
+            finding = PublishUnreachable(problem=str(unreachable))
+        except msgspec.MsgspecError as error:
+            report(PublishNodeUnknown(node=node_name, problem=str(error)))
+            return None
+        if is_first:
+            report(finding)
+        is_first = False
+        await sleep(wait)
+        wait = min(2 * wait, _LONGEST_WAIT_SECONDS)

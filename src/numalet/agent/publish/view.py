@@ -1,0 +1,112 @@
+"""What of a node is published at one moment, and what PodResources documents say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numalet.agent.kubernetes import node_resource_topology, pod_resources
+from numalet.agent.kubernetes.pod_resources import (
+    Allocatable,
+    ContainerEntry,
+    MemoryEntry,
+    PodEntry,
+    PodResourcesDevice,
+)
+from numalet.agent.publish import objects
+from numalet.agent.publish.objects import NodeObjects
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedView:
+    """What is to be published; ``topology`` None where it is not known what there is to give."""
+
+    objects: NodeObjects
+    topology: Mapping[str, Any] | None
+
+
+def of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> PublishedView:
+    """The view of a node that decides itself, on which these pods are known."""
+    return of_answers(
+        node, config, pod_resources.allocatable(node), pod_resources.pods(node.snapshot, pods)
+    )
+
+
+def of_answers(
+    node: Node,
+    config: KubeletConfig,
+    allocatable: Allocatable | None,
+    pods: Iterable[PodEntry] | None,
+) -> PublishedView:
+    """The view of a node whose kubelet answered this; None if it did not."""
+    topology = None
+    if allocatable is not None and pods is not None:
+        rules = node.rules
+        topology = node_resource_topology.topology(rules.machine, rules.topology, allocatable, pods)
+    return PublishedView(objects=objects.of_node(node, config), topology=topology)
+
+
+def allocatable_of(document: Mapping[str, Any]) -> Allocatable:
+    """GetAllocatableResources' answer in the JSON form of protocol buffers."""
+    return Allocatable(
+        devices=tuple(_devices(document)), cpus=_cpus(document), memory=tuple(_memory(document))
+    )
+
+
+def pods_of(document: Mapping[str, Any]) -> tuple[PodEntry, ...]:
+    """List's answer in the JSON form of protocol buffers."""
+    return tuple(_pod(each) for each in document.get("podResources", ()))
+
+
+def devices_of(allocatable: Allocatable) -> dict[str, list[Device]]:
+    """The devices by resource, each with all of its NUMA nodes."""
+    places: dict[str, dict[str, set[int]]] = {}
+    for each in allocatable.devices:
+        of_device = places.setdefault(each.resource, {}).setdefault(each.device_id, set())
+        of_device.update(() if each.node_id is None else (each.node_id,))
+    return {
+        resource: [Device(name, tuple(sorted(ids))) for name, ids in sorted(devices.items())]
+        for resource, devices in sorted(places.items())
+    }
+
+
+def _pod(document: Mapping[str, Any]) -> PodEntry:
+    containers = tuple(
+        ContainerEntry(
+            name=each.get("name", ""),
+            devices=tuple(_devices(each)),
+            cpus=_cpus(each),
+            memory=tuple(_memory(each)),
+        )
+        for each in document.get("containers", ())
+    )
+    names = frozenset(each.name for each in containers)
+    return PodEntry(document.get("name", ""), document.get("namespace", ""), containers, names)
+
+
+def _cpus(document: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(map(int, document.get("cpuIds", ())))
+
+
+def _devices(document: Mapping[str, Any]) -> Iterator[PodResourcesDevice]:
+    for each in document.get("devices", ()):
+        for device_id in each.get("deviceIds", ()):
+            for node_id in _node_ids(each) or (None,):
+                yield PodResourcesDevice(each.get("resourceName", ""), device_id, node_id)
+
+
+def _memory(document: Mapping[str, Any]) -> Iterator[MemoryEntry]:
+    for each in document.get("memory", ()):
+        size_bytes = int(each.get("size", 0))
+        yield MemoryEntry(each.get("memoryType", ""), size_bytes, _node_ids(each))
+
+
+def _node_ids(document: Mapping[str, Any]) -> tuple[int, ...]:
+    """The NUMA nodes; the number 0 is left out in this form."""
+    nodes = document.get("topology", {}).get("nodes", ())
+    return tuple(int(each.get("ID", 0)) for each in nodes)

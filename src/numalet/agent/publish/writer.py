@@ -1,0 +1,246 @@
+"""Keeps objects of the API server current, each at its pace, as a node changes.
+
+``PacedWriter`` is for one object: it is offered content, as often as one likes, and sends what was
+offered last when that is due. What sending is, is said by who makes it; here are the two objects
+of a node. One API client serves as many writers as there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from numalet.agent.findings.publish import PublishForeignZones, PublishRefused, PublishUnreachable
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.agent.publish import objects, pacing
+from numalet.agent.publish.objects import NodeObjects, NodeOwner
+from numalet.agent.publish.pacing import WriteInterval
+from numalet.core.model.findings import Finding
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
+
+C = TypeVar("C")
+
+MANAGER: Final = "numalet"
+NUMA_NODE_INTERVAL: Final = WriteInterval(at_most_every_seconds=2.0)
+TOPOLOGY_INTERVAL: Final = WriteInterval(at_most_every_seconds=10.0)
+
+_CONFLICT: Final = 409
+
+
+class Applying(Protocol):
+    """What a writer needs of a client of the API server."""
+
+    async def create(self, path: str, body: dict[str, Any]) -> bytes:
+        """The object as it was stored."""
+        ...
+
+    async def apply(
+        self, path: str, body: dict[str, Any], manager: str, force: bool = False
+    ) -> bytes:
+        """The object after a server-side apply."""
+        ...
+
+
+@dataclass(slots=True)
+class WriteCounts:
+    """What became of the writes of one object."""
+
+    written: int = 0
+    failed: int = 0
+    put_off: int = 0
+    """How many of those that failed the server asked to repeat later (429, Retry-After)."""
+
+
+@dataclass(slots=True)
+class PacedWriter(Generic[C]):
+    """Writes one object. ``send`` raises ``ApiRefused`` or ``ApiUnreachable``.
+
+    ``report`` gets a finding when the first of several writes in a row fails, and None when one
+    succeeds again. ``explain`` turns a refusal into a finding.
+    """
+
+    send: Callable[[C], Awaitable[None]]
+    interval: WriteInterval
+    clock: Clock = field(default_factory=LoopClock)
+    fraction: Fraction = chance
+    report: Callable[[Finding | None], None] = field(default=lambda finding: None)
+    explain: Callable[[ApiRefused], Finding] = field(
+        default=lambda refused: PublishRefused(problem=str(refused))
+    )
+    counts: WriteCounts = field(default_factory=WriteCounts)
+    _offered: C | None = field(default=None, init=False)
+    _stored: C | None = field(default=None, init=False)
+    _times: pacing.WriteTimes = field(default_factory=pacing.begun, init=False)
+    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def offer(self, content: C) -> None:
+        """What the object is to be from now on; equal content changes nothing."""
+        if content == self._offered:
+            return
+        self._offered = content
+        if content == self._stored:
+            # It is again what was written last, so there is nothing to write but the refresh.
+            self._times = pacing.reverted(self._times, self.interval, self.fraction())
+        else:
+            now = self.clock.now_seconds()
+            self._times = pacing.changed(self._times, self.interval, now, self.fraction())
+        self._news.set()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what was offered last is stored."""
+        return self._offered is not None and self._offered == self._stored
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing was offered."""
+        return self._offered is None
+
+    async def run(self) -> None:
+        """Write whenever it is due, until cancelled."""
+        while True:
+            self._news.clear()
+            wait = self._times.due_at - self.clock.now_seconds()
+            if wait > 0:
+                await self._until_news(wait)
+            else:
+                await self.write()
+
+    async def _until_news(self, seconds: float) -> None:
+        if seconds == float("inf"):
+            await self._news.wait()
+            return
+        waiting = asyncio.ensure_future(self._news.wait())
+        sleeping = asyncio.ensure_future(self.clock.sleep(seconds))
+        try:
+            await asyncio.wait((waiting, sleeping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            sleeping.cancel()
+
+    async def write(self) -> None:
+        """Write what was offered last, now."""
+        content, began_at = self._offered, self.clock.now_seconds()
+        if content is None:
+            return
+        try:
+            await self.send(content)
+        except ApiRefused as refused:
+            retry_after_seconds = refused.status.retry_after_seconds
+            self.counts.put_off += retry_after_seconds is not None
+            self._failed(self.explain(refused))
+            now = self.clock.now_seconds()
+            self._times = pacing.refused(self._times, now, self.fraction(), retry_after_seconds)
+            return
+        except ApiUnreachable as unreachable:
+            self._failed(PublishUnreachable(problem=str(unreachable)))
+            now = self.clock.now_seconds()
+            self._times = pacing.unreachable(self._times, now, self.fraction())
+            return
+        self.counts.written += 1
+        if self._times.failures:
+            self.report(None)
+        self._stored = content
+        self._times = pacing.written(self.interval, began_at, self.fraction())
+        if self._offered != content:
+            # It changed while it was written.
+            now = self.clock.now_seconds()
+            self._times = pacing.changed(self._times, self.interval, now, self.fraction())
+
+    def _failed(self, finding: Finding) -> None:
+        self.counts.failed += 1
+        if not self._times.failures:
+            self.report(finding)
+
+
+@dataclass(slots=True)
+class ClassWriter:
+    """Creates the classes that nodes refer to; one for all nodes of a process."""
+
+    api: Applying
+    _created: set[str] = field(default_factory=set, init=False)
+
+    async def ensure(self, node_objects: NodeObjects, *, anew: bool = False) -> None:
+        """There is an object of the class. ``anew``: also if it was created before.
+
+        Raises ``ApiRefused`` or ``ApiUnreachable``.
+        """
+        name = node_objects.class_name
+        if name in self._created and not anew:
+            return
+        try:
+            await self.api.create(objects.CLASSES_PATH, dict(node_objects.class_object))
+        except ApiRefused as refused:
+            # Another node of the class was first; classes are named by their content.
+            if refused.status.code != _CONFLICT:
+                raise
+        self._created.add(name)
+
+
+def numa_node_writer(
+    api: Applying,
+    node_name: str,
+    classes: ClassWriter,
+    utc_now: Callable[[], datetime],
+    *,
+    owner: NodeOwner | None = None,
+    interval: WriteInterval = NUMA_NODE_INTERVAL,
+    clock: Clock | None = None,
+    fraction: Fraction = chance,
+    report: Callable[[Finding | None], None] = lambda finding: None,
+) -> PacedWriter[NodeObjects]:
+    """The writer of a node's NumaNode: offer it ``objects.of_node(...)``.
+
+    Its fields belong to the node alone, so it takes them from any other manager.
+    """
+    last: list[NodeObjects] = []
+
+    async def send(node_objects: NodeObjects) -> None:
+        # The same content again is the refresh, at which also the class is seen to.
+        await classes.ensure(node_objects, anew=last == [node_objects])
+        body = node_objects.node_object(node_name, utc_now(), owner)
+        await api.apply(f"{objects.NODES_PATH}/{node_name}", body, MANAGER, force=True)
+        last[:] = [node_objects]
+
+    return PacedWriter(send, interval, clock=clock or LoopClock(), fraction=fraction, report=report)
+
+
+def topology_writer(
+    api: Applying,
+    node_name: str,
+    *,
+    force: bool,
+    owner: NodeOwner | None = None,
+    interval: WriteInterval = TOPOLOGY_INTERVAL,
+    clock: Clock | None = None,
+    fraction: Fraction = chance,
+    report: Callable[[Finding | None], None] = lambda finding: None,
+) -> PacedWriter[dict[str, Any]]:
+    """The writer of a node's NodeResourceTopology: offer it what ``topology`` of that module makes.
+
+    Where another manager owns its zones nothing is written, unless ``force`` is set.
+    """
+    reference = None if owner is None else owner.reference()
+
+    async def send(content: dict[str, Any]) -> None:
+        body = node_resource_topology.named(node_name, content, reference)
+        path = f"{node_resource_topology.PATH}/{node_name}"
+        await api.apply(path, body, MANAGER, force=force)
+
+    def explain(refused: ApiRefused) -> Finding:
+        if refused.status.code == _CONFLICT and not force:
+            return PublishForeignZones(node=node_name, problem=refused.status.message)
+        return PublishRefused(problem=str(refused))
+
+    return PacedWriter(
+        send,
+        interval,
+        clock=clock or LoopClock(),
+        fraction=fraction,
+        report=report,
+        explain=explain,
+    )

@@ -1,0 +1,101 @@
+"""The objects of a node: what people see of it, and how large they are on real machines."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+
+from numalet.agent.publish import objects
+from numalet.agent.publish.objects import NodeOwner
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.managers.device.inventory import Device
+from numalet.core.node.node import Node
+from values import profile_bench
+from values.profile_bench import GPU
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+OWNER = NodeOwner("gpu-node-0123.example.com", str(uuid.UUID(int=1)))
+
+
+def filled(node: Node, seed: int, pods: int) -> Node:
+    """The node after so many random pods asked, and a third of those admitted went again."""
+    rng = random.Random(seed)
+    for _ in range(pods):
+        uid = str(uuid.UUID(int=rng.getrandbits(128)))
+        amounts = {"cpu": rng.choice(("1", "3", "8"))}
+        if rng.random() < 0.6:
+            amounts["gpu"] = rng.choice(("1", "1", "2"))
+        pod = profile_bench.asks(uid, rng.choice(("3Gi", "16Gi", "1537Mi")), **amounts)
+        node, decision = node.admit(pod)
+        if decision.admitted and rng.random() < 0.3:
+            node = node.remove(uid)
+    return node
+
+
+def size_bytes(node: Node) -> int:
+    """How large the object is that is sent."""
+    made = objects.of_node(node, KubeletConfig()).node_object(OWNER.name, NOW, OWNER)
+    return len(json.dumps(made, separators=(",", ":")).encode())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_object_of_two_numa_nodes_with_8_gpus_has_1_kb_and_100_bytes_a_pod(seed: int) -> None:
+    devices = {GPU: [(f"GPU-{at}", at // 4) for at in range(8)]}
+    node = filled(two_nodes_with(devices), seed, 60)
+    pods = len(objects.of_node(node, KubeletConfig()).spec.state.pods)
+
+    assert pods > 10
+    assert size_bytes(node) < 1000 + 100 * pods
+
+
+def two_nodes_with(devices: dict[str, list[tuple[str, int]]]) -> Node:
+    node = profile_bench.started("xeon-2n", topologyManagerPolicy="single-numa-node")
+    reported = {
+        resource: [Device(name, (place,)) for name, place in listed]
+        for resource, listed in devices.items()
+    }
+    return node.devices_reported(reported)
+
+
+def test_an_object_of_34_numa_nodes_has_less_than_64_kb() -> None:
+    node = filled(profile_bench.started("gb200-34n"), 1, 110)
+
+    assert len(node.snapshot.pods) > 20
+    assert size_bytes(node) < 64_000
+
+
+def test_people_see_free_cpus_and_devices_by_numa_node() -> None:
+    node = two_nodes_with({GPU: [(f"GPU-{at}", at // 4) for at in range(8)]})
+    node, _ = node.admit(profile_bench.asks("one", "3Gi", cpu="4", gpu="3"))
+    empty = objects.of_node(two_nodes_with({}), KubeletConfig()).spec
+    spec = objects.of_node(node, KubeletConfig()).spec
+    first, second = (int(part.partition(":")[2]) for part in empty.free_cpus.split())
+
+    assert spec.free_cpus == f"0:{first - 4} 1:{second}"
+    assert spec.free_devices == f"{GPU} 0:1 1:4"
+    assert (spec.pods, empty.pods) == (1, 0)
+
+
+def test_a_node_without_a_cpu_policy_gives_out_no_cpus() -> None:
+    node = profile_bench.started("xeon-2n", cpuManagerPolicy="none", reservedSystemCPUs="")
+
+    assert objects.of_node(node, KubeletConfig()).spec.free_cpus == ""
+
+
+def test_the_object_belongs_to_its_node_where_that_is_known() -> None:
+    node_objects = objects.of_node(profile_bench.started("single"), KubeletConfig())
+    made = node_objects.node_object("node-1", NOW, OWNER)
+
+    assert made["metadata"] == {
+        "name": "node-1",
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Node", "name": OWNER.name, "uid": OWNER.uid}
+        ],
+    }
+    assert made["spec"]["published"] == "2026-01-31T12:00:00Z"
+    assert made["spec"]["class"] == node_objects.class_object["metadata"]["name"]
+    assert "ownerReferences" not in node_objects.node_object("node-1", NOW)["metadata"]
