@@ -60,6 +60,7 @@ class World:
         self._folder = folder
         self.root = folder / "root"
         self.devices: Sequence[Plain] = ()
+        self._own = _OWN
 
     def words(self) -> list[str]:
         """The command line of an agent."""
@@ -69,9 +70,11 @@ class World:
         return ["agent", "--exact", "--runtime", "fake", *options, *told]
 
     def write(self, given: Plain) -> None:
-        """Write what is given of a configuration, a machine and devices."""
+        """Write what is given of a configuration, a release, a machine and devices."""
+        if "release" in given:
+            self._own = {**_OWN, "release": given["release"]}
         if "kubelet_config" in given:
-            documents = [{**_KUBELET, **given["kubelet_config"]}, _OWN]
+            documents = [{**_KUBELET, **given["kubelet_config"]}, self._own]
             Path(self._path("kubelet.yaml")).write_text("\n---\n".join(map(json.dumps, documents)))
         for name in ("machine", "devices"):
             if name in given:

@@ -1,0 +1,275 @@
+"""Asks an API server for what ``rules`` judges. It changes nothing and goes on after a refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from numalet.cluster.doctor.facts import (
+    ClockReading,
+    ClusterFacts,
+    ClusterNodeFacts,
+    NumaNodeFacts,
+    ZoneOwners,
+)
+from numalet.cluster.doctor.roles import ACCOUNTS, NAMESPACE, NUMALET, READER, TOPOLOGY, Permission
+from numalet.io.kube_api.answers import ApiRefused
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.listing import ApiCollection, Decode, listed
+
+T = TypeVar("T")
+
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1"
+_NUMA_NODES: Final = f"/apis/{NUMALET}/v1alpha1"
+_TOPOLOGIES: Final = f"/apis/{TOPOLOGY}/v1alpha2"
+_MANAGER: Final = "numalet"
+_HEADER_STEP_SECONDS: Final = 1.0
+"""The header of the answer has whole seconds."""
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str = ""
+
+
+class _GroupVersion(msgspec.Struct, rename="camel"):
+    group_version: str = ""
+
+
+class _Group(msgspec.Struct):
+    versions: list[_GroupVersion] = []
+
+
+class _Resource(msgspec.Struct):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    resources: list[_Resource] = []
+
+
+class _Allowed(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Allowed = msgspec.field(default_factory=_Allowed)
+
+
+class _ManagedFields(msgspec.Struct, rename="camel"):
+    manager: str = ""
+    time: datetime | None = None
+    fields_v1: dict[str, Any] = msgspec.field(default_factory=dict, name="fieldsV1")
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    managed_fields: list[_ManagedFields] = []
+
+
+class _NodeInfo(msgspec.Struct, rename="camel"):
+    kubelet_version: str = ""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _NodeStatus(msgspec.Struct, rename="camel"):
+    node_info: _NodeInfo = msgspec.field(default_factory=_NodeInfo)
+    conditions: list[_Condition] = []
+
+
+class _Node(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+
+class _NumaNodeSpec(msgspec.Struct):
+    class_name: str = msgspec.field(default="", name="class")
+    published: datetime | None = None
+
+
+class _NumaNode(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _NumaNodeSpec = msgspec.field(default_factory=_NumaNodeSpec)
+
+
+class _Named(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+_node_decoder: Final = msgspec.json.Decoder(_Node)
+_numa_node_decoder: Final = msgspec.json.Decoder(_NumaNode)
+_named_decoder: Final = msgspec.json.Decoder(_Named)
+
+
+async def collected(api: ApiClient) -> ClusterFacts:
+    """All facts that the API server gives to this user.
+
+    Raises:
+        ApiRefused: not even the version is given: the credentials are not known.
+        ApiUnreachable: the API server gives no answer.
+    """
+    version, clock = await _version(api)
+    served = await _served(api)
+    may_not, accounts = await asyncio.gather(_may_not(api), _accounts(api))
+    nodes, numa_nodes, classes, topologies = await asyncio.gather(
+        _items(api, "/api/v1/nodes", _node),
+        _items(api, f"{_NUMA_NODES}/numanodes", _numa_node),
+        _items(api, f"{_NUMA_NODES}/numanodeclasses", _name),
+        _items(api, f"{_TOPOLOGIES}/noderesourcetopologies", _topology),
+    )
+    return ClusterFacts(
+        server=api.access.server,
+        version=version,
+        clock=clock,
+        served=served,
+        may_not=may_not,
+        accounts=accounts,
+        nodes=nodes,
+        numa_nodes=numa_nodes,
+        class_names=None if classes is None else frozenset(classes),
+        topologies=topologies,
+    )
+
+
+async def _version(api: ApiClient) -> tuple[str, ClockReading | None]:
+    before = time.time()
+    content, date = await api.get_dated("/version")
+    after = time.time()
+    clock = None
+    if date is not None:
+        # The server cut its fraction of a second off, on average half a second.
+        clock = ClockReading(
+            server_seconds=date.timestamp() + _HEADER_STEP_SECONDS / 2,
+            own_seconds=(before + after) / 2,
+            error_seconds=_HEADER_STEP_SECONDS / 2 + (after - before) / 2,
+        )
+    return msgspec.json.decode(content, type=_Version).git_version, clock
+
+
+async def _served(api: ApiClient) -> Mapping[str, frozenset[str]]:
+    served: dict[str, frozenset[str]] = {}
+    for group in (NUMALET, TOPOLOGY):
+        content = await _if_there(api, f"/apis/{group}")
+        versions = msgspec.json.decode(content, type=_Group).versions if content else []
+        for each in versions:
+            content = await _if_there(api, f"/apis/{each.group_version}")
+            known = msgspec.json.decode(content, type=_Resources).resources if content else []
+            served[each.group_version] = frozenset(one.name for one in known)
+    return served
+
+
+async def _if_there(api: ApiClient, path: str) -> bytes | None:
+    try:
+        return await api.get(path)
+    except ApiRefused as refused:
+        if refused.status.code in (403, 404):
+            return None
+        raise
+
+
+async def _may_not(api: ApiClient) -> frozenset[Permission]:
+    async def refused(permission: Permission) -> bool:
+        body = {"spec": {"resourceAttributes": _attributes(permission)}}
+        return not await _is_allowed(api, "selfsubjectaccessreviews", body)
+
+    return await _those(READER, refused)
+
+
+async def _accounts(api: ApiClient) -> Mapping[str, frozenset[Permission]] | None:
+    """What accounts of the manifests lack; None if this user may not ask that."""
+    lacking: dict[str, frozenset[Permission]] = {}
+    for account, needed in ACCOUNTS.items():
+
+        async def refused(permission: Permission, account: str = account) -> bool:
+            spec = {
+                "user": f"system:serviceaccount:{NAMESPACE}:{account}",
+                "groups": [
+                    "system:serviceaccounts",
+                    f"system:serviceaccounts:{NAMESPACE}",
+                    "system:authenticated",
+                ],
+                "resourceAttributes": _attributes(permission),
+            }
+            return not await _is_allowed(api, "subjectaccessreviews", {"spec": spec})
+
+        try:
+            lacking[account] = await _those(needed, refused)
+        except ApiRefused as answer:
+            if answer.status.code != 403:
+                raise
+            return None
+    return lacking
+
+
+async def _those(permissions: frozenset[Permission], refused: Any) -> frozenset[Permission]:
+    ordered = sorted(permissions)
+    answers = await asyncio.gather(*map(refused, ordered))
+    return frozenset(one for one, is_refused in zip(ordered, answers, strict=True) if is_refused)
+
+
+def _attributes(permission: Permission) -> Mapping[str, str]:
+    return {
+        "group": permission.group,
+        "resource": permission.resource,
+        "verb": permission.verb,
+    }
+
+
+async def _is_allowed(api: ApiClient, reviews: str, body: Mapping[str, Any]) -> bool:
+    content = await api.create(f"{_REVIEWS}/{reviews}", body)
+    return msgspec.json.decode(content, type=_Review).status.allowed
+
+
+async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] | None:
+    """What is in the collection; None if it is not there or may not be read."""
+    try:
+        return tuple((await listed(api, ApiCollection(path), decode)).items.values())
+    except ApiRefused as refused:
+        if refused.status.code in (403, 404):
+            return None
+        raise
+
+
+def _node(content: bytes) -> ClusterNodeFacts:
+    node = _node_decoder.decode(content)
+    return ClusterNodeFacts(
+        name=node.metadata.name,
+        kubelet_version=node.status.node_info.kubelet_version,
+        is_ready=any(
+            each.type == "Ready" and each.status == "True" for each in node.status.conditions
+        ),
+    )
+
+
+def _numa_node(content: bytes) -> NumaNodeFacts:
+    numa_node = _numa_node_decoder.decode(content)
+    written = [
+        each.time.timestamp()
+        for each in numa_node.metadata.managed_fields
+        if each.manager.startswith(_MANAGER) and each.time is not None
+    ]
+    published = numa_node.spec.published
+    return NumaNodeFacts(
+        name=numa_node.metadata.name,
+        class_name=numa_node.spec.class_name,
+        published_seconds=None if published is None else published.timestamp(),
+        written_seconds=max(written, default=None),
+    )
+
+
+def _name(content: bytes) -> str:
+    return _named_decoder.decode(content).metadata.name
+
+
+def _topology(content: bytes) -> ZoneOwners:
+    meta = _named_decoder.decode(content).metadata
+    owners = (each.manager for each in meta.managed_fields if "f:zones" in each.fields_v1)
+    return ZoneOwners(name=meta.name, zone_managers=frozenset(owners))

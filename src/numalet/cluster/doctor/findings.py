@@ -1,0 +1,157 @@
+"""What is wrong with a cluster, seen from numalet. A mend is a command, where there is one."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+
+
+class ClusterServerUnknown(WarningFinding):
+    code = "cluster/server-unknown"
+    sentence = "the API server is of version {version}; numalet knows releases {oldest} to {newest}"
+    why = "fields and verbs of other releases may differ from what is read and written here"
+    mend = "numalet --version; install a later one, if there is one"
+    version: str
+    oldest: str
+    newest: str
+
+
+class ClusterKubeletUnknown(WarningFinding):
+    code = "cluster/kubelet-unknown"
+    sentence = "{nodes} with kubelet {version}, {why_unknown}: {names}"
+    why = "a decision is worked out by the rules of the kubelet's own release"
+    mend = (
+        "kubectl get nodes -o custom-columns=NAME:.metadata.name,"
+        "KUBELET:.status.nodeInfo.kubeletVersion"
+    )
+    nodes: str
+    version: str
+    why_unknown: str
+    names: str
+
+
+class ClusterNoDefinition(Finding):
+    code = "cluster/no-definition"
+    sentence = "the cluster does not know the resource {resource}"
+    mend = "kubectl apply -k packaging/kubernetes/{folder}"
+    resource: str
+    folder: str
+
+
+class ClusterDefinitionVersion(Finding):
+    code = "cluster/definition-version"
+    sentence = "{resource} is served as {served}, but this numalet writes and reads {wanted}"
+    mend = "kubectl apply -k packaging/kubernetes/crds"
+    resource: str
+    served: str
+    wanted: str
+
+
+class ClusterForbidden(Finding):
+    code = "cluster/forbidden"
+    sentence = "you may not {verbs} {resource}, so what depends on it is not known"
+    why = "whoever asks about a cluster needs the role numalet-reader"
+    mend = (
+        "kubectl create clusterrolebinding numalet-reader-of-USER --clusterrole=numalet-reader "
+        "--user=USER"
+    )
+    verbs: str
+    resource: str
+
+
+class ClusterAccountForbidden(Finding):
+    code = "cluster/account-forbidden"
+    sentence = "the account {account} may not {verbs} {resource}"
+    mend = "kubectl apply -k packaging/kubernetes/base"
+    account: str
+    verbs: str
+    resource: str
+
+
+class ClusterAccountsUnknown(NoteFinding):
+    code = "cluster/accounts-unknown"
+    sentence = "whether the accounts of numalet have their roles is not known: you may not ask"
+    mend = (
+        "kubectl auth can-i patch numanodes.numalet.dev "
+        "--as=system:serviceaccount:numalet:numalet-publisher"
+    )
+
+
+class ClusterClock(WarningFinding):
+    code = "cluster/clock"
+    sentence = "the API server's clock is {seconds} s {direction} this machine's"
+    why = "ages of objects are differences between clocks"
+    mend = "chronyc tracking, or timedatectl timesync-status, on both"
+    seconds: str
+    direction: str
+
+
+class ClusterNodeClock(WarningFinding):
+    code = "cluster/node-clock"
+    sentence = (
+        "{nodes} published with a clock ahead of the API server's, at most {seconds} s: {names}"
+    )
+    why = "ages of objects are differences between clocks"
+    mend = "chronyc tracking, or timedatectl timesync-status, on the nodes"
+    nodes: str
+    seconds: str
+    names: str
+
+
+class ClusterNotPublished(WarningFinding):
+    code = "cluster/not-published"
+    sentence = "{nodes} without a NumaNode: {names}; what they hold is rebuilt from their pods"
+    why = "only the node knows what its managers gave to pods that are gone"
+    mend = (
+        "kubectl -n numalet get pods -l app.kubernetes.io/component=publisher -o wide "
+        "--field-selector spec.nodeName={first}"
+    )
+    nodes: str
+    names: str
+    first: str
+
+
+class ClusterPublishedOfNoNode(WarningFinding):
+    code = "cluster/published-of-no-node"
+    sentence = "{objects} without a Node: {names}"
+    mend = "kubectl delete numanodes.numalet.dev {all_names}"
+    objects: str
+    names: str
+    all_names: str
+
+
+class ClusterStale(WarningFinding):
+    code = "cluster/stale"
+    sentence = "{nodes} did not publish for {hours} h or more, although the node is ready: {names}"
+    why = "an agent that works writes at least once an hour, also when nothing has changed"
+    mend = (
+        "kubectl -n numalet logs --tail=50 $(kubectl -n numalet get pods -o name "
+        "-l app.kubernetes.io/component=publisher --field-selector spec.nodeName={first})"
+    )
+    nodes: str
+    hours: str
+    names: str
+    first: str
+
+
+class ClusterNoClass(Finding):
+    code = "cluster/no-class"
+    sentence = "{nodes} of the class {class_name}, which is not there: {names}"
+    why = "machine and configuration of a node stand in the object of its class"
+    mend = "kubectl -n numalet rollout restart daemonset/numalet-publisher"
+    nodes: str
+    class_name: str
+    names: str
+
+
+class ClusterTopologyOwner(WarningFinding):
+    code = "cluster/topology-owner"
+    sentence = "{nodes} whose NodeResourceTopology has zones of another manager, {manager}: {names}"
+    why = "two that write one field undo each other; numalet refuses to be the second"
+    mend = (
+        "kubectl get noderesourcetopologies.topology.node.k8s.io {first} -o yaml "
+        "--show-managed-fields; end {manager}, or let numalet publish without this object"
+    )
+    nodes: str
+    manager: str
+    names: str
+    first: str

@@ -1,0 +1,61 @@
+"""What the accounts of ``packaging/kubernetes`` are allowed, and need.
+
+The manifests say the same; a test compares them, and another one takes away each verb in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+NAMESPACE: Final = "numalet"
+NUMALET: Final = "numalet.dev"
+TOPOLOGY: Final = "topology.node.k8s.io"
+POLICY: Final = "policy"
+CORE: Final = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Permission:
+    """One verb on the objects of one resource, in all namespaces."""
+
+    group: str
+    resource: str
+    verb: str
+
+    @property
+    def resource_name(self) -> str:
+        """As kubectl writes it: ``numanodes.numalet.dev``."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+def _of(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Iterator[Permission]:
+    verbs = tuple(verbs)
+    return (Permission(group, each, verb) for each in resources for verb in verbs)
+
+
+READER: Final = frozenset(
+    [
+        *_of(CORE, ["nodes", "pods"], ["list", "watch"]),
+        *_of(POLICY, ["poddisruptionbudgets"], ["list", "watch"]),
+        *_of(NUMALET, ["numanodes", "numanodeclasses"], ["list", "watch"]),
+        *_of(TOPOLOGY, ["noderesourcetopologies"], ["list", "watch"]),
+    ]
+)
+PUBLISHER: Final = frozenset(
+    [
+        *_of(NUMALET, ["numanodes"], ["create", "patch"]),
+        *_of(NUMALET, ["numanodeclasses"], ["create"]),
+        *_of(TOPOLOGY, ["noderesourcetopologies"], ["create", "patch"]),
+        *_of(CORE, ["nodes"], ["get"]),
+    ]
+)
+WAKER: Final = READER | frozenset(_of(CORE, ["nodes"], ["patch"]))
+
+ACCOUNTS: Final = {
+    "numalet-publisher": PUBLISHER,
+    "numalet-reader": READER,
+    "numalet-waker": WAKER,
+}
+"""By the name of the ServiceAccount."""

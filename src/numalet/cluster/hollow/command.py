@@ -1,0 +1,205 @@
+"""What ``numalet hollow`` does: everything is gathered and checked, then a fleet lives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from numalet.cluster.hollow import faults, kinds
+from numalet.cluster.hollow.faults import Fault
+from numalet.cluster.hollow.findings import (
+    HollowApi,
+    HollowEvents,
+    HollowNamePrefix,
+    HollowNodesCount,
+    HollowPool,
+    HollowTime,
+)
+from numalet.cluster.hollow.fleet import HollowFleet
+from numalet.cluster.hollow.kinds import KindInputs
+from numalet.cluster.hollow.members import FleetOptions, Member, members_of
+from numalet.cluster.hollow.node_document import NodeNaming
+from numalet.cluster.hollow.parallel import together
+from numalet.cluster.hollow.publishing import HollowPublisher
+from numalet.core.model import go_duration, label_names
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.go_duration import DurationError
+from numalet.core.workload.record import EventKind
+from numalet.io.documents import node_labels
+from numalet.io.kube_api import access, client
+from numalet.io.kube_api.access import Access
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+
+MOST_NODES: Final = 10_000
+_PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_LONGEST_PREFIX: Final = 57
+"""So that it is fit for a label, with a number after it."""
+_EVENTS: Final = {
+    "all": frozenset(EventKind),
+    "warnings": frozenset({EventKind.WARNING}),
+    "none": frozenset[EventKind](),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HollowInputs:
+    """What the user named, as texts where it is still to be read."""
+
+    nodes: int
+    kinds: KindInputs
+    kubeconfig: Path | None = None
+    context: str | None = None
+    pool: str = ""
+    prefix: str = "hollow"
+    labels: str | None = None
+    untaints: bool = False
+    events: str = "all"
+    publishes: bool = True
+    faults: Sequence[tuple[Fault, str]] = ()
+    reboot_lasts: str = "10s"
+    lasts: str | None = None
+    removes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedFleet:
+    """A fleet that can begin. ``lasts_seconds`` None is without end."""
+
+    members: dict[str, Member]
+    options: FleetOptions
+    access: Access
+    publishes: bool
+    lasts_seconds: float | None
+    removes: bool
+    notes: tuple[Finding, ...] = field(default=())
+
+
+def prepare(inputs: HollowInputs) -> PreparedFleet:
+    """The fleet that these inputs ask for.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    findings = Findings()
+    if not 1 <= inputs.nodes <= MOST_NODES:
+        findings.add(
+            HollowNodesCount(value=inputs.nodes, most=MOST_NODES, where=Location("--nodes"))
+        )
+    if len(inputs.prefix) > _LONGEST_PREFIX or not _PREFIX.fullmatch(inputs.prefix):
+        where = Location("--name-prefix")
+        findings.add(HollowNamePrefix(value=inputs.prefix, where=where))
+    if inputs.events not in _EVENTS:
+        findings.add(HollowEvents(value=inputs.events, where=Location("--events")))
+    if inputs.pool and not label_names.is_value(inputs.pool):
+        findings.add(HollowPool(value=inputs.pool, where=Location("--pool")))
+    own = findings.collect(lambda: node_labels.of_pods(None, inputs.labels or "", ()))
+    reboot_seconds = _seconds("--reboot-lasts", inputs.reboot_lasts, findings)
+    lasts = None if inputs.lasts is None else _seconds("--for", inputs.lasts, findings)
+    made = findings.collect(lambda: kinds.kinds_of(inputs.kinds))
+    to = findings.collect(lambda: access.of(inputs.kubeconfig, inputs.context))
+    names = [f"{inputs.prefix}-{at}" for at in range(min(inputs.nodes, MOST_NODES))]
+    planned = findings.collect(lambda: faults.planned(inputs.faults, names or [inputs.prefix]))
+    findings.raise_errors()
+    assert made is not None
+    assert to is not None
+    assert own is not None
+    all_kinds, notes = made
+    namings = [
+        NodeNaming(
+            name=name,
+            prefix=inputs.prefix,
+            kind=all_kinds[at % len(all_kinds)].name,
+            pool=inputs.pool,
+            labels=own.labels,
+        )
+        for at, name in enumerate(names)
+    ]
+    options = FleetOptions(
+        untaints=inputs.untaints,
+        events=_EVENTS[inputs.events],
+        faults=planned or (),
+        reboot_seconds=reboot_seconds,
+    )
+    return PreparedFleet(
+        members=members_of(namings, all_kinds),
+        options=options,
+        access=to,
+        publishes=inputs.publishes,
+        lasts_seconds=lasts,
+        removes=inputs.removes,
+        notes=notes,
+    )
+
+
+async def live(
+    prepared: PreparedFleet, say: Callable[[str], None], advance: Callable[[], None]
+) -> None:
+    """Register the nodes and live until a signal comes or the time is over.
+
+    Raises:
+        BadInput: the API server refuses, can not be reached, or has a node of one of the names.
+    """
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        async with client.opened(prepared.access, "numalet-hollow") as api:
+            make = HollowPublisher if prepared.publishes else None
+            fleet = HollowFleet(api, prepared.members, prepared.options, say, make)
+            await _until(ended, fleet, prepared, say, advance)
+            if prepared.removes:
+                await fleet.remove()
+                say(f"{len(prepared.members)} nodes are removed")
+    except (ApiRefused, ApiUnreachable) as error:
+        raise BadInput([HollowApi(problem=str(error))]) from error
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def _until(
+    ended: asyncio.Event,
+    fleet: HollowFleet,
+    prepared: PreparedFleet,
+    say: Callable[[str], None],
+    advance: Callable[[], None],
+) -> None:
+    """Let the fleet live until the event, or for as long as was asked for."""
+
+    async def register() -> None:
+        await fleet.register(advance)
+        say(f"{len(fleet.members)} hollow nodes are registered at {prepared.access.server}")
+
+    # Nodes that are registered live already while others wait for their turn.
+    living = asyncio.create_task(together([fleet.run(), register()]))
+    ending = asyncio.create_task(ended.wait())
+    try:
+        done, _ = await asyncio.wait(
+            (living, ending),
+            timeout=prepared.lasts_seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if living in done:
+            living.result()
+    finally:
+        for task in (living, ending):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _seconds(option: str, text: str, findings: Findings) -> float:
+    try:
+        length_ns = go_duration.parse_ns(text)
+    except DurationError:
+        length_ns = -1
+    if length_ns < 0:
+        findings.add(HollowTime(option=option, value=text, where=Location(option)))
+    return length_ns / go_duration.SECOND_NS

@@ -1,0 +1,76 @@
+"""What a hollow node may be asked to do wrong, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from numalet.cluster.hollow.findings import HollowFault, HollowFaultNode
+from numalet.core.model import go_duration
+from numalet.core.model.findings import Findings, Location
+from numalet.core.model.go_duration import DurationError
+
+
+class Fault(Enum):
+    """A fault; the value is that of the annotation by which a Node is asked for it."""
+
+    REBOOT = "reboot"
+    """All containers end, and the node is away for a while."""
+    LOSE = "lose"
+    """The node is silent from then on; what ran there is unknown."""
+    LIE = "lie"
+    """The node publishes the state of an empty one."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PlannedFault:
+    """A node fails so many seconds after all are registered."""
+
+    after_seconds: float
+    node_name: str
+    fault: Fault
+
+
+OPTIONS: Final = {fault: f"--{fault.value}" for fault in Fault}
+
+
+def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[PlannedFault, ...]:
+    """The faults that these texts, as ``hollow-7@30s``, ask for; the earliest first.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    findings = Findings()
+    known = frozenset(names)
+    faults: list[PlannedFault] = []
+    for fault, text in given:
+        option = OPTIONS[fault]
+        name, at, moment = text.rpartition("@")
+        try:
+            after_ns = go_duration.parse_ns(moment) if at and name else -1
+        except DurationError:
+            after_ns = -1
+        if after_ns < 0:
+            findings.add(HollowFault(option=option, value=text, where=Location(option)))
+        elif name not in known:
+            findings.add(
+                HollowFaultNode(
+                    option=option,
+                    value=text,
+                    node=name,
+                    first=names[0],
+                    last=names[-1],
+                    where=Location(option),
+                )
+            )
+        else:
+            faults.append(PlannedFault(after_ns / go_duration.SECOND_NS, name, fault))
+    findings.raise_errors()
+    return tuple(sorted(faults, key=lambda each: (each.after_seconds, each.node_name)))
+
+
+def of_annotation(text: str) -> Fault | None:
+    """The fault that a Node's annotation asks for; None for none that is known."""
+    return next((fault for fault in Fault if fault.value == text.strip()), None)

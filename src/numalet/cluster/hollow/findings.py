@@ -1,0 +1,105 @@
+"""What is wrong with what hollow nodes are made of, or with what they are asked to do."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, WarningFinding
+
+
+class HollowPodRunTime(WarningFinding):
+    code = "hollow/pod-run-time"
+    sentence = "the annotation {name} has the value {value!r}, which is no duration such as 90s"
+    why = "How long the containers of a pod on a hollow node run is said by its annotations."
+    mend = "Write a duration such as 90s, 5m or 1h30m; numalet.dev/runs-for may also be 'forever'."
+    name: str
+    value: str
+
+
+class HollowPodExitCode(WarningFinding):
+    code = "hollow/pod-exit-code"
+    sentence = "the annotation numalet.dev/exit-code has the value {value!r}"
+    why = "A container ends with a number from 0 to 255."
+    mend = "Write a number from 0 to 255."
+    value: str
+
+
+class HollowNodesCount(Finding):
+    code = "hollow/nodes-count"
+    sentence = "--nodes {value}: the number of nodes is from 1 to {most}"
+    mend = "Ask for fewer nodes, or run several commands with names of their own (--name-prefix)."
+    value: int
+    most: int
+
+
+class HollowNamePrefix(Finding):
+    code = "hollow/name-prefix"
+    sentence = "--name-prefix {value!r} makes no names of nodes"
+    why = (
+        "A node's name has lower-case letters, digits, '-' and '.', and begins with one of the "
+        "first two."
+    )
+    mend = "Write something like 'hollow'."
+    value: str
+
+
+class HollowPool(Finding):
+    code = "hollow/pool"
+    sentence = "--pool {value!r} is no value of a label"
+    mend = "Write up to 63 letters, digits, '-', '_' and '.', the first and last a letter or digit."
+    value: str
+
+
+class HollowFault(Finding):
+    code = "hollow/fault"
+    sentence = "{option} {value!r} does not say which node, and when"
+    mend = "Write NODE@TIME, such as hollow-7@30s: the time counts from when all nodes are there."
+    option: str
+    value: str
+
+
+class HollowFaultNode(Finding):
+    code = "hollow/fault-node"
+    sentence = "{option} {value!r}: there is no node {node!r} among {first} to {last}"
+    option: str
+    value: str
+    node: str
+    first: str
+    last: str
+
+
+class HollowNodeExists(Finding):
+    code = "hollow/node-exists"
+    sentence = "a node {node!r} is there already, and no hollow one"
+    why = "A hollow node in the place of a real one would take over its lease and its pods."
+    mend = "Choose another --name-prefix."
+    node: str
+
+
+class HollowStartRefused(Finding):
+    code = "hollow/start-refused"
+    sentence = "a kubelet of release {release} does not start on {machine}: {why_not}"
+    why = "A hollow node starts only where its kubelet would."
+    mend = "Correct the configuration: 'numalet check' with the same options says more."
+    release: str
+    machine: str
+    why_not: str
+
+
+class HollowEvents(Finding):
+    code = "hollow/events"
+    sentence = "--events {value!r} is not one of all, warnings, none"
+    value: str
+
+
+class HollowTime(Finding):
+    code = "hollow/time"
+    sentence = "{option} {value!r} is no time"
+    mend = "Write a duration such as 30s, 5m or 1h30m."
+    option: str
+    value: str
+
+
+class HollowApi(Finding):
+    code = "hollow/api"
+    sentence = "the API server: {problem}"
+    why = "Hollow nodes are made of what it stores."
+    problem: str

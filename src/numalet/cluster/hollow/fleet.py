@@ -1,0 +1,352 @@
+"""A fleet of hollow nodes: what happens in the cluster becomes events of their lives, and back.
+
+One task changes lives: whatever comes from the watches, from timers and from faults goes through
+``_apply``. All others write what is to be written, each for all nodes: leases, status of pods,
+published state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from numalet.cluster.hollow import faults, node_document, node_life, pod_watch, registering
+from numalet.cluster.hollow.faults import Fault
+from numalet.cluster.hollow.heartbeats import Leases
+from numalet.cluster.hollow.life import (
+    Announce,
+    CameUp,
+    HeldPod,
+    LifeEvent,
+    MomentCame,
+    PodBound,
+    PodGone,
+    ReleasePod,
+    ReportPod,
+    WentDown,
+)
+from numalet.cluster.hollow.members import FleetOptions, Member, StatePublisher
+from numalet.cluster.hollow.node_document import NODES
+from numalet.cluster.hollow.parallel import together
+from numalet.cluster.hollow.pod_reader import PodGlance
+from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
+from numalet.cluster.hollow.pod_writer import PodWriter
+from numalet.cluster.hollow.registering import Registrar
+from numalet.core.model.findings import Finding
+from numalet.io.kube_api import follow, listing
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
+
+_SOONEST_SECONDS: Final = 0.001
+_AGAIN_SECONDS: Final = 1.0
+
+
+class HollowFleet:
+    """All hollow nodes of a process. ``say`` gets what a user should know."""
+
+    def __init__(
+        self,
+        api: ApiClient,
+        members: Mapping[str, Member],
+        options: FleetOptions,
+        say: Callable[[str], None],
+        make_publisher: Callable[[ApiClient, Mapping[str, Member]], StatePublisher] | None = None,
+    ) -> None:
+        self.members = members
+        self.has_pods = asyncio.Event()
+        """Set once the pods of the cluster are known for the first time."""
+        self._api = api
+        self._options = options
+        self._say = say
+        self._registrar = Registrar(api, options.untaints)
+        self._node_of: dict[str, str] = {}
+        self._seen_nodes: set[str] = set()
+        self._spawned: set[asyncio.Task[None]] = set()
+        self._is_registered = asyncio.Event()
+        self.writer = PodWriter(api, self._held)
+        self._decoder = PodDecoder(self.members.keys(), self._complain)
+        self.leases = Leases(
+            api, members, self._is_alive, lambda name: members[name].uid, options.renew_seconds
+        )
+        self.publisher = None if make_publisher is None else make_publisher(api, members)
+
+    async def register(self, advance: Callable[[], None] = lambda: None) -> None:
+        """Register every node, with its lease.
+
+        Raises:
+            BadInput: a node of one of the names is there, and no hollow one.
+            ApiRefused, ApiUnreachable: as the client does.
+        """
+        waiting = iter(self.members.values())
+
+        async def work() -> None:
+            for member in waiting:
+                await self._register(member)
+                advance()
+
+        await together(work() for _ in range(self._options.writers))
+        self._is_registered.set()
+
+    async def _register(self, member: Member) -> None:
+        """Register a node; a server that was there for others is waited for."""
+        while True:
+            try:
+                member.uid = await self._registrar.register(member.life.node, member.naming)
+                break
+            except ApiUnreachable:
+                if not any(each.uid for each in self.members.values()):
+                    raise
+                await asyncio.sleep(_AGAIN_SECONDS)
+        await self.leases.renew(member.life.name)
+        self._publish(member.life.name)
+
+    async def run(self) -> None:
+        """Live, without end. It may begin before all nodes are registered, and better does."""
+        work = [self.writer.work() for _ in range(self._options.writers)]
+        work += [
+            self.leases.keep(),
+            self._follow_pods(),
+            self._follow_nodes(),
+            self._heartbeats(),
+            self._fail_as_planned(),
+        ]
+        if self.publisher is not None:
+            work.append(self.publisher.work())
+        await together(work)
+
+    async def remove(self) -> None:
+        """Remove every node from the cluster."""
+        waiting = iter(self.members)
+
+        async def work() -> None:
+            for name in waiting:
+                with contextlib.suppress(ApiRefused, ApiUnreachable):
+                    await self._registrar.remove(name)
+
+        await together(work() for _ in range(self._options.writers))
+
+    def fail(self, name: str, fault: Fault) -> None:
+        """Let a node fail in this way from now on."""
+        member = self.members[name]
+        self._say(f"{name}: {fault.value}")
+        match fault:
+            case Fault.LIE:
+                member.lies = True
+                self._publish(name)
+            case Fault.LOSE:
+                member.is_lost = True
+                self._apply(name, WentDown())
+            case Fault.REBOOT:
+                self._apply(name, WentDown())
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._options.reboot_seconds, self._boot, name)
+
+    def recover(self, name: str) -> None:
+        """Let a node that lied or was lost be as it was."""
+        member = self.members[name]
+        self._say(f"{name}: recovers")
+        if member.lies:
+            member.lies = False
+            self._publish(name)
+        if member.is_lost:
+            member.is_lost = False
+            self._boot(name)
+
+    def _boot(self, name: str) -> None:
+        member = self.members[name]
+        if member.is_lost or member.life.is_up:
+            return
+        pods = pod_watch.in_order(iter(member.pods.values()))
+        self._apply(name, CameUp(member.kind.restarted, tuple(pods)))
+        if member.life.refused is not None:
+            causes = "; ".join(map(str, member.life.refused.findings))
+            self._say(f"{name}: its kubelet does not start again: {causes}")
+            return
+        member.boots += 1
+        if faults.of_annotation(member.asked_fault) is Fault.REBOOT:
+            # Done; so that it can be asked for again.
+            self._spawn(self._withdraw_fault(name))
+        self._publish(name)
+        asyncio.get_running_loop().create_task(self._beat(member))
+
+    def _apply(self, name: str, event: LifeEvent) -> None:
+        """An event of a node's life, and what it leads to."""
+        member = self.members[name]
+        before = member.life
+        life, actions = node_life.after(before, event, datetime.now(UTC))
+        if life is before:
+            self._set_timer(member)
+            return
+        member.life = life
+        for action in actions:
+            match action:
+                case ReportPod(uid) | ReleasePod(uid):
+                    self._node_of[uid] = name
+                    self.writer.report(uid)
+                case Announce(happened):
+                    held = life.pods.get(happened.pod_uid)
+                    if happened.kind in self._options.events:
+                        workload = None if held is None else held.record.workload
+                        self.writer.announce(name, happened, workload)
+        if life.node is not before.node:
+            self._publish(name)
+        self._set_timer(member)
+
+    def _publish(self, name: str) -> None:
+        if self.publisher is not None and not self.members[name].is_lost:
+            self.publisher.changed(name)
+
+    def _set_timer(self, member: Member) -> None:
+        if member.timer is not None:
+            member.timer.cancel()
+            member.timer = None
+        due_at = member.life.due_at
+        if due_at is not None:
+            wait = max(_SOONEST_SECONDS, (due_at - datetime.now(UTC)).total_seconds())
+            loop = asyncio.get_running_loop()
+            member.timer = loop.call_later(wait, self._apply, member.life.name, MomentCame())
+
+    def _held(self, uid: str) -> HeldPod | None:
+        name = self._node_of.get(uid)
+        return None if name is None else self.members[name].life.pods.get(uid)
+
+    def _is_alive(self, name: str) -> bool:
+        """Whether the node is registered and up."""
+        member = self.members[name]
+        return member.uid != "" and member.life.is_up
+
+    def _complain(self, glance: PodGlance, finding: Finding) -> None:
+        self._say(f"{glance.namespace}/{glance.name} on {glance.node_name}: {finding}")
+
+    async def _follow_pods(self) -> None:
+        news = follow.follow(self._api, pod_watch.BOUND_PODS, self._decoder.decode, key=listing.uid)
+        async for each in news:
+            match each:
+                case Replaced(pods):
+                    self._replace_pods(pods)
+                    self.has_pods.set()
+                case Changed(uid, pod):
+                    self._pod_changed(uid, pod)
+                case Deleted(uid):
+                    self._pod_gone(uid)
+                case Disconnected(why, wait_seconds):
+                    self._say(f"pods: {why}; again in {wait_seconds:.1f} s")
+                case Connected():
+                    self._say("pods: connected again")
+
+    def _replace_pods(self, pods: Mapping[str, WatchedPod]) -> None:
+        self._decoder.forget_others(pods.keys())
+        known = [uid for member in self.members.values() for uid in member.pods]
+        for uid in known:
+            if uid not in pods:
+                self._pod_gone(uid)
+        for uid, pod in sorted(pods.items(), key=_order):
+            self._pod_changed(uid, pod)
+
+    def _pod_changed(self, uid: str, watched: WatchedPod) -> None:
+        member = self.members[watched.node_name]
+        before = member.pods.get(uid)
+        member.pods[uid] = watched
+        self._node_of[uid] = watched.node_name
+        # What else changes of a pod is mostly what was written of it here.
+        is_news = before is None or before.glance.grace_seconds != watched.glance.grace_seconds
+        if is_news and watched.pod is not None:
+            self._apply(watched.node_name, PodBound(watched.pod))
+
+    def _pod_gone(self, uid: str) -> None:
+        name = self._node_of.pop(uid, None)
+        self._decoder.forget(uid)
+        self.writer.forget(uid)
+        if name is not None:
+            self.members[name].pods.pop(uid, None)
+            self._apply(name, PodGone(uid))
+
+    async def _follow_nodes(self) -> None:
+        prefixes = sorted({each.naming.prefix for each in self.members.values()})
+        chosen = f"{node_document.HOLLOW} in ({','.join(prefixes)})"
+        collection = listing.ApiCollection(NODES, label_selector=chosen)
+        async for each in follow.follow(self._api, collection, _noted):
+            match each:
+                case Replaced(notes):
+                    for name in [each for each in self._seen_nodes if each not in notes]:
+                        self._node_gone(name)
+                    for name, asked in notes.items():
+                        self._node_changed(name, asked)
+                case Changed(name, asked):
+                    self._node_changed(name, asked)
+                case Deleted(name):
+                    self._node_gone(name)
+                case _:
+                    pass
+
+    def _node_changed(self, name: str, asked: str) -> None:
+        member = self.members.get(name)
+        if member is None:
+            return
+        self._seen_nodes.add(name)
+        if member.asked_fault == asked:
+            return
+        before, member.asked_fault = member.asked_fault, asked
+        if faults.of_annotation(before) in (Fault.LOSE, Fault.LIE):
+            self.recover(name)
+        fault = faults.of_annotation(asked)
+        if fault is not None:
+            self.fail(name, fault)
+
+    def _node_gone(self, name: str) -> None:
+        self._seen_nodes.discard(name)
+        member = self.members.get(name)
+        if member is not None and not member.is_lost:
+            self._say(f"{name}: its Node was deleted; it is not there any more")
+            self.fail(name, Fault.LOSE)
+
+    async def _heartbeats(self) -> None:
+        """Write the status of every node now and then, spread over time."""
+        wait = self._options.heartbeat_seconds / len(self.members)
+        while True:
+            for member in self.members.values():
+                await asyncio.sleep(wait)
+                if self._is_alive(member.life.name):
+                    await self._beat(member)
+
+    async def _beat(self, member: Member) -> None:
+        with contextlib.suppress(ApiRefused, ApiUnreachable):
+            await self._registrar.report(member.life.node, member.naming, member.boots)
+
+    async def _withdraw_fault(self, name: str) -> None:
+        body = {"metadata": {"annotations": {node_document.FAULT: None}}}
+        with contextlib.suppress(ApiRefused, ApiUnreachable):
+            await self._api.patch(f"{NODES}/{name}", body)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let a request of its own go on beside everything else."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._spawned.add(task)
+        task.add_done_callback(self._spawned.discard)
+
+    async def _fail_as_planned(self) -> None:
+        await self._is_registered.wait()
+        began = asyncio.get_running_loop().time()
+        for each in self._options.faults:
+            wait = began + each.after_seconds - asyncio.get_running_loop().time()
+            await asyncio.sleep(max(0.0, wait))
+            self.fail(each.node_name, each.fault)
+
+
+def _order(entry: tuple[str, WatchedPod]) -> tuple[datetime, str]:
+    pod = entry[1].pod
+    return (datetime.min.replace(tzinfo=UTC), "") if pod is None else pod.order
+
+
+def _noted(content: bytes) -> str | None:
+    """The fault that a Node is asked for, as its annotation has it."""
+    try:
+        return registering.decoded(content).metadata.annotations.get(node_document.FAULT, "")
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,80 @@
+"""Leases of many nodes, renewed one after the other so that the requests are spread over time."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+from numalet.cluster.hollow import node_document
+from numalet.cluster.hollow.parallel import together
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+
+RENEW_SECONDS: Final = 15.0
+"""Of a lease of 40 s. A kubelet renews every 10 s: a third fewer requests, two may be lost."""
+_NOT_FOUND: Final = 404
+
+
+class Leases:
+    """The leases of these nodes; those of nodes that are not alive are left to expire.
+
+    ``uid_of`` is the uid of a Node object.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        names: Iterable[str],
+        is_alive: Callable[[str], bool],
+        uid_of: Callable[[str], str],
+        period_seconds: float = RENEW_SECONDS,
+    ) -> None:
+        self.renewed = 0
+        self.failed = 0
+        self._api = api
+        self._is_alive = is_alive
+        self._uid_of = uid_of
+        self._period_seconds = period_seconds
+        self._names = tuple(names)
+        self._due: list[tuple[float, str]] = []
+
+    async def keep(self, workers: int = 16) -> None:
+        """Renew without end. Each node has its own moment in every period."""
+        began = asyncio.get_running_loop().time()
+        step = self._period_seconds / max(1, len(self._names))
+        self._due = [(began + at * step, name) for at, name in enumerate(self._names)]
+        await together(self._work() for _ in range(workers))
+
+    async def renew(self, name: str) -> bool:
+        """Renew one lease, or make it; whether that succeeded."""
+        now = datetime.now(UTC)
+        path = node_document.LEASES
+        try:
+            try:
+                await self._api.patch(f"{path}/{name}", node_document.renewal(name, now))
+            except ApiRefused as refused:
+                if refused.status.code != _NOT_FOUND:
+                    raise
+                await self._api.create(path, node_document.lease(name, self._uid_of(name), now))
+        except (ApiRefused, ApiUnreachable):
+            self.failed += 1
+            return False
+        self.renewed += 1
+        return True
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._due:
+                # Each of the others has a node in hand.
+                await asyncio.sleep(self._period_seconds)
+                continue
+            due, name = heapq.heappop(self._due)
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            renewed = await self.renew(name) if self._is_alive(name) else True
+            # Late renewals are not made up for; one that failed comes again soon.
+            wait = self._period_seconds if renewed else self._period_seconds / 10
+            heapq.heappush(self._due, (max(due + wait, loop.time()), name))

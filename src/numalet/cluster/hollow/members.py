@@ -1,0 +1,80 @@
+"""The members of a fleet of hollow nodes, and how they behave as a fleet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from numalet.cluster.hollow.faults import PlannedFault
+from numalet.cluster.hollow.heartbeats import RENEW_SECONDS
+from numalet.cluster.hollow.kinds import NodeKind
+from numalet.cluster.hollow.life import NodeLife
+from numalet.cluster.hollow.node_document import NodeNaming
+from numalet.cluster.hollow.pod_watch import WatchedPod
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.node.node import Node
+from numalet.core.workload.record import EventKind
+
+
+class StatePublisher(Protocol):
+    """Who publishes the state of nodes."""
+
+    def changed(self, name: str) -> None:
+        """The state of this node is another one."""
+        ...
+
+    async def work(self) -> None:
+        """Publish without end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions:
+    """How the nodes behave as a fleet.
+
+    ``reboot_seconds`` is for how long a node is away that reboots; ``heartbeat_seconds`` is how
+    often the status of a node is written although nothing changed.
+    """
+
+    untaints: bool = False
+    events: frozenset[EventKind] = frozenset(EventKind)
+    faults: tuple[PlannedFault, ...] = ()
+    reboot_seconds: float = 10.0
+    renew_seconds: float = RENEW_SECONDS
+    heartbeat_seconds: float = 300.0
+    writers: int = 12
+
+
+@dataclass(slots=True)
+class Member:
+    """One node of the fleet. ``pods`` are those bound to it, by uid, also while it is down."""
+
+    naming: NodeNaming
+    kind: NodeKind
+    life: NodeLife
+    uid: str = ""
+    boots: int = 1
+    is_lost: bool = False
+    lies: bool = False
+    asked_fault: str = ""
+    pods: dict[str, WatchedPod] = field(default_factory=dict)
+    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def published(self) -> Node:
+        """The node whose state is published: its own, but for one that lies."""
+        return self.kind.node(self.life.node.rules.identity) if self.lies else self.life.node
+
+
+def members_of(namings: Sequence[NodeNaming], kinds: Sequence[NodeKind]) -> dict[str, Member]:
+    """The members, kinds in turn, by name."""
+    members: dict[str, Member] = {}
+    for at, naming in enumerate(namings):
+        kind = kinds[at % len(kinds)]
+        labels = naming.all_labels(kind.empty)
+        identity = NodeIdentity(name=naming.name, labels=labels, has_all_labels=True)
+        life = NodeLife(name=naming.name, node=kind.node(identity))
+        members[naming.name] = Member(naming=naming, kind=kind, life=life)
+    return members

@@ -1,0 +1,308 @@
+"""The life of a hollow node: after an event, what it has become, and what is to be carried out.
+
+Pure: a life, an event and a moment in, the next life and actions out. Pods are admitted by the
+engine on the node's own ledgers; which step of a pod comes next is ``core.workload.lifecycle``'s
+to say, as for the agent, but that here a start comes off at once, and an end comes when the pod's
+run times say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from numalet.agent.keeper import decisions
+from numalet.cluster.hollow.life import (
+    Action,
+    Announce,
+    CameUp,
+    End,
+    HeldPod,
+    LifeEvent,
+    MomentCame,
+    NodeLife,
+    PodBound,
+    PodGone,
+    ReleasePod,
+    ReportPod,
+    Restart,
+    WentDown,
+)
+from numalet.cluster.hollow.pod import HollowPod
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.pod import ContainerKey, ContainerKind
+from numalet.core.node.node import Node
+from numalet.core.workload import folding, lifecycle
+from numalet.core.workload.lifecycle import Steps
+from numalet.core.workload.record import EventKind, PodRecord
+from numalet.core.workload.run import (
+    ContainerPhase,
+    ContainerRun,
+    Evicted,
+    Exit,
+    ExitReason,
+    PodRun,
+    Verdict,
+)
+from numalet.wording import kubelet, kubelet_events
+
+
+def after(life: NodeLife, event: LifeEvent, now: datetime) -> tuple[NodeLife, tuple[Action, ...]]:
+    """The life after an event, and what is to be carried out. A node that is down does nothing."""
+    step = _Step(life.node, dict(life.pods), now)
+    match event:
+        case CameUp(restart, pods):
+            if life.is_up:
+                return life, ()
+            return _came_up(life, restart, pods, step)
+        case _ if not life.is_up:
+            return life, ()
+        case PodBound(pod):
+            step.bind(pod)
+        case PodGone(uid):
+            step.drop(uid)
+        case MomentCame():
+            due = [uid for uid, each in life.pods.items() if each.due_at and each.due_at <= now]
+            for uid in due:
+                step.settle(uid)
+        case WentDown():
+            return replace(life, is_up=False), ()
+        case _:
+            assert_never(event)
+    if step.node is life.node and not step.actions and step.pods == life.pods:
+        return life, ()
+    return replace(life, node=step.node, pods=step.pods), tuple(step.actions)
+
+
+def _came_up(
+    life: NodeLife, restart: Restart, pods: Iterable[HollowPod], step: _Step
+) -> tuple[NodeLife, tuple[Action, ...]]:
+    """The life after a reboot: all pods ask again, the oldest first, then the sources are ready.
+
+    Kubelet: ``syncLoopIteration``, where a source counts as ready after its first pods were
+    admitted, v1.32.
+    """
+    started = restart(life.node)
+    if isinstance(started, StartRefused):
+        return replace(life, refused=started), ()
+    step.node = started
+    step.pods = {}
+    for pod in sorted(pods, key=lambda each: each.order):
+        before = life.pods.get(pod.uid)
+        step.bind(pod if before is None else replace(pod, running={}), before)
+    step.node = step.node.sources_ready()
+    up = replace(life, node=step.node, pods=step.pods, is_up=True, refused=None)
+    return up, tuple(step.actions)
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one event leads to; alive in one call of ``after``."""
+
+    node: Node
+    pods: dict[str, HeldPod]
+    now: datetime
+    actions: list[Action] = field(default_factory=list)
+
+    def bind(self, pod: HollowPod, before_reboot: HeldPod | None = None) -> None:
+        """Admit a pod that is not known, let it end if it is being deleted."""
+        held = self.pods.get(pod.uid)
+        if held is None:
+            held = self._asked(pod, before_reboot)
+            if not lifecycle.is_ending(held.record.workload, held.record.run):
+                held = self._admitted(held)
+            self.pods[pod.uid] = held
+            self.actions.append(ReportPod(pod.uid))
+        if pod.grace_seconds is not None:
+            run = folding.deletion_requested(held.record.run, self.now, pod.grace_seconds)
+            self.pods[pod.uid] = _with_run(held, run)
+        self.settle(pod.uid)
+
+    def drop(self, uid: str) -> None:
+        """A pod is gone, whatever of it ran."""
+        if self.pods.pop(uid, None) is not None:
+            self._release(uid)
+            self._wake_those_behind(uid)
+
+    def settle(self, uid: str) -> None:
+        """Carry out every step of a pod that is due, and foresee the next."""
+        before = held = self.pods[uid]
+        while True:
+            held = self._with_due_ends(held)
+            steps = self._next_steps(held)
+            held = self._foreseeing(self._stopping(self._started(held, steps.start), steps), steps)
+            is_due = held.due_at is not None and held.due_at <= self.now
+            if not steps.start and not is_due:
+                break
+        if steps.finished:
+            self._release(uid)
+        if steps.forgettable and not held.is_forgettable:
+            held = replace(held, is_forgettable=True)
+        self.pods[uid] = held
+        if held.record.run is not before.record.run:
+            self.actions.append(ReportPod(uid))
+        if held.is_forgettable and not before.is_forgettable:
+            self.actions.append(ReleasePod(uid))
+        if steps.finished:
+            self._wake_those_behind(uid)
+
+    def _asked(self, pod: HollowPod, before_reboot: HeldPod | None) -> HeldPod:
+        """The pod before its admission, with what runs of it."""
+        if before_reboot is not None:
+            run = before_reboot.record.run
+            for name in run.containers:
+                run = folding.lost(run, name, self.now)
+            return HeldPod(record=PodRecord(pod.workload, run), times=pod.times)
+        run = PodRun(accepted_at=self.now)
+        held = HeldPod(record=PodRecord(pod.workload, run), times=pod.times)
+        for name, each in pod.running.items():
+            of = ContainerRun(
+                name=name,
+                phase=ContainerPhase.RUNNING,
+                attempt=each.restart_count + 1,
+                started_at=each.started_at,
+            )
+            held = _foreseen(_with_run(held, held.record.run.with_container(of)), name)
+        return held
+
+    def _admitted(self, held: HeldPod) -> HeldPod:
+        """The pod after the engine's decision on it."""
+        record = held.record
+        self.node, decision = self.node.admit(record.workload.pod)
+        verdict = decisions.verdict_of(decision.rejection)
+        run = folding.decided(record.run, verdict, self.now)
+        self._evict(decision.evicted)
+        if verdict.admitted and not run.has_begun:
+            run = folding.after_evicted(run, self._leaving())
+        workload = record.workload
+        if decision.pod is not workload.pod:
+            workload = replace(workload, pod=decision.pod)
+        if not verdict.admitted:
+            self._say(workload.pod.uid, held, EventKind.WARNING, verdict.reason, verdict.message)
+        return replace(held, record=replace(record, workload=workload, run=run))
+
+    def _evict(self, uids: Iterable[str]) -> None:
+        """These pods end for another one. Kubelet: ``evictPodsToFreeRequests``, v1.32."""
+        verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, decisions.EVICTED)
+        for uid in uids:
+            held = self.pods[uid]
+            self.pods[uid] = _with_run(held, folding.decided(held.record.run, verdict, self.now))
+            self._say(uid, held, EventKind.WARNING, verdict.reason, verdict.message)
+            self.settle(uid)
+
+    def _leaving(self) -> Iterator[Evicted]:
+        """Every evicted pod of which something still runs."""
+        for uid, held in self.pods.items():
+            evicted_at = held.record.run.decided_at
+            if evicted_at is not None and decisions.is_leaving(held.record):
+                grace = held.record.workload.grace_period_seconds
+                patience = timedelta(seconds=lifecycle.kill_patience_seconds(grace))
+                yield Evicted(uid, str(held.record.workload.pod), evicted_at + patience)
+
+    def _wake_those_behind(self, uid: str) -> None:
+        """Pods that begin after the end of this one may begin now."""
+        waiting = [
+            other
+            for other, held in self.pods.items()
+            if other != uid
+            and not held.record.run.has_begun
+            and any(each.uid == uid for each in held.record.run.evicted)
+        ]
+        for other in waiting:
+            self.settle(other)
+
+    def _next_steps(self, held: HeldPod) -> Steps:
+        run = held.record.run
+        still_ending = {
+            each.uid
+            for each in run.evicted
+            if each.uid in self.pods and decisions.is_leaving(self.pods[each.uid].record)
+        }
+        return lifecycle.next_steps(held.record.workload, run, self.now, still_ending)
+
+    def _started(self, held: HeldPod, names: Iterable[str]) -> HeldPod:
+        """The pod after these containers were started."""
+        for name in names:
+            run = folding.starting(held.record.run, name)
+            run = folding.started(run, name, run.of(name).attempt, self.now)
+            self.node = self.node.container_started(ContainerKey(held.record.uid, name))
+            held = _foreseen(_with_run(held, run), name)
+            for reason, text in (
+                (kubelet_events.CREATED, kubelet_events.created(name)),
+                (kubelet_events.STARTED, kubelet_events.started(name)),
+            ):
+                self._say(held.record.uid, held, EventKind.NORMAL, reason, text, name)
+        return held
+
+    def _stopping(self, held: HeldPod, steps: Steps) -> HeldPod:
+        """The pod after its containers that have to end were asked to."""
+        for stop in steps.stop:
+            run = held.record.run
+            if not run.of(stop.container).asked_to_end:
+                text = kubelet_events.killing(stop.container)
+                reason, kind = kubelet_events.KILLING, EventKind.NORMAL
+                self._say(held.record.uid, held, kind, reason, text, stop.container)
+                held = _with_run(held, folding.asked_to_end(run, [stop.container]))
+            grace = timedelta(seconds=stop.grace_seconds)
+            code = folding.KILLED_CODE if held.times.ending > grace else 0
+            end = End(self.now + min(held.times.ending, grace), code)
+            known = held.ends.get(stop.container)
+            if known is None or end.at < known.at:
+                held = replace(held, ends={**held.ends, stop.container: end})
+        return held
+
+    def _foreseeing(self, held: HeldPod, steps: Steps) -> HeldPod:
+        moments = [each.at for each in held.ends.values()]
+        if steps.due_again_at is not None:
+            moments.append(steps.due_again_at)
+        return replace(held, due_at=min(moments, default=None))
+
+    def _with_due_ends(self, held: HeldPod) -> HeldPod:
+        """The pod after every container ended whose end was foreseen for now or before."""
+        due = sorted(
+            ((end, name) for name, end in held.ends.items() if end.at <= self.now),
+            key=lambda each: each[0].at,
+        )
+        run = held.record.run
+        for end, name in due:
+            reason = ExitReason.ERROR if end.code else ExitReason.COMPLETED
+            exit_ = Exit(code=end.code, reason=reason, finished_at=end.at)
+            run = folding.ended(run, name, run.of(name).attempt, exit_)
+        if not due:
+            return held
+        gone = {name for _, name in due}
+        kept = {name: end for name, end in held.ends.items() if name not in gone}
+        return _with_run(replace(held, ends=kept), run)
+
+    def _release(self, uid: str) -> None:
+        if uid in self.node.snapshot.pods:
+            self.node = self.node.remove(uid)
+
+    def _say(
+        self,
+        uid: str,
+        held: HeldPod,
+        kind: EventKind,
+        reason: str,
+        text: str,
+        container: str = "",
+    ) -> None:
+        pod = held.record.workload.pod
+        event = decisions.event_of(pod, kind, reason, text, self.now, container)
+        self.actions.append(Announce(event))
+
+
+def _with_run(held: HeldPod, run: PodRun) -> HeldPod:
+    return replace(held, record=replace(held.record, run=run))
+
+
+def _foreseen(held: HeldPod, name: str) -> HeldPod:
+    """The pod with the end of a container that has just begun, if its run time is limited."""
+    run, kind = held.record.run.of(name), held.record.workload.container(name).kind
+    lasts = held.times.app if kind is ContainerKind.APP else held.times.init
+    if kind is ContainerKind.SIDECAR or lasts is None or run.started_at is None:
+        return held
+    code = held.times.exit_code if kind is ContainerKind.APP else 0
+    return replace(held, ends={**held.ends, name: End(run.started_at + lasts, code)})

@@ -1,0 +1,189 @@
+"""Pods of a watch, read for hollow nodes: a glance at every pod, the whole of those that are new.
+
+A cluster-wide watch brings every pod of the cluster again and again, most of them of other nodes
+or known. So a few members are read first, which takes some microseconds; the pod as the managers
+need it is read once, when its node sees it for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from numalet.cluster.hollow.findings import HollowPodExitCode, HollowPodRunTime
+from numalet.cluster.hollow.pod import AT_ONCE, ContainerBefore, HollowPod, RunTimes
+from numalet.core.model import go_duration
+from numalet.core.model.findings import Findings, Location
+from numalet.core.model.go_duration import DurationError
+from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
+from numalet.io.documents import pod_document
+from numalet.io.documents.pod_document import PodIdentity
+from numalet.io.documents.typed import Place
+
+RUNS_FOR: Final = "numalet.dev/runs-for"
+INIT_RUNS_FOR: Final = "numalet.dev/init-runs-for"
+ENDS_AFTER: Final = "numalet.dev/ends-after"
+EXIT_CODE: Final = "numalet.dev/exit-code"
+FOREVER: Final = "forever"
+LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_duration.SECOND_NS
+HIGHEST_EXIT_CODE: Final = 255
+
+_OVER: Final = ("Succeeded", "Failed")
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False, frozen=True):
+    name: str
+    uid: str
+    namespace: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False, frozen=True):
+    node_name: str = ""
+
+
+class _Status(msgspec.Struct, gc=False, frozen=True):
+    phase: str = ""
+
+
+class _Glance(msgspec.Struct, gc=False, frozen=True):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+_GLANCE: Final = msgspec.json.Decoder(_Glance)
+
+
+@dataclass(frozen=True, slots=True)
+class PodGlance:
+    """What is read of every pod. ``grace_seconds`` is None of a pod that is not being deleted."""
+
+    uid: str
+    namespace: str
+    name: str
+    node_name: str
+    is_over: bool
+    grace_seconds: float | None
+
+
+def glance(raw: bytes | msgspec.Raw) -> PodGlance:
+    """The few members of a Pod object. Raises ``msgspec.DecodeError`` for what is none."""
+    read = _GLANCE.decode(raw)
+    metadata = read.metadata
+    grace = None
+    if metadata.deletion_timestamp is not None:
+        grace = float(metadata.deletion_grace_period_seconds or 0)
+    return PodGlance(
+        metadata.uid,
+        metadata.namespace,
+        metadata.name,
+        read.spec.node_name,
+        read.status.phase in _OVER,
+        grace,
+    )
+
+
+def whole(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
+    """The pod as its node needs it; None when a finding says why it can not be read.
+
+    An annotation about run times that is no duration counts as absent, and a finding says so.
+    """
+    value = msgspec.json.decode(raw)
+    metadata = value["metadata"]
+    place = Place(f"{metadata.get('namespace')}/{metadata['name']}")
+    pod = pod_document.decode_pod(
+        value, place, PodIdentity(from_server=True, among_many=True), findings
+    )
+    if pod is None:
+        return None
+    spec = value["spec"]
+    images = {
+        each["name"]: each.get("image") or ""
+        for name in ("initContainers", "containers")
+        for each in spec.get(name) or ()
+    }
+    containers = tuple(
+        ContainerSpec(name=each.name, kind=each.kind, image=images.get(each.name, ""))
+        for each in pod.containers()
+    )
+    grace = spec.get("terminationGracePeriodSeconds")
+    return HollowPod(
+        workload=Workload(
+            pod=pod,
+            containers=containers,
+            restart_policy=RestartPolicy(spec.get("restartPolicy") or "Always"),
+            grace_period_seconds=30 if grace is None else grace,
+        ),
+        times=_times(metadata.get("annotations") or {}, place, findings),
+        created_at=_moment(metadata["creationTimestamp"]),
+        running=_running(value.get("status") or {}),
+        grace_seconds=_grace(metadata),
+    )
+
+
+def _grace(metadata: Mapping[str, Any]) -> float | None:
+    if metadata.get("deletionTimestamp") is None:
+        return None
+    return float(metadata.get("deletionGracePeriodSeconds") or 0)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
+    """The containers that run by the pod's status, by name."""
+    running: dict[str, ContainerBefore] = {}
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for each in status.get(name) or ():
+            since = (each.get("state") or {}).get("running") or {}
+            if since.get("startedAt"):
+                at = _moment(since["startedAt"])
+                running[each["name"]] = ContainerBefore(at, each.get("restartCount") or 0)
+    return running
+
+
+def _times(notes: Mapping[str, str], place: Place, findings: Findings) -> RunTimes:
+    """The run times that the annotations name."""
+    return RunTimes(
+        app=_duration(notes, RUNS_FOR, place, findings),
+        init=_duration(notes, INIT_RUNS_FOR, place, findings) or AT_ONCE,
+        ending=_duration(notes, ENDS_AFTER, place, findings) or AT_ONCE,
+        exit_code=_exit_code(notes, place, findings),
+    )
+
+
+def _duration(
+    notes: Mapping[str, str], name: str, place: Place, findings: Findings
+) -> timedelta | None:
+    text = notes.get(name)
+    if text is None or (name == RUNS_FOR and text == FOREVER):
+        return None
+    try:
+        length_ns = go_duration.parse_ns(text)
+    except DurationError:
+        length_ns = -1
+    if not 0 <= length_ns <= LONGEST_NS:
+        findings.add(HollowPodRunTime(name=name, value=text, where=_at(place, name)))
+        return None
+    return timedelta(microseconds=length_ns // 1000)
+
+
+def _exit_code(notes: Mapping[str, str], place: Place, findings: Findings) -> int:
+    text = notes.get(EXIT_CODE)
+    if text is None:
+        return 0
+    if text.isascii() and text.isdecimal() and len(text) <= 3 and int(text) <= HIGHEST_EXIT_CODE:
+        return int(text)
+    findings.add(HollowPodExitCode(value=text, where=_at(place, EXIT_CODE)))
+    return 0
+
+
+def _at(place: Place, name: str) -> Location:
+    return place.member("metadata").member("annotations").member(name).location

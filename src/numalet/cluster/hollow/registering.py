@@ -1,0 +1,96 @@
+"""Puts the Node objects of hollow nodes into a cluster, and removes them from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from numalet.cluster.hollow import node_document
+from numalet.cluster.hollow.findings import HollowNodeExists
+from numalet.cluster.hollow.node_document import NODES, NodeNaming
+from numalet.core.model.findings import BadInput
+from numalet.core.node.node import Node
+from numalet.io.kube_api.answers import ApiRefused
+from numalet.io.kube_api.client import ApiClient
+
+_ALREADY_THERE: Final = 409
+_NOT_FOUND: Final = 404
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    name: str = ""
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    taints: list[dict[str, Any]] = []
+
+
+class RegisteredNode(msgspec.Struct, frozen=True):
+    """What is read of a Node object."""
+
+    metadata: _Metadata = _Metadata()
+    spec: _Spec = _Spec()
+
+
+@dataclass(frozen=True, slots=True)
+class Registrar:
+    """Registers nodes; ``untaints`` is whether it takes the taint off that new nodes get."""
+
+    api: ApiClient
+    untaints: bool = False
+
+    async def register(self, node: Node, naming: NodeNaming, boots: int = 1) -> str:
+        """The uid of the Node, which is there and ready after it.
+
+        Raises:
+            BadInput: a node of this name is there, and no hollow one.
+            ApiRefused, ApiUnreachable: as the client does.
+        """
+        now = datetime.now(UTC)
+        body = node_document.whole(node, naming, boots, now)
+        try:
+            answer = await self.api.create(NODES, body)
+        except ApiRefused as refused:
+            if refused.status.code != _ALREADY_THERE:
+                raise
+            answer = await self._again(body, naming)
+        registered = decoded(answer)
+        kept = [each for each in registered.spec.taints if each["key"] != node_document.NOT_READY]
+        if self.untaints and len(kept) < len(registered.spec.taints):
+            await self.api.patch(f"{NODES}/{naming.name}", {"spec": {"taints": kept or None}})
+        return registered.metadata.uid
+
+    async def report(self, node: Node, naming: NodeNaming, boots: int) -> None:
+        """Write the status of a node that is there, as a kubelet does now and then."""
+        body = {"status": node_document.status(node, naming, boots, datetime.now(UTC))}
+        await self.api.patch(f"{NODES}/{naming.name}/status", body)
+
+    async def remove(self, name: str) -> None:
+        """Remove a Node; its lease and what else belongs to it goes with it."""
+        try:
+            await self.api.delete(f"{NODES}/{name}")
+        except ApiRefused as refused:
+            if refused.status.code != _NOT_FOUND:
+                raise
+
+    async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:
+        """A hollow node of this name is there, from a process before: it is brought up to date."""
+        path = f"{NODES}/{naming.name}"
+        there = decoded(await self.api.get(path))
+        if there.metadata.labels.get(node_document.HOLLOW) is None:
+            raise BadInput([HollowNodeExists(node=naming.name)])
+        await self.api.patch(f"{path}/status", {"status": body["status"]})
+        labels = body["metadata"]["labels"]
+        notes = {node_document.FAULT: None}
+        return await self.api.patch(path, {"metadata": {"labels": labels, "annotations": notes}})
+
+
+def decoded(answer: bytes) -> RegisteredNode:
+    """The Node in an answer. Raises ``msgspec.DecodeError`` for what is none."""
+    return msgspec.json.decode(answer, type=RegisteredNode)

@@ -1,0 +1,87 @@
+"""Keeping pods away from nodes, carried out: one patch for each Node, by what it is right then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+from urllib.parse import quote
+
+from numalet.core.model.findings import BadInput
+from numalet.insight.fleet import keeping_away
+from numalet.insight.fleet.keeping_away import KeepAway
+from numalet.io.kube_api import client
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.values import Access
+
+_CONFLICT: Final = 409
+_MOST_ATTEMPTS: Final = 5
+
+
+async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list[str]:
+    """The nodes that were changed, of these; the others have kept pods away already.
+
+    Raises:
+        BadInput: the server can not be asked, or refuses.
+    """
+    return await _each(access, nodes, lambda node: keeping_away.patch(node, how))
+
+
+async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
+    """The nodes of these on which something was undone.
+
+    Raises:
+        BadInput: the server can not be asked, or refuses.
+    """
+    return await _each(access, nodes, keeping_away.undoing)
+
+
+async def kept_away(access: Access) -> list[str]:
+    """The names of the nodes from which this program keeps pods away.
+
+    Raises:
+        BadInput: the server can not be asked, or refuses.
+    """
+    try:
+        async with client.opened(access, "numalet-fleet") as api:
+            listed = json.loads(await api.get("/api/v1/nodes"))
+    except (ApiRefused, ApiUnreachable) as no:
+        raise BadInput([no.finding]) from None
+    return sorted(
+        each["metadata"]["name"]
+        for each in listed["items"]
+        if keeping_away.undoing(each) is not None
+    )
+
+
+async def _each(
+    access: Access,
+    nodes: Iterable[str],
+    patch: Callable[[dict[str, Any]], dict[str, Any] | None],
+) -> list[str]:
+    try:
+        async with client.opened(access, "numalet-fleet") as api:
+            changed = [name for name in nodes if await _one(api, name, patch)]
+    except (ApiRefused, ApiUnreachable) as no:
+        raise BadInput([no.finding]) from None
+    return changed
+
+
+async def _one(
+    api: ApiClient, name: str, patch: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> bool:
+    """Whether the node was changed; made anew when another one changed it in between."""
+    path = f"/api/v1/nodes/{quote(name, safe='')}"
+    for attempt in range(1, _MOST_ATTEMPTS + 1):
+        body = patch(json.loads(await api.get(path)))
+        if body is None:
+            return False
+        try:
+            await api.patch(path, body)
+        except ApiRefused as refused:
+            if refused.status.code != _CONFLICT or attempt == _MOST_ATTEMPTS:
+                raise
+        else:
+            return True
+    raise AssertionError("unreachable")

@@ -1,0 +1,121 @@
+"""Changes a label of nodes for which pods wait, so that the scheduler tries these pods again.
+
+One for a cluster, and not the nodes' own agents: a credential that may change a label of nodes may
+take off their taints as well, so it should not lie on every node. The pods that wait, and the
+verdicts on them, come from the cluster as it is followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from numalet.cluster import waking
+from numalet.cluster.hollow.parallel import together
+from numalet.cluster.live import LiveCluster
+from numalet.cluster.waking import Touch, Waking, WakingLimits
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.cluster.verdicts import Verdicts
+from numalet.io.kube_api import client
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.values import Access
+
+LABEL: Final = "numalet.dev/changed"
+BETWEEN_SECONDS: Final = 0.5
+"""Between two questions; what changes meanwhile is asked about together."""
+USUAL: Final = WakingLimits()
+
+
+class Waker:
+    """Asks of each state of the cluster which nodes to touch, and touches them.
+
+    ``say`` gets what a user should know, one line at a time.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        say: Callable[[str], None],
+        limits: WakingLimits = USUAL,
+        between_seconds: float = BETWEEN_SECONDS,
+    ) -> None:
+        self.touched = 0
+        self._api = api
+        self._say = say
+        self._limits = limits
+        self._between_seconds = between_seconds
+        self._verdicts = Verdicts()
+        self._waking = Waking()
+        self._latest: Cluster | None = None
+        self._news = asyncio.Event()
+
+    async def run(self, clusters: AsyncIterator[Cluster]) -> None:
+        """Go on for as long as there are states of the cluster."""
+        asking = asyncio.create_task(self._ask())
+        try:
+            async for each in clusters:
+                self._latest = each
+                self._news.set()
+                if asking.done():
+                    break
+        finally:
+            asking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asking
+
+    async def wake(self, cluster: Cluster) -> None:
+        """Touch the nodes that are to be touched now."""
+        now = asyncio.get_running_loop().time()
+        self._waking, touches = waking.due(self._waking, cluster, self._verdicts, now, self._limits)
+        for each in touches:
+            await self._touch(each)
+
+    async def _ask(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            again_at = self._waking.again_at
+            wait = None if again_at is None else max(0.0, again_at - loop.time())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), wait)
+            self._news.clear()
+            if self._latest is not None:
+                await self.wake(self._latest)
+            await asyncio.sleep(self._between_seconds)
+
+    async def _touch(self, touch: Touch) -> None:
+        """Change the label of a node; one that is gone meanwhile is of no interest."""
+        value = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+        body = {"metadata": {"labels": {LABEL: value}}}
+        try:
+            await self._api.patch(f"/api/v1/nodes/{touch.node_name}", body)
+        except (ApiRefused, ApiUnreachable) as error:
+            self._say(f"{touch.node_name}: {error}")
+            return
+        self.touched += 1
+        self._say(f"{touch.node_name}: touched for {touch.pod}")
+
+
+async def live(to: Access, say: Callable[[str], None]) -> None:
+    """Follow a cluster and touch its nodes, without end.
+
+    Raises:
+        BadInput: the credentials can not be used.
+    """
+    async with client.opened(to, "numalet-waker") as api:
+        followed = LiveCluster()
+        await together([followed.follow(api), Waker(api, say).run(_states(followed))])
+
+
+async def _states(followed: LiveCluster) -> AsyncIterator[Cluster]:
+    await followed.wait_until_ready()
+    while True:
+        value = followed.cluster()
+        if value is not None:
+            yield value
+        await followed.wait_for_change()
+        # What changes in a burst is made anew once.
+        await asyncio.sleep(BETWEEN_SECONDS)

@@ -1,0 +1,146 @@
+"""Which nodes are to be touched so that the scheduler tries waiting pods again. Pure.
+
+A pod that no node would have waits until something happens that its rejection may depend on. A
+change of a published state is nothing to the scheduler, a change of a Node's label is. So one
+label of one node is changed, for each shape of waiting pods that a node would admit now and would
+not before; one node is enough, since a pod that is tried again is tried on all of them.
+
+As what the scheduler goes by may be a little older than what is known here, a shape that waits on
+although a node would have it is tried again after a while, and then less and less often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from numalet.core.cluster import shapes
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Toleration
+from numalet.core.cluster.shapes import ShapeKey
+from numalet.core.cluster.verdicts import Verdicts
+from numalet.insight.fleet import eligible
+
+_GROWTH: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakingLimits:
+    """How often.
+
+    A node is touched at most once in ``node_seconds``; no more than ``most_nodes`` are touched at
+    one time. A shape that waits on is tried again after ``again_seconds``, then twice as long, and
+    so on up to ``longest_seconds``.
+    """
+
+    node_seconds: float = 5.0
+    most_nodes: int = 20
+    again_seconds: float = 15.0
+    longest_seconds: float = 300.0
+
+
+WaitingKey: TypeAlias = tuple[ShapeKey, tuple[Toleration, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingShape:
+    """Pods of one shape that wait: the nodes that would have one, and when to try again."""
+
+    nodes: frozenset[str]
+    again_at: float
+    pause_seconds: float
+    has_news: bool = False
+    """There was more to say than could be said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waking:
+    """What is remembered between two times. Moments are seconds of any steady clock."""
+
+    shapes: Mapping[WaitingKey, WaitingShape] = field(default_factory=lambda: MappingProxyType({}))
+    touched_at: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    pods_of: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    """The pods of each node that can not be decided on."""
+
+    @property
+    def again_at(self) -> float | None:
+        """When something may be due although nothing has changed."""
+        moments = (each.again_at for each in self.shapes.values() if each.nodes or each.has_news)
+        return min(moments, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A node of which a label is to be changed, and a pod that waits for it."""
+
+    node_name: str
+    pod: str
+
+
+def due(
+    before: Waking,
+    cluster: Cluster,
+    verdicts: Verdicts,
+    now_seconds: float,
+    limits: WakingLimits = WakingLimits(),
+) -> tuple[Waking, tuple[Touch, ...]]:
+    """What is remembered next, and the nodes to touch now, for the pods that wait longest first."""
+    resting = {
+        name: at for name, at in before.touched_at.items() if now_seconds < at + limits.node_seconds
+    }
+    occupied = _pods_of_undecided(cluster)
+    freed = {name for name, pods in before.pods_of.items() if pods - occupied.get(name, pods)}
+    touches: list[Touch] = []
+    after: dict[WaitingKey, WaitingShape] = {}
+    for pod in cluster.waiting():
+        key = (shapes.shape_key(pod.pod), pod.tolerations)
+        if key in after:
+            continue
+        nodes = _nodes_for(cluster, verdicts, pod)
+        known = before.shapes.get(key)
+        if known is None:
+            # The scheduler tries a new pod by itself.
+            again_at = now_seconds + limits.again_seconds
+            after[key] = WaitingShape(nodes, again_at, limits.again_seconds)
+            continue
+        news = (nodes - known.nodes) | freed
+        is_again = bool(nodes) and now_seconds >= known.again_at
+        if not news and not is_again:
+            after[key] = replace(known, nodes=nodes)
+            continue
+        free = sorted((news or nodes) - resting.keys())
+        if not free or len(touches) >= limits.most_nodes:
+            # The news stays news until a node may be touched.
+            again_at = now_seconds + limits.node_seconds
+            after[key] = WaitingShape(
+                nodes & known.nodes, again_at, known.pause_seconds, has_news=True
+            )
+            continue
+        longer = min(known.pause_seconds * _GROWTH, limits.longest_seconds)
+        pause = limits.again_seconds if news else longer
+        after[key] = WaitingShape(nodes, now_seconds + pause, pause)
+        resting[free[0]] = now_seconds
+        touches.append(Touch(free[0], str(pod.pod)))
+    if after and not touches:
+        occupied |= {name: before.pods_of[name] for name in freed}
+    return Waking(shapes=after, touched_at=resting, pods_of=occupied), tuple(touches)
+
+
+def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozenset[str]:
+    """The nodes to which the scheduler would send the pod, and that would admit it."""
+    decided = verdicts.decide(cluster.nodes, pod.pod)
+    return frozenset(
+        name
+        for name, verdict in decided.items()
+        if verdict.admitted and eligible.why_not(cluster.nodes[name], pod) is None
+    )
+
+
+def _pods_of_undecided(cluster: Cluster) -> dict[str, frozenset[str]]:
+    """The uids of the pods that run or are to run on nodes of which too little is known."""
+    pods: dict[str, set[str]] = {name: set() for name in cluster.undecided}
+    for uid, each in cluster.pods.items():
+        if each.pod.node_name in pods and not each.is_over:
+            pods[each.pod.node_name].add(uid)
+    return {name: frozenset(uids) for name, uids in pods.items()}

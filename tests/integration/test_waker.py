@@ -1,0 +1,99 @@
+"""The label of a node is really changed, once, when a pod waits that the node would have now."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from numalet.cluster import waker
+from numalet.cluster.waker import LABEL, Waker
+from numalet.cluster.waking import WakingLimits
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.io.kube_api import client
+from running import fake_api_server, hollow_fleets
+from running.fake_api_store import Target
+from values import hollow_pods
+from values.hollow_pods import pod
+
+PODS = "/api/v1/namespaces/default/pods"
+NODE = "/api/v1/nodes/hollow-0"
+OWN = {"kubernetes.io/hostname": "hollow-0"}
+
+
+def cluster(*held: str) -> Cluster:
+    """A node on which pods with so many GPUs run, and a pod that waits for four."""
+    node = hollow_pods.node()
+    for at, gpus in enumerate(held):
+        node, _ = node.admit(pod(str(at), gpu=gpus).workload.pod)
+    only = ClusterNode(name="hollow-0", node=node, origin=Origin.PUBLISHED, class_name="gpu")
+    waits = ClusterPod(pod=replace(pod("job", "", gpu="4").workload.pod, node_name=""))
+    return Cluster(nodes={"hollow-0": only}, pods={waits.pod.uid: waits})
+
+
+async def test_a_node_is_touched_once_and_its_other_labels_stay() -> None:
+    async with (
+        fake_api_server.running() as server,
+        client.opened(server.access()) as api,
+    ):
+        server.put(NODE, {"metadata": {"labels": OWN}})
+        said: list[str] = []
+        one = Waker(api, said.append)
+        for held in (("4", "4"), ("4",), ("4",)):
+            await one.wake(cluster(*held))
+        labels = server.store.one(Target.of(NODE))["metadata"]["labels"]
+        assert {name: labels[name] for name in OWN} == OWN
+        assert labels.keys() == {*OWN, LABEL}
+        assert said == ["hollow-0: touched for default/job"]
+
+
+async def test_a_node_that_is_gone_is_said_and_the_waker_goes_on() -> None:
+    async with (
+        fake_api_server.running() as server,
+        client.opened(server.access()) as api,
+    ):
+        said: asyncio.Queue[str] = asyncio.Queue()
+        limits = WakingLimits(node_seconds=0.0, again_seconds=0.01, longest_seconds=0.01)
+        one = Waker(api, said.put_nowait, limits, between_seconds=0.0)
+        lines: list[str] = []
+
+        async def states() -> AsyncIterator[Cluster]:
+            yield cluster("4")
+            async with asyncio.timeout(30):
+                lines.append(await said.get())
+                server.put(NODE, {"metadata": {"labels": OWN}})
+                while "touched" not in lines[-1]:
+                    lines.append(await said.get())
+
+        await one.run(states())
+        assert "404" in lines[0]
+        assert lines[-1] == "hollow-0: touched for default/job"
+
+
+@pytest.mark.slow
+async def test_a_cluster_that_is_followed_wakes_a_pod_when_another_goes() -> None:
+    """The whole way: hollow nodes publish, the waker reads, a label of the node is changed."""
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), 1) as fleet,
+    ):
+        lines: asyncio.Queue[str] = asyncio.Queue()
+        waking = asyncio.create_task(waker.live(server.access(), lines.put_nowait))
+        try:
+            for name in ("one", "two"):
+                server.put(f"{PODS}/{name}", hollow_pods.document(name, gpu="4"))
+            await fleet.until(lambda: fleet.phases() == dict.fromkeys(("one", "two"), "admitted"))
+            await fleet.settled()
+            server.put(f"{PODS}/job", hollow_pods.document("job", "", gpu="4"))
+            await server.watched("/api/v1/pods", 2)
+            server.remove(f"{PODS}/one")
+            async with asyncio.timeout(60):
+                assert await lines.get() == "hollow-0: touched for default/job"
+            assert LABEL in server.store.one(Target.of(NODE))["metadata"]["labels"]
+        finally:
+            waking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await waking

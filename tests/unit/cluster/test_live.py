@@ -1,0 +1,289 @@
+"""A cluster that is kept current from an API server is the one that a dump of it would be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numalet.cluster.live import LiveCluster
+from numalet.core.cluster import classes, published
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Origin
+from numalet.core.cluster.objects import ListedNode
+from numalet.insight.usecases.clusters import ClusterSources, open_cluster
+from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents.numa_node import NumaNodeSpec
+from numalet.io.kube_api import client
+from numalet.io.kube_api.client import RequestLimits
+from numalet.io.kube_api.pace import Pace
+from running import fake_api_server
+from running.fake_api_server import Ending, FakeApiServer
+from values import gpu_fleet, kube_lists
+
+GROUP = f"/apis/{numa_node.API_VERSION}"
+SPEC = classes.spec_of(gpu_fleet.empty(), gpu_fleet.kubelet_config())
+CLASS = classes.class_name(SPEC)
+BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
+OLD_BUDGETS = "/apis/policy/v1beta1/poddisruptionbudgets"
+PATHS = (
+    *("/api/v1/nodes", "/api/v1/pods", BUDGETS),
+    "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+    *(f"{GROUP}/numanodes", f"{GROUP}/numanodeclasses"),
+)
+BUDGET = {"metadata": {"name": "b"}, "spec": {"selector": {}}, "kind": "PodDisruptionBudget"}
+PATIENCE_SECONDS = 20.0
+
+
+class Kubelets:
+    """Writes what nodes and their kubelets write, and what kubectl would dump of it."""
+
+    def __init__(self, server: FakeApiServer) -> None:
+        self.server = server
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.put(f"{GROUP}/numanodeclasses/{CLASS}", numa_node_class.class_object(SPEC))
+
+    def put(self, path: str, value: dict[str, Any]) -> None:
+        self.objects[path] = copy.deepcopy(self.server.put(path, value))
+
+    def remove(self, path: str) -> None:
+        del self.objects[path]
+        self.server.remove(path)
+
+    def node(self, name: str, **more: Any) -> None:
+        listed = ListedNode(name=name, uid=name, kubelet_version="v1.34.0", **more)
+        self.put(f"/api/v1/nodes/{name}", kube_lists.node_object(listed))
+
+    def state(self, name: str, *gpus: int) -> None:
+        """A node that has admitted pods of so many GPUs, and published that."""
+        node = gpu_fleet.empty()
+        for at, count in enumerate(gpus):
+            pod = gpu_fleet.pod(f"{name}-{at}", count)
+            node, decision = node.admit(pod)
+            assert decision.admitted
+            self.pod(f"{name}-{at}", count, name)
+        spec = NumaNodeSpec(
+            class_name=CLASS,
+            published="2026-01-31T12:00:00Z",
+            state=numa_node.document(published.of_node(node)),
+        )
+        self.put(f"{GROUP}/numanodes/{name}", numa_node.published_object(name, spec))
+
+    def pod(self, uid: str, gpus: int, node_name: str = "") -> None:
+        phase = "Running" if node_name else "Pending"
+        pod = replace(gpu_fleet.pod(uid, gpus), node_name=node_name, phase=phase)
+        value = kube_lists.pod_object(ClusterPod(pod=pod, created_at_seconds=1.0))
+        self.put(f"/api/v1/namespaces/default/pods/{uid}", value)
+
+    def dumped(self, folder: Path) -> Cluster:
+        path = folder / "dump.json"
+        path.write_text(kube_lists.kubectl_json(self.objects.values()))
+        return open_cluster(ClusterSources(paths=[str(path)]))
+
+
+class QuickClock:
+    """Real time, but sleeping is over at once."""
+
+    def now_seconds(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
+async def at_work(
+    refused: dict[str, int] | None = None,
+) -> AsyncIterator[tuple[Kubelets, LiveCluster]]:
+    """A server with two nodes, of which one publishes, and a cluster that follows it."""
+    async with fake_api_server.running() as server:
+        server.refused |= refused or {}
+        kubelets = Kubelets(server)
+        kubelets.node("a")
+        kubelets.node("b")
+        kubelets.state("a", 2, 1)
+        kubelets.pod("waiting", 8)
+        live = LiveCluster(pace=Pace(clock=QuickClock(), fraction=lambda: 0.0))
+        limits = RequestLimits(patience_seconds=0)
+        async with client.opened(server.access(), limits=limits) as api:
+            assert live.cluster() is None
+            task = asyncio.create_task(live.follow(api))
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await live.wait_until_ready()
+                yield kubelets, live
+            finally:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+
+def content(cluster: Cluster | None) -> Any:
+    """What can be compared of a cluster."""
+    assert cluster is not None
+    return (
+        {
+            name: (
+                published.of_node(each.node),
+                tuple(each.node.snapshot.pods),
+                replace(each, node=gpu_fleet.empty()).__repr__().partition("node=")[0],
+                each.origin,
+                each.class_name,
+                each.labels,
+                each.is_cordoned,
+                [str(note) for note in each.notes],
+            )
+            for name, each in sorted(cluster.nodes.items())
+        },
+        {name: str(each.why) for name, each in sorted(cluster.undecided.items())},
+        dict(sorted(cluster.pods.items())),
+        cluster.budgets,
+    )
+
+
+async def until_equal(live: LiveCluster, kubelets: Kubelets, folder: Path) -> None:
+    expected = content(kubelets.dumped(folder))
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while content(live.cluster()) != expected:
+                await live.wait_for_change()
+    except TimeoutError:
+        assert content(live.cluster()) == expected
+
+
+async def test_it_is_what_a_dump_would_be(tmp_path: Path) -> None:
+    async with at_work() as (kubelets, live):
+        await until_equal(live, kubelets, tmp_path)
+        cluster = live.cluster()
+        assert cluster is not None
+        assert cluster.nodes["a"].origin is Origin.PUBLISHED
+        assert set(cluster.undecided) == {"b"}
+        assert [each.pod.uid for each in cluster.waiting()] == ["waiting"]
+        assert live.is_current
+        assert live.cluster() is cluster
+
+
+async def test_only_what_changed_is_made_anew(tmp_path: Path) -> None:
+    async with at_work() as (kubelets, live):
+        kubelets.state("b", 3)
+        await until_equal(live, kubelets, tmp_path)
+        before = live.cluster()
+        kubelets.node("b", is_cordoned=True)
+        await until_equal(live, kubelets, tmp_path)
+        after = live.cluster()
+        assert before is not None
+        assert after is not None
+        assert after.nodes["a"] is before.nodes["a"]
+        assert after.nodes["b"] is not before.nodes["b"]
+        assert (before.nodes["b"].is_cordoned, after.nodes["b"].is_cordoned) == (False, True)
+
+
+@pytest.mark.slow
+async def test_every_kind_of_change_is_taken_in(tmp_path: Path) -> None:
+    async with at_work() as (kubelets, live):
+        topology = {"kind": "NodeResourceTopology", "metadata": {"name": "b"}, "zones": []}
+        steps: list[Callable[[], None]] = [
+            lambda: kubelets.put(f"{PATHS[3]}/b", topology),
+            lambda: kubelets.put(
+                "/apis/policy/v1/namespaces/default/poddisruptionbudgets/b", BUDGET
+            ),
+            lambda: kubelets.state("b", 1, 1),
+            lambda: kubelets.pod("waiting", 8, "elsewhere"),
+            lambda: kubelets.remove("/api/v1/namespaces/default/pods/b-1"),
+            lambda: kubelets.pod("b-0", 1, "a"),
+            lambda: kubelets.remove(f"{GROUP}/numanodeclasses/{CLASS}"),
+            lambda: kubelets.put(
+                f"{GROUP}/numanodeclasses/{CLASS}", numa_node_class.class_object(SPEC)
+            ),
+            lambda: kubelets.remove(f"{GROUP}/numanodes/b"),
+            lambda: kubelets.remove("/api/v1/nodes/b"),
+        ]
+        for step in steps:
+            step()
+            await until_equal(live, kubelets, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ending", [Ending.FORGOTTEN, Ending.RESET_IN_LINE, Ending.GONE_EVENT, Ending.RESTART]
+)
+async def test_it_is_equal_again_however_watches_end(tmp_path: Path, ending: Ending) -> None:
+    rng = random.Random(ending.name)
+    async with at_work() as (kubelets, live):
+        for round_ in range(2):
+            for path in PATHS:
+                await kubelets.server.watched(path)
+            kubelets.state(rng.choice("ab"), 1 + round_)
+            await kubelets.server.strike(ending)
+            kubelets.remove("/api/v1/namespaces/default/pods/waiting")
+            kubelets.pod("waiting", round_)
+            await until_equal(live, kubelets, tmp_path)
+
+
+async def test_what_the_server_does_not_have_counts_as_none() -> None:
+    absent = dict.fromkeys(PATHS[3:], 404)
+    async with at_work({**absent, BUDGETS: 403}) as (kubelets, live):
+        cluster = live.cluster()
+        assert cluster is not None
+        assert set(cluster.undecided) == {"a", "b"}
+        assert sorted(each.code for each in cluster.notes) == [
+            *["cluster/collection-absent"] * 3,
+            "cluster/collection-forbidden",
+        ]
+        assert live.is_current
+        # The definitions come later.
+        kubelets.server.refused.clear()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (value := live.cluster()) or "a" not in value.nodes:
+                await live.wait_for_change()
+
+
+async def test_budgets_of_old_servers_are_read(tmp_path: Path) -> None:
+    async with at_work({BUDGETS: 404}) as (kubelets, live):
+        kubelets.put("/apis/policy/v1beta1/namespaces/default/poddisruptionbudgets/b", BUDGET)
+        await until_equal(live, kubelets, tmp_path)
+        assert OLD_BUDGETS in {each.path for each in kubelets.server.requests}
+
+
+async def test_a_pod_that_can_not_be_read_is_noted_at_its_node(tmp_path: Path) -> None:
+    async with at_work() as (kubelets, live):
+        bad = {
+            "kind": "Pod",
+            "metadata": {"name": "bad", "uid": "bad"},
+            "spec": {"containers": 5, "nodeName": "a"},
+        }
+        kubelets.put("/api/v1/namespaces/default/pods/bad", bad)
+        kubelets.pod("a-0", 2, "a")
+        kubelets.node("a", is_cordoned=True)
+        await until_equal(live, kubelets, tmp_path)
+        cluster = live.cluster()
+        assert cluster is not None
+        assert [each.code for each in cluster.nodes["a"].notes] == ["cluster/unread-pods"]
+        assert [each.code for each in cluster.notes] == ["cluster/object-left-out"]
+
+
+async def test_without_nodes_it_is_not_ready() -> None:
+    refused = {"/api/v1/nodes": 403}
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(at_work(refused).__aenter__(), 0.5)
+
+
+async def test_it_says_when_it_may_be_out_of_date() -> None:
+    async with at_work() as (kubelets, live):
+        kubelets.server.refused |= dict.fromkeys(PATHS, 500)
+        await kubelets.server.strike(Ending.RESET)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while live.is_current:
+                await live.wait_for_change()
+        assert live.is_ready
+        assert "cluster/disconnected" in {each.code for each in live.notes}
+        kubelets.server.refused.clear()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not live.is_current:
+                await live.wait_for_change()
