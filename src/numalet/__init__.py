@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from numalet.core.config.behaviour import NATIVE as NATIVE
     from numalet.core.config.behaviour import Behaviour as Behaviour
     from numalet.core.config.kubelet_config import KubeletConfig as KubeletConfig
+    from numalet.core.config.releases.release import Release as Release
+    from numalet.core.config.releases.table import RELEASES as RELEASES
     from numalet.core.config.rules import NodeRules as NodeRules
     from numalet.core.config.rules import StartRefused as StartRefused
     from numalet.core.hints.hint import Candidates as Candidates
@@ -112,6 +114,8 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.tables import placement_rows as placement_rows
     from numalet.insight.simulate.runtime_settings import of_decision as runtime_settings
     from numalet.insight.usecases.replaying import replay as replay
+    from numalet.io.documents.device_claims import load_claims as load_claims
+    from numalet.io.documents.device_claims import read_claims as read_claims
     from numalet.io.documents.kubelet_config import ConfigSources as ConfigSources
     from numalet.io.documents.kubelet_config import decode as decode_config
     from numalet.io.documents.kubelet_config import load as load_config
@@ -159,10 +163,12 @@ _PUBLIC = {
     "PreferredDevices": "numalet.core.managers.device.preference",
     "QosClass": "numalet.core.model.pod",
     "Quantity": "numalet.core.model.quantity",
+    "RELEASES": "numalet.core.config.releases.table",
     "Reason": "numalet.core.hints.reasons",
     "Recorder": "numalet.core.admission.recorder",
     "Refused": "numalet.core.hints.provider",
     "RefusedMidway": "numalet.core.hints.provider",
+    "Release": "numalet.core.config.releases.release",
     "ResourceManager": "numalet.core.hints.provider",
     "Severity": "numalet.core.model.findings",
     "Snapshot": "numalet.core.snapshot.snapshot",
@@ -172,10 +178,12 @@ _PUBLIC = {
     "decision_rows": "numalet.insight.python_api.tables",
     "diff_snapshots": "numalet.core.snapshot.changes",
     "explain": "numalet.insight.python_api.questions",
+    "load_claims": "numalet.io.documents.device_claims",
     "load_pods": "numalet.io.documents.pod_manifest",
     "machine_info": "numalet.insight.python_api.nodes",
     "open_machine": "numalet.io.machines",
     "placement_rows": "numalet.insight.python_api.tables",
+    "read_claims": "numalet.io.documents.device_claims",
     "read_pods": "numalet.io.documents.pod_manifest",
     "read_state_files": "numalet.insight.python_api.questions",
     "replay": "numalet.insight.usecases.replaying",
@@ -197,6 +205,7 @@ _RENAMED = {
 __all__ = [
     "EXACT",
     "NATIVE",
+    "RELEASES",
     "BadInput",
     "Behaviour",
     "Candidates",
@@ -231,6 +240,7 @@ __all__ = [
     "Recorder",
     "Refused",
     "RefusedMidway",
+    "Release",
     "ResourceManager",
     "Severity",
     "Snapshot",
@@ -241,12 +251,14 @@ __all__ = [
     "decode_config",
     "diff_snapshots",
     "explain",
+    "load_claims",
     "load_config",
     "load_pods",
     "machine_info",
     "merge_hints",
     "open_machine",
     "placement_rows",
+    "read_claims",
     "read_pods",
     "read_state_files",
     "rejection_status",

@@ -17,7 +17,7 @@ from numalet.core.checkpoint import memory_file
 from numalet.core.managers.memory.ledger import EMPTY_LEDGER
 from numalet.core.model.findings import Severity
 from numalet.insight.output import check_document, json_schema
-from numalet.insight.usecases import checking
+from numalet.insight.usecases import checking, live_host
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.machines import MachineChoice
 from numalet.io.sysfs.trees import memory_tree
@@ -287,12 +287,12 @@ def test_a_pod_is_placed_in_its_file(numalet: Runner) -> None:
 )
 def test_numa_balancing_is_read_from_the_machine(text: str, expected: int | None) -> None:
     tree = memory_tree({"proc/sys/kernel/numa_balancing": text.encode()}, {}, set())
-    assert checking.numa_balancing(tree) == expected
+    assert live_host.numa_balancing(tree) == expected
 
 
 def test_numa_balancing_of_a_description_is_unknown() -> None:
-    assert checking.numa_balancing(None) is None
-    assert checking.numa_balancing(memory_tree({}, {}, set())) is None
+    assert live_host.numa_balancing(None) is None
+    assert live_host.numa_balancing(memory_tree({}, {}, set())) is None
 
 
 def test_help_has_examples(numalet: Runner) -> None:

@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 from cli import console_page
+from harness import thoroughness
 
 _SCRIPT = console_page.ROOT / "examples" / "demo.sh"
+_MOMENTS = thoroughness.of(
+    ["Agent is ready", "ALIGNED says so"],
+    ["Agent is ready", "pod/pinned admitted", "ALIGNED says so"],
+)
 _PROGRAM = Path(sys.executable).parent / "numalet"
 
 
@@ -70,7 +75,7 @@ def test_the_demo_starts_an_agent_shows_what_the_kernel_says_and_ends_it() -> No
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("moment", ["Agent is ready", "pod/pinned admitted", "ALIGNED says so"])
+@pytest.mark.parametrize("moment", _MOMENTS)
 def test_the_demo_interrupted_at_any_moment_leaves_nothing(moment: str) -> None:
     said = ""
     with _begin() as demo:

@@ -144,3 +144,29 @@ def test_rows_have_one_set_of_keys() -> None:
     held = numalet.placement_rows(now.snapshot)
     assert {row["pod"]: row["memory_bytes"] >> 30 for row in held} == {"p0": 60, "p2": 2}
     assert json.dumps([*rows, *held])
+
+
+def test_a_release_is_followed_everywhere_and_an_unknown_one_is_refused() -> None:
+    config = numalet.decode_config({**CONFIG, "featureGates": {"CPUManager": True}}, "x")
+    newest = numalet.RELEASES[-1]
+
+    assert isinstance(numalet.start_node(config, "2n4c2t"), numalet.Node)
+    for release in ("1.33", "v1.34.9", newest):
+        assert isinstance(
+            numalet.start_node(config, "2n4c2t", release=release), numalet.StartRefused
+        )
+        assert any(row.kubelet_text for row in numalet.check(config, "2n4c2t", release=release))
+        assert numalet.reserve(config, "2n4c2t", release=release).refused is not None
+        answer = numalet.check_restart(config, "2n4c2t", {}, release=release).answer
+        assert answer.value == "not-asked"
+    rows = numalet.what_if(
+        pods(1), {"m": "2n4c2t"}, {"c": config}, policies=["none"], releases=["1.32", newest]
+    )
+    assert [(row["release"], row["start_error"] is None) for row in rows] == [
+        ("1.32", True),
+        (newest.name, False),
+    ]
+    with pytest.raises(numalet.BadInput, match=r"release 1\.37 can not be followed"):
+        numalet.start_node(config, "2n4c2t", release="1.37")
+    with pytest.raises(numalet.BadInput, match="is no release"):
+        numalet.replay(["x"], release="")

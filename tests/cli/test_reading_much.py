@@ -6,7 +6,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cli.commands import Runner, pod
+from numalet.core.model.findings import BadInput, Finding
 from numalet.io.documents import pod_manifest
 
 LIMITS = "limits: {cpu: 1, memory: 1Gi}"
@@ -50,13 +53,17 @@ def test_reading_explicit_requests_costs_hardly_more_than_limits_alone() -> None
 
 def test_a_finding_in_every_document_makes_one_more_reading() -> None:
     alone = _manifest(300, LIMITS)
-    warned = _manifest(300, LIMITS, more="resources: {limits: {cpu: 1}}")
+    wrong = _manifest(300, LIMITS, more="nodeNamee: here")
+
+    def findings() -> list[Finding]:
+        with pytest.raises(BadInput) as bad:
+            pod_manifest.read_pods(wrong, "f")
+        return [*bad.value.findings]
 
     base = _cpu_seconds(lambda: pod_manifest.read_pods(alone, "f"))
-    loaded = pod_manifest.read_pods(warned, "f")
 
-    assert [note.where.line for note in loaded.notes] == [6 + 9 * at for at in range(300)]
-    assert _cpu_seconds(lambda: pod_manifest.read_pods(warned, "f")) < 5 * base
+    assert [each.where.line for each in findings()] == [6 + 9 * at for at in range(300)]
+    assert _cpu_seconds(findings) < 5 * base
 
 
 def test_other_machines_are_read_when_they_are_tried(numalet: Runner, tmp_path: Path) -> None:

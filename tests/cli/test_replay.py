@@ -146,12 +146,24 @@ def test_json_has_everything(tmp_path: Path) -> None:
         {
             "name": "one",
             "line": 1,
+            "release": "1.32",
             "path": "steps[0].memory.c[0].size",
             "expected": 1,
             "actual": 2147483648,
         }
     ]
     assert list(one["skipped_because"].values()) == [1]
+
+
+def test_each_failure_has_its_release(tmp_path: Path) -> None:
+    """The scenario's own, else the one that was chosen."""
+    scenarios = (wrong("own") | {"release": "1.36"}, wrong("chosen"))
+    file = file_of(tmp_path, "a.jsonl", *scenarios)
+    found = json.loads(run(file, "-o", "json").stdout)
+    assert [each["release"] for each in found["files"][0]["failures"]] == ["1.36", "1.32"]
+    alone = file_of(tmp_path, "b.jsonl", scenarios[1])
+    found = json.loads(run(alone, "-o", "json", "--release", "1.34").stdout)
+    assert [each["release"] for each in found["files"][0]["failures"]] == ["1.34"]
 
 
 def test_several_processes_give_the_same_results_in_the_same_order(tmp_path: Path) -> None:
@@ -214,3 +226,25 @@ def test_help_shows_examples() -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert "numalet replay recorded.jsonl" in result.stdout
+
+
+def test_a_release_is_that_of_scenarios_that_name_none(tmp_path: Path) -> None:
+    named = recorded("named", release="1.34")
+    path = file_of(tmp_path, "both.jsonl", recorded("silent"), named)
+
+    fine, other = run(path, "--release", "v1.34.1"), run(path, "--release", "1.35")
+
+    assert (named["release"], fine.exit_code, other.exit_code) == ("1.34", 0, 2)
+    assert f"{path}:2: this scenario is of release 1.34, and 1.35 was chosen" in other.stderr
+    assert "1 passed, 0 failed" in other.stdout
+
+
+def test_a_scenario_that_names_two_releases_is_unusable(tmp_path: Path) -> None:
+    both = SCENARIO | {"release": 1.34, "numalet_config": {"release": "1.35"}}
+    path = file_of(tmp_path, "two.jsonl", both, SCENARIO | {"release": "1.37"})
+
+    ended = run(path)
+
+    assert ended.exit_code == 2
+    assert "this scenario is of release 1.34, and 1.35 was chosen" in ended.stderr
+    assert "release 1.37 can not be followed" in ended.stderr

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from numalet.agent.telemetry.log_line import LogFormat
-from numalet.cli import machine_options
+from numalet.cli import machine_options, release_options
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
 
@@ -21,6 +21,9 @@ EPILOG = """Examples:
   # with a kubelet's configuration, deciding exactly as the kubelet
   numalet agent -c kubelet.yaml --exact
 
+  # deciding exactly as the kubelet v1.34
+  numalet agent -c kubelet.yaml --exact --release 1.34
+
   # try a described machine: admits pods and records allocations, starts nothing
   numalet agent --runtime fake -m 2n16c2t --memory-per-node 128Gi --root /tmp/try
 
@@ -29,6 +32,12 @@ EPILOG = """Examples:
 
   # beside a kubelet: follow its state files, compare them with the kernel, write nothing
   numalet agent --ownership observe
+
+  # the same, where the kubelet's version can not be read from its program
+  numalet agent --ownership observe --kubelet-version v1.35.6
+
+  # the same, and publish what the kubelet's managers hold in the cluster
+  numalet agent --ownership observe --publish
 
 SIGTERM stops the agent; its programs keep running and are adopted at the next start.
 Exit status: 0 stopped, 1 the root folder or its cgroups are in use, 2 the agent can not start,
@@ -96,6 +105,7 @@ def agent(
         bool,
         typer.Option("--exact", help="Decide exactly as the kubelet, its limits included."),
     ] = False,
+    release: release_options.Release,
     machine: machine_options.Chosen,
     devices: machine_options.Devices,
     node_name: Annotated[
@@ -157,6 +167,24 @@ def agent(
         Path | None,
         typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
     ] = None,
+    publish: Annotated[
+        bool,
+        typer.Option(
+            "--publish",
+            help="Keep this node's NumaNode and NodeResourceTopology current in a cluster, as"
+            " numalet publish does.",
+        ),
+    ] = False,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            "--kubeconfig",
+            metavar="FILE",
+            help="The cluster of --publish; default: $KUBECONFIG, ~/.kube/config, or the one"
+            " around this pod.",
+            show_default=False,
+        ),
+    ] = None,
     log_format: Annotated[
         LogFormat, typer.Option("--log-format", help="Form of the log.")
     ] = LogFormat.CONSOLE,
@@ -175,6 +203,8 @@ def agent(
         manifests=manifests,
         runtime=RuntimeKind(runtime.value),
         exact=exact,
+        release=release.name,
+        kubelet_version=release.kubelet_version,
         machine=machine.choice(),
         devices_file=devices.file,
         devices=devices.texts,
@@ -191,8 +221,13 @@ def agent(
     )
     resolved = settings.resolve(options)
     show_findings(resolved.notes)
+    beside = None
+    if publish:
+        from numalet.agent.publish import in_agent
+
+        beside = in_agent.agent_publishing(kubeconfig)
     try:
-        main.run(resolved)
+        main.run(resolved, beside)
     except BadInput as bad:
         if not any(each.code in _HELD for each in bad.findings):
             raise

@@ -12,6 +12,7 @@ import typer
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
+from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,12 @@ EPILOG = """Examples:
 
   numalet check -c /proc/$(pidof kubelet)/cmdline
 
+  kubectl get pods,resourceclaims,resourceslices -A -o yaml > all.yaml
+  numalet check -c kubelet.yaml -m node7.tar.gz --node-name node7 all.yaml
+
   numalet check -c kubelet.yaml -m node7.tar.gz --strict --ignore lint/numa-balancing
+
+  numalet check --release 1.32 --and 1.36 -c kubelet.yaml -m node7.tar.gz pods.yaml
 
   numalet check --explain lint/unbalanced-reservation
 
@@ -63,7 +69,8 @@ Pods = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[PODS]...",
-        help="Manifests of pods that the node is to run (YAML or JSON).",
+        help="Manifests of pods that the node is to run (YAML or JSON); claims of devices,"
+        " their classes, and slices may be among them.",
         show_default=False,
     ),
 ]
@@ -95,6 +102,15 @@ Ignore = Annotated[
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
+And = Annotated[
+    str | None,
+    typer.Option(
+        "--and",
+        metavar="RELEASE",
+        help="Compare with this release: say what changes from --release to it.",
+        show_default=False,
+    ),
+]
 Explain = Annotated[
     str | None,
     typer.Option(
@@ -117,10 +133,11 @@ def check(
     select: Select = None,
     ignore: Ignore = None,
     strict: Strict = False,
+    and_release: And = None,
     explain: Explain = None,
     flags: kubelet.AllFlags,
 ) -> None:
-    """Say whether the kubelet v1.32 would start with this configuration, and what is unwise."""
+    """Say whether the kubelet would start with this configuration, and what is unwise."""
     from numalet.insight.lint import choosing
     from numalet.insight.usecases.checking import CheckInputs
 
@@ -143,6 +160,8 @@ def check(
         state_dir=state_dir,
         choice=_choice(select or (), ignore or ()),
     )
+    if and_release is not None:
+        raise typer.Exit(_run_upgrade(pieces, and_release, output, is_one=is_one, strict=strict))
     if is_one:
         raise typer.Exit(_run(pieces, output, strict=strict))
     raise typer.Exit(_run_each(pieces, configs, machines, output, strict=strict))
@@ -177,12 +196,36 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
         case CheckFormat.TABLE:
             check_view.print_findings(result)
         case CheckFormat.JSON:
-            check_view.print_json(result.rows, result.checked, result.mode)
+            check_view.print_json(result.rows, result.checked, result.behaviour)
         case _:
             refused = result.checked.refused
             start_error = "" if refused is None else kubelet_start.text(refused)
             _print_rows(pieces, output, result.rows, start_error, strict=strict)
     return 1 if result.fails(strict=strict) else 0
+
+
+def _run_upgrade(
+    pieces: CheckInputs, after: str, output: CheckFormat, *, is_one: bool, strict: bool
+) -> int:
+    """Compare two releases. Raises ``BadInput``."""
+    from numalet.cli import upgrade_view
+    from numalet.cli.findings import CheckAndSeveral
+    from numalet.core.model.findings import BadInput, Location
+    from numalet.insight.usecases import upgrading
+    from numalet.io.documents import kubelet_version
+
+    if not is_one:
+        raise BadInput([CheckAndSeveral(where=Location("--and"))])
+    release = kubelet_version.of_name(after, "--and")
+    upgrade = upgrading.upgrade(pieces, release)
+    match output:
+        case CheckFormat.TABLE:
+            upgrade_view.print_changes(upgrade)
+        case CheckFormat.JSON:
+            upgrade_view.print_document(upgrade, OutputFormat.JSON)
+        case _:
+            _print_rows(pieces, output, upgrade.rows, strict=strict)
+    return 1 if upgrade.fails(strict=strict) else 0
 
 
 def _run_each(

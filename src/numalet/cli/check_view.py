@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from numalet.cli import output
-from numalet.core.config.behaviour import Mode
+from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
 from numalet.insight.lint import combining, github, junit, rows, sarif
 from numalet.insight.lint.combining import NamedRows
 from numalet.insight.lint.junit import JunitSuite
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow
-from numalet.wording import kubelet_start
+from numalet.wording import english, kubelet_start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -55,21 +55,21 @@ def _explained(wanted: str, classes: Mapping[str, type[Any]]) -> Iterator[Render
         if wanted not in (code, code.partition("/")[0]):
             continue
         meaning = rows.meaning(each)
-        yield _text(code, "bold", 0)
-        yield _text(meaning.sentence, "", 2)
+        yield text(code, "bold", 0)
+        yield text(meaning.sentence, "", 2)
         if meaning.rule:
-            yield _text(f"rule: {meaning.rule}", "dim", 2)
+            yield text(f"rule: {meaning.rule}", "dim", 2)
         if meaning.mend:
-            yield _text(f"mend: {meaning.mend}", "green", 2)
+            yield text(f"mend: {meaning.mend}", "green", 2)
 
 
 def print_json(
-    rows: Sequence[FindingRow], checked: Checked | None = None, mode: Mode = Mode.EXACT
+    rows: Sequence[FindingRow], checked: Checked | None = None, behaviour: Behaviour = EXACT
 ) -> None:
     """Print the document that ``numalet.check/1`` describes."""
     from numalet.insight.output import check_document
 
-    document = check_document.of(checked, tuple(rows), mode)
+    document = check_document.of(checked, tuple(rows), behaviour)
     output.print_document(document, output.OutputFormat.JSON)
 
 
@@ -150,7 +150,7 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
         one = each.result
         of_one = check_document.of(None, each.rows)
         if one is not None:
-            of_one = check_document.of(one.checked, one.rows, one.mode)
+            of_one = check_document.of(one.checked, one.rows, one.behaviour)
         results.append(
             CheckCombinationDocument(config=each.config, machine=each.machine, check=of_one)
         )
@@ -180,10 +180,10 @@ def _relative(row: FindingRow) -> FindingRow:
 def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableType]:
     rules_said: set[str] = set()
     for each in checks:
-        yield _text(each.name, "bold underline", 0)
+        yield text(each.name, "bold underline", 0)
         if each.result is None:
-            yield _text("This can not be checked.", "", 0)
-            yield from _blocks(each.unusable, rules_said, "")
+            yield text("This can not be checked.", "", 0)
+            yield from blocks(each.unusable, rules_said, "")
         else:
             yield from _drawn(each.result, rules_said)
         yield ""
@@ -191,8 +191,8 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
     starting = sum(result.checked.refused is None for result in results)
     missing = len(checks) - len(results)
     unusable = f", {missing} can not be checked" if missing else ""
-    yield _text(
-        f"{_counted(len(checks), 'combination')}: {starting} would start,"
+    yield text(
+        f"{english.counted(len(checks), 'combination')}: {starting} would start,"
         f" {len(results) - starting} would not{unusable}",
         "",
         0,
@@ -202,29 +202,37 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
 def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType]:
     refused = result.checked.refused
     # What native mode has no words of its own for, it says in the kubelet's.
-    who = "The kubelet v1.32" if result.mode is Mode.EXACT else "A node in native mode"
+    who = _who(result.behaviour)
     if refused is None:
-        yield _text(f"{who} would start with this configuration.", "", 0)
+        yield text(f"{who} would start with this configuration.", "", 0)
         unknown = result.checked.not_looked_at
         if unknown:
             listed = ", ".join(_NOT_LOOKED_AT[name] for name in unknown)
-            yield _text(f"Not checked: {listed}.", "dim", 0)
+            yield text(f"Not checked: {listed}.", "dim", 0)
     else:
-        yield _text(f"{who} would not start. It would say:", "", 0)
-        yield _text(kubelet_start.text(refused), "bold", 2)
-    yield from _blocks(result.rows, rules_said, _start_error(result))
+        yield text(f"{who} would not start. It would say:", "", 0)
+        yield text(kubelet_start.text(refused), "bold", 2)
+    yield from blocks(result.rows, rules_said, _start_error(result))
     yield ""
-    yield _text(_summary(result), "", 0)
+    yield text(_summary(result), "", 0)
 
 
-def _blocks(
+def _who(behaviour: Behaviour) -> str:
+    """Whose start is judged."""
+    if behaviour.mode is Mode.EXACT:
+        return f"The kubelet v{behaviour.release.name}"
+    return "A node in native mode"
+
+
+def blocks(
     rows: Sequence[FindingRow], rules_said: set[str], first_text: str
 ) -> Iterator[RenderableType]:
+    """A block for each finding; each rule is said once. ``first_text`` stands above them."""
     for row in rows:
         yield ""
         yield _heading(row)
         for paragraph, style in _paragraphs(row, rules_said, first_text):
-            yield _text(paragraph, style, _INDENT)
+            yield text(paragraph, style, _INDENT)
 
 
 def _heading(row: FindingRow) -> RenderableType:
@@ -253,7 +261,8 @@ def _paragraphs(
         yield f"mend: {row.mend}", "green"
 
 
-def _text(text: str, style: str, indent: int) -> RenderableType:
+def text(text: str, style: str, indent: int) -> RenderableType:
+    """A paragraph that is indented by so many columns."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -262,12 +271,11 @@ def _text(text: str, style: str, indent: int) -> RenderableType:
 
 def _summary(result: CheckResult) -> str:
     counts = [
-        _counted(sum(row.severity is severity for row in result.rows), severity.value)
+        english.counted(sum(row.severity is severity for row in result.rows), severity.value)
         for severity in Severity
     ]
     ignored = f"; {result.ignored_count} not counted" if result.ignored_count else ""
-    return f"{', '.join(counts)}{ignored}; {_counted(result.pod_count, 'pod')} given"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    given = english.counted(result.pod_count, "pod")
+    if result.claim_count:
+        given += f" and {english.counted(result.claim_count, 'object')} about claims"
+    return f"{', '.join(counts)}{ignored}; {given} given"

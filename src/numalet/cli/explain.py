@@ -122,7 +122,7 @@ def explain(
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
-    """Explain why kubelet v1.32 would admit or reject a pod, and what would have admitted it."""
+    """Explain why the kubelet would admit or reject a pod, and what would have admitted it."""
     from numalet.insight.usecases.explaining import ExplainInputs
     from numalet.insight.usecases.simulating import SimulateInputs
 
@@ -160,7 +160,8 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     asked = explaining.prepare(question)
     show_findings(asked.notes)
     if isinstance(asked.case, StartRefused):
-        explain_view.show_start_error(asked.case, output, asked.prepared.state_dir)
+        release = asked.prepared.scenario.behaviour.release
+        explain_view.show_start_error(asked.case, output, asked.prepared.state_dir, release)
         return 2
     traced = story.trace(asked.case.node, asked.case.pod)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))

@@ -34,7 +34,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations
+from numalet.wording import english, explanations, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -106,7 +106,12 @@ def _asked(explanation: Explanation) -> Renderables:
         policy += f", scope {explanation.scope.value}"
     if explanation.mode is not Mode.EXACT:
         policy += f", {explanation.mode.value} mode"
+    if releases.is_said(explanation.release):
+        policy += f", {releases.kubelet(explanation.release)}"
     yield from _heading(f"Asked for ({policy})")
+    whole = ", ".join(f"{name} {each}" for name, each in explanation.pod.pod_requests.items())
+    if whole:
+        yield _indented(f"{english.WHOLE_POD_WORDS}: {whole}, which its containers divide")
     for container in explanation.pod.containers:
         asked = ", ".join(f"{name} {each}" for name, each in container.requests.items())
         kind = "" if container.kind is ContainerKind.APP else f" ({container.kind.value})"
@@ -227,7 +232,8 @@ def _allocation(explanation: Explanation) -> Renderables:
         if not allocated and refused is None:
             yield _indented("nothing that is bound to NUMA nodes")
     if refused is not None:
-        yield _indented(f"{refused.container}: refused by the {refused.provider} manager", "red")
+        name = refused.container or english.WHOLE_POD_WORDS
+        yield _indented(f"{name}: refused by the {refused.provider} manager", "red")
         yield _indented(refused.reason.text, by=4)
         if refused.chosen_among is not None and not _was_shown(explanation, refused.chosen_among):
             yield _sets(refused.chosen_among, None)

@@ -32,7 +32,7 @@ class FilesExtraMissing(Finding):
     code = "files/extra-missing"
     sentence = (
         "this command needs the package {module!r}, which is not installed; install numalet with "
-        "what the agent needs: pip install 'numalet[agent]'"
+        "what agents and clusters need: pip install 'numalet[agent,cluster]'"
     )
     module: str
 
@@ -194,3 +194,43 @@ class SamplesDevice(Finding):
     code = "samples/device"
     sentence = "{value!r} is no device; write ID, ID@NODE or ID@NODE+NODE, such as gpu0@1"
     value: str
+
+
+class CheckAndSeveral(Finding):
+    code = "check/and-several"
+    sentence = "two releases are compared for one configuration on one machine; several were given"
+
+
+class FleetOption(Finding):
+    code = "fleet/option"
+    sentence = "{option} does not go together with {other}"
+    option: str
+    other: str
+
+
+class FleetNotLive(Finding):
+    code = "fleet/not-live"
+    sentence = "--watch needs a cluster that can be asked again; a dump or a description stays"
+
+
+class FleetNothingToChange(Finding):
+    code = "fleet/nothing-to-change"
+    sentence = (
+        "--cordon, --taint and --undo change Nodes of a cluster that is asked; what was printed or "
+        "described has none"
+    )
+
+
+class FleetNotOneShape(Finding):
+    code = "fleet/not-one-shape"
+    sentence = "{value!r} asks for {count} kinds of pods; name one"
+    value: str
+    count: int
+
+
+class FleetPairs(Finding):
+    code = "fleet/pairs"
+    sentence = "{option} has {value!r}; write {expected}"
+    option: str
+    value: str
+    expected: str

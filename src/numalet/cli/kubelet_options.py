@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from numalet.cli import release_options
 from numalet.cli.findings import FlagTwoValues
 from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model.findings import Findings, Location
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ _SEPARATORS: Final = {
 class KubeletFlags:
     """A kubelet's configuration but for its file: drop-ins, and flags with their values.
 
-    ``native`` and ``memory_node_classes`` are our own; None leaves what the file says.
+    The others are our own; None leaves what the file says.
     """
 
     config_dir: Path | None
@@ -82,9 +84,10 @@ class KubeletFlags:
     flags: tuple[tuple[str, str], ...]
     native: bool | None = None
     memory_node_classes: str | None = None
+    release: ReleaseOptions = field(default_factory=ReleaseOptions)
 
     def sources(self, config_file: Path | None) -> ConfigSources:
-        """Where the configuration comes from, with this file."""
+        """Where the configuration comes from, with this file. Raises ``BadInput``."""
         from numalet.core.config.behaviour import Mode
         from numalet.io.documents.kubelet_config import Base, ConfigSources
 
@@ -96,16 +99,21 @@ class KubeletFlags:
             flags=self.flags,
             mode={None: None, True: Mode.NATIVE, False: Mode.EXACT}[self.native],
             memory_node_classes=None if classes is None else classes.split(","),
+            release=self.release.name,
+            kubelets=self.release.kubelets(),
         )
 
 
-def _group(names: Iterable[str]) -> OptionGroup:
-    """The folder of drop-ins, the word that there is no file, and the flags of these names."""
+def _group(
+    names: Iterable[str], releases: Iterable[inspect.Parameter] = release_options.OPTIONS
+) -> OptionGroup:
+    """Where the configuration comes from, our own settings, and the flags of these names."""
     options = (
         _CONFIG_DIR,
         _NO_CONFIG_FILE,
         _NATIVE,
         _CLASSES,
+        *releases,
         *(_option_of(name) for name in names),
     )
     return OptionGroup(options, _kubelet_flags)
@@ -126,6 +134,8 @@ def _kubelet_flags(
     no_config_file: bool,
     native: bool | None,
     memory_node_classes: str | None,
+    kubelet_version: str | None,
+    release: str | None = None,
     **given: Any,
 ) -> KubeletFlags:
     flags: list[tuple[str, str]] = []
@@ -134,7 +144,14 @@ def _kubelet_flags(
         texts = [value] if isinstance(value, str) else value or ()
         flags += ((f"--{name}", text) for text in texts)
     _refuse_contradictions(flags)
-    return KubeletFlags(config_dir, no_config_file, tuple(flags), native, memory_node_classes)
+    return KubeletFlags(
+        config_dir,
+        no_config_file,
+        tuple(flags),
+        native,
+        memory_node_classes,
+        ReleaseOptions(release, kubelet_version),
+    )
 
 
 def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
@@ -220,5 +237,7 @@ ConfigFiles = Annotated[
 AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]
 ReservationFlags = Annotated[KubeletFlags, _group(_RESERVATIONS)]
 FlagsBesideTopology = Annotated[
-    KubeletFlags, _group(name for name in _FLAGS if name not in _TOPOLOGY)
+    KubeletFlags,
+    _group((name for name in _FLAGS if name not in _TOPOLOGY), (release_options.KUBELET_VERSION,)),
 ]
+"""Of a command that compares topology policies and releases, with options of its own for both."""

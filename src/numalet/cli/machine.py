@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,6 @@ from numalet.cli import machine_options, output
 from numalet.cli.findings import MachineCaptureSource, MachineListAlone, MachineTwoMachines
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput, Location
-from numalet.insight.maps.machine_map import View
 
 if TYPE_CHECKING:
     from numalet.cli.machine_options import MachineOptions
@@ -53,8 +53,17 @@ Sysfs = Annotated[
     Path | None,
     typer.Option("--sysfs", metavar="PATH", help="A folder that is a /sys, or holds one."),
 ]
+
+
+class ViewOption(StrEnum):
+    """The machine as it is, or as the kubelet sees it."""
+
+    KERNEL = "kernel"
+    KUBELET = "kubelet"
+
+
 Viewed = Annotated[
-    View, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
+    ViewOption, typer.Option("--view", help="The machine as it is, or as the kubelet sees it.")
 ]
 Chosen = Annotated[output.OutputFormat, typer.Option("-o", "--output", help="What to print.")]
 Capture = Annotated[
@@ -79,7 +88,7 @@ def machine(
     named: Named = None,
     sysfs: Sysfs = None,
     sizes: machine_options.Sizes,
-    view: Viewed = View.KERNEL,
+    view: Viewed = ViewOption.KERNEL,
     chosen: Chosen = output.OutputFormat.TABLE,
     capture: Capture = None,
     profiles: Profiles = False,
@@ -93,7 +102,8 @@ def machine(
         return
     loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
-    chart = machine_map.machine_map(loaded.machine, view, loaded.reading_notes)
+    eyes = machine_map.View(view.value)
+    chart = machine_map.machine_map(loaded.machine, eyes, loaded.reading_notes)
     if chosen is output.OutputFormat.TABLE:
         _print_table(chart)
     else:

@@ -14,6 +14,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
+from numalet.wording import english
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,18 +60,14 @@ def _title(chart: MachineMap) -> str:
 def _totals(chart: MachineMap) -> str:
     """The sums, huge pages on a line of their own."""
     parts = [
-        _counted(chart.socket_count, "socket"),
-        _counted(len(chart.nodes), "NUMA node"),
-        _counted(chart.core_count, "core"),
-        _counted(chart.cpu_count, "CPU"),
+        english.counted(chart.socket_count, "socket"),
+        english.counted(len(chart.nodes), "NUMA node"),
+        english.counted(chart.core_count, "core"),
+        english.counted(chart.cpu_count, "CPU"),
         size_text(chart.memory_bytes),
     ]
     pages = pages_text(chart.hugepages)
     return ", ".join(parts) + (f"\nhuge pages: {pages}" if pages else "")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def size_text(size_bytes: int) -> str:

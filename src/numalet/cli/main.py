@@ -25,12 +25,16 @@ from numalet.cli import (
     check,
     delete,
     describe,
+    doctor,
     explain,
+    fleet,
+    hollow,
     lab,
     logs,
     machine,
     podresources,
     ps,
+    publish,
     replay,
     reserve,
     sample_device_plugin,
@@ -52,11 +56,11 @@ EXIT_INTERRUPTED: Final = 130
 # base class of its public BadParameter is the usage error of whichever it is.
 _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 
-# What the extra `agent` brings, by the names under which it is imported.
+# What the extras `agent` and `cluster` bring, by the names under which it is imported.
 _OF_THE_EXTRA: Final = frozenset(
     {
         *("starlette", "uvicorn", "httptools", "structlog", "prometheus_client", "watchfiles"),
-        *("grpc", "google"),
+        *("grpc", "google", "httpx", "xxhash"),
     }
 )
 
@@ -87,7 +91,9 @@ app = typer.Typer(
     epilog=with_line_breaks(_EPILOG),
 )
 _OFFLINE: Final = "Decide, without touching anything"
+_CLUSTER: Final = "Work with a cluster"
 _KUBELET: Final = "Maintain a kubelet"
+_FLEET: Final = "See and decide over a cluster"
 _WITHOUT: Final = "Run pinned programs without Kubernetes"
 _LAB: Final = "Try it"
 
@@ -97,10 +103,13 @@ _COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
     (_OFFLINE, explain, "explain", "Explain why a pod is rejected, and what would admit it."),
     (_OFFLINE, what_if, "what-if", "Compare policies and machines on the same pods."),
     (_OFFLINE, replay, "replay", "Compare recorded decisions with numalet's."),
+    (_CLUSTER, fleet, "fleet", "See and decide over a whole cluster."),
     (_KUBELET, check, "check", "Say whether a kubelet would start, and what is wrong."),
     (_KUBELET, reserve, "reserve", "Compute a valid reservedMemory."),
     (_KUBELET, state, "state", "Inspect, verify and repair state files."),
     (_KUBELET, podresources, "podresources", "Show who holds what on a node."),
+    (_KUBELET, publish, "publish", "Publish what a node has free, for schedulers and fleet."),
+    (_FLEET, doctor, "doctor", "Say what a cluster lacks, and print the mend."),
     (_WITHOUT, run_, "run", "Run a command on its own CPUs and NUMA nodes."),
     (_WITHOUT, agent, "agent", "Run the node agent: admit, start and pin pods."),
     (_WITHOUT, apply, "apply", "Submit pods to an agent."),
@@ -110,6 +119,7 @@ _COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
     (_WITHOUT, top, "top", "Show the node and its pods, live."),
     (_WITHOUT, delete, "delete", "Delete pods."),
     (_LAB, lab, "lab", "Run commands on machines with NUMA nodes."),
+    (_LAB, hollow, "hollow", "Be nodes of a cluster that do not exist, and decide on pods."),
     (_LAB, sample_device_plugin, "sample-device-plugin", "Offer simulated devices to a node."),
 )
 for _panel, _module, _name, _help in _COMMANDS:
@@ -219,7 +229,7 @@ def _print_document(findings: Sequence[Finding], arguments: list[str] | None) ->
 
 
 def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
-    """A package of the extra ``agent`` that is not installed is no bug."""
+    """A package of an extra that is not installed is no bug."""
     module = (error.name or "").partition(".")[0]
     if module not in _OF_THE_EXTRA:
         return _bug()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from numalet.cli import release_options
 from numalet.cli.output import OutputFormat, print_document
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ EPILOG = """Examples:
   numalet replay recorded.jsonl
 
   numalet replay vectors-*.jsonl.gz -j 2
+
+  numalet replay --release 1.34 recorded-of-1.34.jsonl
 
   numalet replay recorded.jsonl --fail-fast -o json
 
@@ -48,6 +51,17 @@ def replay(
         ),
     ],
     *,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="RELEASE",
+            help="Release of scenarios that name none, such as 1.34; one that names another can"
+            " not be used. Default: 1.32.",
+            autocompletion=release_options.names,
+            show_default=False,
+        ),
+    ] = None,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="Stop at the first scenario that fails.")
     ] = False,
@@ -67,7 +81,7 @@ def replay(
     from numalet.insight.usecases import replaying
 
     shown = _Shown(output)
-    reports = replaying.replay(files, jobs)
+    reports = replaying.replay(files, jobs, release)
     for tally in _tallies(reports, fail_fast, shown):
         shown.file_is_done(tally)
     raise typer.Exit(shown.finished())

@@ -71,7 +71,7 @@ def reserve(
     output: Output = ReserveFormat.TABLE,
     flags: kubelet.ReservationFlags,
 ) -> None:
-    """Compute a reservedMemory with which the kubelet v1.32 starts, for every NUMA node."""
+    """Compute a reservedMemory with which the kubelet starts, for every NUMA node."""
     from numalet.insight.usecases.reserving import ReserveInputs
 
     pieces = ReserveInputs(
@@ -106,6 +106,6 @@ def _run(pieces: ReserveInputs, output: ReserveFormat) -> int:
     if written is not None:
         reserve_view.say_written(written)
     if plan.refused is not None:
-        reserve_view.say_refused(plan.refused)
+        reserve_view.say_refused(plan.refused, plan.behaviour.release)
         return 1
     return 0

@@ -10,12 +10,13 @@ import typer
 
 from numalet.cli import output
 from numalet.core.model import resources
-from numalet.wording import english, kubelet_start
+from numalet.wording import english, kubelet_start, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from numalet.core.config.releases.release import Release
     from numalet.core.config.rules import StartRefused
     from numalet.insight.usecases.reserving import ChangedFile, Plan
 
@@ -68,10 +69,10 @@ def say_written(written: ChangedFile) -> None:
         typer.echo(f"written: {written.path} (before: {written.backup})", err=True)
 
 
-def say_refused(refused: StartRefused) -> None:
-    """Print why the kubelet would not start, although the memory adds up."""
-    text = kubelet_start.text(refused)
-    typer.echo(f"error: the kubelet would still not start: {text}", err=True)
+def say_refused(refused: StartRefused, release: Release) -> None:
+    """Print why the kubelet of a release would not start, although the memory adds up."""
+    text, kubelet = kubelet_start.text(refused), releases.kubelet(release.name)
+    typer.echo(f"error: {kubelet} would still not start: {text}", err=True)
     output.show_findings((*refused.findings, *refused.further))
 
 

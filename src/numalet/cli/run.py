@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from numalet.cli import release_options
 from numalet.cli.findings import (
     RunCpusAsConfig,
     RunDuration,
@@ -183,6 +184,16 @@ def run(
             help="none, best-effort, restricted or single-numa-node; default: restricted.",
         ),
     ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="RELEASE",
+            help="Release of the kubelet to follow, such as 1.34; default: 1.32.",
+            autocompletion=release_options.names,
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[
         str | None,
         typer.Option(
@@ -244,6 +255,7 @@ def run(
         root=root,
         config_file=config,
         policy=policy,
+        release=release,
         devices_file=devices,
         wait_seconds=_seconds(wait),
         dry_run=dry_run,

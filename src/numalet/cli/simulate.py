@@ -106,7 +106,7 @@ def simulate(
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
-    """Admit pods one after the other as the kubelet v1.32 would, and show the node after it."""
+    """Admit pods one after the other as the kubelet would, and show the node after it."""
     from numalet.insight.usecases.simulating import SimulateInputs
 
     pieces = SimulateInputs(
@@ -141,7 +141,8 @@ def _run(pieces: SimulateInputs, record: Path | None, output: OutputFormat) -> i
     if isinstance(prepared.session, StartRefused):
         if recording is not None:
             _append(recording, prepared)
-        simulate_view.show_start_error(prepared.session, output, prepared.state_dir)
+        release = prepared.scenario.behaviour.release
+        simulate_view.show_start_error(prepared.session, output, prepared.state_dir, release)
         return 2
     records, session = _run_steps(prepared, prepared.session)
     if prepared.state_dir is not None:

@@ -22,7 +22,7 @@ from numalet.insight.maps import pod_sums
 from numalet.insight.maps.memory_map import MemoryHolder
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
-from numalet.wording import english, explanations, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,8 +37,10 @@ def print_tables(result: SimulationResult) -> None:
 
 def tables(result: SimulationResult) -> Iterator[RenderableType]:
     """Counts, the pods, why some were rejected, the node map."""
-    if result.mode is not Mode.EXACT:
-        yield Text(f"mode: {result.mode.value}")
+    if result.behaviour.mode is not Mode.EXACT:
+        yield Text(f"mode: {result.behaviour.mode.value}")
+    if releases.is_said(result.behaviour.release.name):
+        yield Text(f"release: {result.behaviour.release.name}")
     refused = [(str(pod), kubelet.reason(why)) for pod, why in result.replay_refused()]
     if refused:
         running = len(result.prepared.running)

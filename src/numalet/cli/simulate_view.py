@@ -15,7 +15,8 @@ from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import Rejection
-from numalet.core.config.behaviour import Mode
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
@@ -33,7 +34,7 @@ from numalet.insight.simulate.session import (
 )
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
-from numalet.wording import kubelet_start
+from numalet.wording import kubelet_start, releases
 
 if TYPE_CHECKING:
     from numalet.insight.usecases.simulating import Prepared
@@ -48,9 +49,9 @@ class SimulationResult:
     session: Session
 
     @property
-    def mode(self) -> Mode:
-        """The mode in which the node decided."""
-        return self.session.node.rules.behaviour.mode
+    def behaviour(self) -> Behaviour:
+        """The rules by which the node decided."""
+        return self.session.node.rules.behaviour
 
     def map(self) -> MemoryMap:
         """The node map after the last step."""
@@ -107,20 +108,20 @@ def decisions_of(record: Record) -> tuple[Decision, ...]:
 
 
 def show_start_error(
-    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None
+    refused: StartRefused, chosen: OutputFormat, state_dir: StateDirectory | None, release: Release
 ) -> None:
-    """Print why the kubelet would not start: its own text, then our sentences.
+    """Print why the kubelet of this release would not start: its own text, then our sentences.
 
     Where the limit is ours and not the kubelet's, there are only our sentences.
     """
     if chosen is not OutputFormat.TABLE:
         from numalet.insight.output import simulation_document
 
-        output.print_document(simulation_document.not_started(refused), chosen)
+        output.print_document(simulation_document.not_started(refused, release), chosen)
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
     if refused.stage is not StartStage.NUMALET:
         text = kubelet_start.text(refused, root_dir)
-        output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
+        output.complain(Severity.ERROR, f"{releases.kubelet(release.name)} would not start: {text}")
     findings = (*refused.findings, *refused.further)
     output.show_findings(_placed(finding, state_dir) for finding in findings)
 
@@ -148,7 +149,7 @@ def print_document(result: SimulationResult, chosen: OutputFormat) -> None:
         result.records,
         result.map(),
         result.session.node.state_files(),
-        result.mode,
+        result.behaviour,
         replay_refused=result.replay_refused(),
         nodes=result.cpus(),
         device_rows=result.devices(),

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
+from numalet.cli import machine_options, release_options
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
-from numalet.wording.kubelet_start import ROOT_DIR
 
 if TYPE_CHECKING:
     from numalet.insight.state.restart_check import RestoreCheck
@@ -32,6 +31,10 @@ EPILOG = """Examples:
   numalet state restore-check -c /etc/kubernetes/kubelet.yaml
   numalet state rebase -c /etc/kubernetes/kubelet.yaml --write
 
+  # before the kubelet is replaced by a newer one
+  kubectl get pods -A -o json --field-selector spec.nodeName=node7 > pods.json
+  numalet state upgrade-check --from 1.32 --to 1.36 --pods pods.json
+
 Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
 'numalet state COMMAND --help' says more.
 """
@@ -44,6 +47,8 @@ state_app = typer.Typer(
     epilog=with_line_breaks(EPILOG),
 )
 
+ROOT_DIR: Final = "/var/lib/kubelet"
+"""As in ``wording.kubelet_start``, which is not imported before a command needs it."""
 _DIRECTORY: Final = "A kubelet's root directory, a copy of its state files, or one such file."
 
 Directory = Annotated[Path, typer.Argument(metavar="[PATH]", help=_DIRECTORY)]
@@ -122,6 +127,7 @@ def verify(
     *,
     machine: AboutMachine = None,
     sizes: machine_options.Sizes,
+    release: release_options.Release,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
     output: Output = OutputFormat.TABLE,
 ) -> None:
@@ -140,9 +146,11 @@ def verify(
         show_findings(loaded.notes)
         info = loaded.info
     source = state_doctor.read(path)
+    followed, notes = state_doctor.release_of(release.name, release.kubelets(), path)
+    show_findings(notes)
     verify_all = state_verify.verify_directory if source.path.is_dir() else state_verify.verify
-    reports = verify_all(source.files, info)
-    state_view.show_reports(reports, output)
+    reports = verify_all(source.files, info, followed)
+    state_view.show_reports(reports, output, followed)
     raise typer.Exit(state_view.status_of_reports(reports, strict))
 
 
@@ -198,10 +206,88 @@ def restore_check(
     from numalet.insight.usecases import state_doctor
 
     source = state_doctor.read(path)
-    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config))
+    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config), path)
     check = _checked(source, asked)
     state_view.show_check(check, source, output)
     raise typer.Exit(state_view.status_of_check(check))
+
+
+@state_app.command(
+    "upgrade-check",
+    cls=Command,
+    short_help="Say what a kubelet of another release makes of state files.",
+    epilog=(
+        "Exit status: 0 nothing is lost, 1 the kubelet does not start, or a pod or a record is"
+        " lost (with --strict: warnings too), 2 unusable input, 3 a bug."
+    ),
+)
+@expanded
+def upgrade_check(
+    path: Directory = Path(ROOT_DIR),
+    *,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="RELEASE",
+            help="Release of the kubelet that wrote the files. Default: as for --release.",
+            show_default=False,
+        ),
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="RELEASE",
+            help="Release of the kubelet that starts with them. Default: the newest.",
+            show_default=False,
+        ),
+    ] = None,
+    pods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pods",
+            metavar="PATH",
+            help=(
+                "The pods that run there, in the order in which the kubelet sees them again:"
+                " manifests, or output of 'kubectl get pods -o json'; repeatable."
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    config: kubelet.ConfigFile = None,
+    machine: machine_options.Chosen,
+    devices: machine_options.Devices,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as well.")] = False,
+    output: Output = OutputFormat.TABLE,
+    flags: kubelet.AllFlags,
+) -> None:
+    """Say what an upgrade or downgrade of the kubelet does with its state files.
+
+    Will it start with them, what is lost, which pods that run are admitted again, and whether the
+    old kubelet would start again afterwards.
+    """
+    from numalet.cli import upgrade_view
+    from numalet.core.config.releases.table import NEWEST
+    from numalet.insight.usecases import state_doctor, upgrading
+    from numalet.insight.usecases.checking import CheckInputs
+    from numalet.io.documents import kubelet_version
+
+    first = None if before is None else kubelet_version.of_name(before, "--from")
+    second = NEWEST if after is None else kubelet_version.of_name(after, "--to")
+    pieces = CheckInputs(
+        machine=machine.choice(),
+        config=flags.sources(config),
+        pods=tuple(pods or ()),
+        devices=devices.texts,
+        device_file=devices.file,
+    )
+    upgrade = upgrading.upgrade(pieces, second, first, files=state_doctor.read(path).files)
+    if output is OutputFormat.TABLE:
+        upgrade_view.print_changes(upgrade)
+    else:
+        upgrade_view.print_document(upgrade, output)
+    raise typer.Exit(1 if upgrade.fails(strict=strict) else 0)
 
 
 @state_app.command(
@@ -239,7 +325,8 @@ def rebase(
     if write:
         state_doctor.settle(path)
     source = state_doctor.read(path)
-    check = _checked(source, state_doctor.load_kubelet(machine.choice(), flags.sources(config)))
+    asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config), path)
+    check = _checked(source, asked)
     if check.rebased is None:
         state_view.show_check(check, source, output)
         raise typer.Exit(state_view.status_of_check(check))

@@ -81,7 +81,7 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
 def _group(row: GroupRow) -> Iterator[RenderableType]:
     several = len(row.node_ids) > 1
     title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
-    count = _counted(len(row.holders), "container")
+    count = english.counted(len(row.holders), "container")
     yield Text.assemble((title, "bold"), f"  {'one group, ' if several else ''}{count}")
     if not row.sums:
         yield Text("  no node is in this group, though memory on exactly these nodes is held")
@@ -102,10 +102,6 @@ def _group(row: GroupRow) -> Iterator[RenderableType]:
                 first = _text(f"  node {node.node_id}: {each.resource}", "dim")
                 table.add_row(first, "", *(Text(english.size(size), "dim") for size in sizes))
     yield Padding(table, (0, 0, 0, 2))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _holders(rows: Iterable[HolderRow]) -> Table:
@@ -231,7 +227,7 @@ def _summary(result: Rebased) -> Iterator[RenderableType]:
     for name, kept in result.kept.items():
         lost = sum(each.file == name for each in result.lost)
         what = "new file" if name in result.files else "left as it is"
-        yield Text(f"  {name}: {what}, {_counted(len(kept), 'record')} kept, {lost} lost")
+        yield Text(f"  {name}: {what}, {english.counted(len(kept), 'record')} kept, {lost} lost")
     for name, finding in result.unusable.items():
         yield Text(f"  {name}: nothing can be kept. ").append(output.printable(str(finding)))
         yield Text("    Drain the node and delete the file.")

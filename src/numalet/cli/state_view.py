@@ -12,6 +12,7 @@ import typer
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
+from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartStage
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.output import state_document
@@ -23,6 +24,7 @@ from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.insight.usecases.state_doctor import ReplacedStateFile, StateSource
+from numalet.wording import releases
 
 _STATUS_OF_ANSWER: Final = {
     RestartAnswer.ACCEPTED: 0,
@@ -60,10 +62,12 @@ def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
     output.print_all(state_tables.chart(chart))
 
 
-def show_reports(reports: Sequence[FileReport], chosen: OutputFormat) -> None:
+def show_reports(
+    reports: Sequence[FileReport], chosen: OutputFormat, release: Release | None
+) -> None:
     """Print the findings of a verification."""
     if chosen is not OutputFormat.TABLE:
-        output.print_document(state_document.verified(reports), chosen)
+        output.print_document(state_document.verified(reports, release), chosen)
         return
     from numalet.cli import state_tables
 
@@ -90,8 +94,9 @@ def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -
         output.print_document(document, chosen)
     if check.answer is RestartAnswer.NOT_ASKED and check.refused is not None:
         text = state_document.start_error(check.refused, _root_dir(source))
+        kubelet = releases.kubelet(check.behaviour.release.name)
         if text is not None:
-            output.complain(Severity.ERROR, f"the kubelet would not start: {text}")
+            output.complain(Severity.ERROR, f"{kubelet} would not start: {text}")
         output.show_findings((*check.refused.findings, *check.refused.further))
     if chosen is OutputFormat.TABLE:
         from numalet.cli import state_tables

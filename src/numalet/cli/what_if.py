@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
+from numalet.cli import machine_options, release_options
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
 
@@ -29,6 +29,9 @@ EPILOG = """Examples:
 
   # what another setting of the firmware would change
   numalet what-if -c kubelet.yaml -m profile:epyc-nps1 -m profile:epyc-nps4 pods.yaml
+
+  # what an upgrade of the kubelet would change
+  numalet what-if -c kubelet.yaml -m node7.tar.gz --release 1.32,1.36 pods.yaml
 
   # the spread over 50 arrival orders
   numalet what-if -c kubelet.yaml -m 2n16c2t --orders 50 --seed 7 pods.yaml
@@ -86,6 +89,17 @@ Options = Annotated[
         show_default=False,
     ),
 ]
+Releases = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--release",
+        metavar="RELEASE,...",
+        help="Releases of the kubelet, such as 1.32,1.36; repeatable. Default: that of the"
+        " configuration, or of the kubelet at hand, else 1.32.",
+        autocompletion=release_options.names,
+        show_default=False,
+    ),
+]
 Orders = Annotated[
     int,
     typer.Option(
@@ -109,6 +123,7 @@ def what_if(
     policies: Policies = None,
     scopes: Scopes = None,
     options: Options = None,
+    release: Releases = None,
     orders: Orders = 1,
     seed: Seed = 0,
     devices: machine_options.Devices,
@@ -117,7 +132,7 @@ def what_if(
     output: Output = MatrixFormat.TABLE,
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
-    """Compare topology policies, scopes, options, machines and configurations on the same pods."""
+    """Compare policies, scopes, options, releases, machines, configurations on the same pods."""
     from numalet.insight.usecases.explaining import Comparison
     from numalet.insight.usecases.simulating import SimulateInputs
 
@@ -136,6 +151,7 @@ def what_if(
         policies=tuple(policies or ()),
         scopes=tuple(scopes or ()),
         options=tuple(options or ()),
+        releases=tuple(release or ()),
     )
     raise typer.Exit(_run(comparison, orders, seed, output))
 

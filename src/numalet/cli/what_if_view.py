@@ -18,12 +18,13 @@ from numalet.core.model import resources
 from numalet.insight.explain import matrix_rows
 from numalet.insight.explain.matrix import VariantRow
 from numalet.insight.output import what_if_document
-from numalet.wording import english, explanations, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_NAMES: Final = ("machine", "config", "policy", "scope", "options", "mode")
+_NAMES: Final = ("machine", "config", "policy", "scope", "options", "mode", "release")
+_RELEASE: Final = _NAMES.index("release")
 _MOST_NODES: Final = 4
 _MOST_REJECTED: Final = 20
 
@@ -61,8 +62,8 @@ def _tables(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     for name in ("ADMITTED", "GROUPS", "SPAN", "DISTANCE"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("STRANDED", overflow="fold")
-    for row, names in zip(rows, named, strict=True):
-        cells = [breaking.name(output.printable(names[at])) for at in differing]
+    for row in rows:
+        cells = [breaking.name(output.printable(_named(row, at))) for at in differing]
         table.add_row(*cells, *_figures(row))
     yield table
     yield from _rejected(rows)
@@ -104,7 +105,15 @@ def _names(row: VariantRow) -> tuple[str, ...]:
     mode = variant.config.behaviour.mode
     # Exact mode goes without saying, but for a column that has the other one too.
     mode_name = "" if mode is Mode.EXACT else mode.value
-    return variant.machine.name, variant.config.name, variant.policy, scope, shown, mode_name
+    release = variant.config.behaviour.release.name
+    release_name = release if releases.is_said(release) else ""
+    policy = variant.policy
+    return variant.machine.name, variant.config.name, policy, scope, shown, mode_name, release_name
+
+
+def _named(row: VariantRow, at: int) -> str:
+    """One of the names where the rows differ in it: then the default release is named as well."""
+    return row.variant.config.behaviour.release.name if at == _RELEASE else _names(row)[at]
 
 
 def _figures(row: VariantRow) -> tuple[str, ...]:
@@ -164,8 +173,8 @@ def _rejected(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
 
 def _called(row: VariantRow, differing: Sequence[int]) -> str:
     """What distinguishes the variant from the others."""
-    names = _names(row)
-    return " ".join(names[at] for at in differing if names[at] not in ("", "-"))
+    names = [_named(row, at) for at in differing]
+    return " ".join(name for name in names if name not in ("", "-"))
 
 
 def _differing(rows: Sequence[VariantRow]) -> list[int]:

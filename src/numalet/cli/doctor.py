@@ -1,0 +1,134 @@
+"""``numalet doctor``: what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from numalet.cli.cluster_options import Context, Kubeconfig
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.output import OutputFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence, Sized
+
+    from rich.console import RenderableType
+
+    from numalet.cluster.doctor.facts import ClusterFacts
+    from numalet.insight.lint.rows import FindingRow
+
+EPILOG = """Examples:
+
+  numalet doctor cluster
+  numalet doctor cluster --kubeconfig admin.conf --context production
+  numalet doctor cluster -o json | jq -r '.findings[].mend'
+
+Exit status: 0 nothing is missing (warnings, without --strict, and notes aside), 1 something is,
+2 the cluster can not be asked, 3 a bug.
+"""
+
+doctor_app = typer.Typer(
+    name="doctor",
+    help="Say what is missing, and print the command that mends it.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    epilog=with_line_breaks(EPILOG),
+)
+
+Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
+
+
+@doctor_app.command(
+    "cluster",
+    cls=Command,
+    short_help="Examine a cluster from its API server.",
+    epilog=with_line_breaks(EPILOG),
+)
+def cluster(
+    *,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Output = OutputFormat.TABLE,
+    strict: Strict = False,
+) -> None:
+    """Examine definitions, permissions, versions, clocks, and what nodes publish. Only asks.
+
+    Each finding comes with its mend, where there is one as a command to copy.
+    """
+    import asyncio
+
+    from numalet.cluster.doctor import rules
+    from numalet.insight.lint import rows
+
+    facts = asyncio.run(_collected(kubeconfig, context))
+    shown = rows.rows(rules.findings(facts))
+    if output is OutputFormat.TABLE:
+        _print_table(facts, shown)
+    else:
+        _print_document(facts, shown, output)
+    failing = rows.failing(strict=strict)
+    raise typer.Exit(1 if any(row.severity in failing for row in shown) else 0)
+
+
+async def _collected(kubeconfig: Path | None, context: str | None) -> ClusterFacts:
+    """The facts. Raises ``BadInput`` if the cluster can not be asked."""
+    from numalet.cluster.doctor import collecting
+    from numalet.core.model.findings import BadInput
+    from numalet.io.kube_api import access, client
+    from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+
+    try:
+        async with client.opened(access.of(kubeconfig, context), "numalet-doctor") as api:
+            return await collecting.collected(api)
+    except (ApiRefused, ApiUnreachable) as problem:
+        raise BadInput([problem.finding]) from None
+
+
+def _print_table(facts: ClusterFacts, shown: Sequence[FindingRow]) -> None:
+    from numalet.cli import output
+
+    output.print_all(_drawn(facts, shown))
+
+
+def _drawn(facts: ClusterFacts, shown: Sequence[FindingRow]) -> Iterator[RenderableType]:
+    from numalet.cli import check_view
+    from numalet.core.model.findings import Severity
+    from numalet.wording import english
+
+    numbers = (
+        _number(facts.nodes, "node", "nodes"),
+        _number(facts.numa_nodes, "NumaNode", "NumaNodes"),
+        _number(facts.class_names, "class", "classes"),
+    )
+    version = f"{facts.server}, version {facts.version}"
+    yield check_view.text(f"{version}: {', '.join(numbers)}", "", 0)
+    yield from check_view.blocks(shown, set(), "")
+    yield ""
+    counts = [
+        english.counted(sum(row.severity is each for row in shown), each.value) for each in Severity
+    ]
+    yield check_view.text(", ".join(counts), "", 0)
+
+
+def _number(values: Sized | None, one: str, several: str) -> str:
+    if values is None:
+        return f"{several} unknown"
+    return f"{len(values)} {one if len(values) == 1 else several}"
+
+
+def _print_document(facts: ClusterFacts, shown: Sequence[FindingRow], chosen: OutputFormat) -> None:
+    from numalet.cli import output
+    from numalet.insight.output import doctor_document
+
+    document = doctor_document.of(
+        facts.server,
+        facts.version,
+        nodes=None if facts.nodes is None else len(facts.nodes),
+        numa_nodes=None if facts.numa_nodes is None else len(facts.numa_nodes),
+        classes=None if facts.class_names is None else len(facts.class_names),
+        rows=shown,
+    )
+    output.print_document(document, chosen)

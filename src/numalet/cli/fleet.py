@@ -1,0 +1,273 @@
+"""``numalet fleet``: what a whole cluster would decide: what fits, where, why not, what must go."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from numalet.cli import fleet_days, fleet_keeping_away, fleet_options, fleet_wake
+from numalet.cli.findings import FleetNotOneShape, FleetOption
+from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.option_groups import expanded
+from numalet.core.model.findings import BadInput
+
+EPILOG = """Examples:
+
+  # would this job fit now, where, and why not elsewhere
+  numalet fleet fit train.yaml
+  numalet fleet fit nvidia.com/gpu=4,cpu=16,memory=128Gi --count 8
+
+  # which nodes promise room that no pod can have, and what that costs
+  numalet fleet traps
+
+  # what must go so that a pod has room, and where it could run instead
+  numalet fleet free train.yaml --plan
+
+  # the same questions about what kubectl printed, or about a fleet that is only described
+  kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json > dump.json
+  numalet fleet fit --dump dump.json train.yaml
+  numalet fleet fit --fleet fleet.yaml train.yaml
+
+Exit status: 0 fine, 1 the answer is no, 2 unusable input, 3 a bug.
+'numalet fleet COMMAND --help' says more.
+"""
+
+fleet_app = typer.Typer(
+    name="fleet",
+    help="See and decide over a whole cluster: what fits, where, why not, what must go.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    epilog=with_line_breaks(EPILOG),
+)
+
+Shapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shape",
+        metavar="POD",
+        help="A shape that is asked about, as a file or as amounts; repeatable. Default: the shapes"
+        " of the pods that run or wait in the cluster.",
+        show_default=False,
+    ),
+]
+OnlyNodes = Annotated[
+    list[str] | None,
+    typer.Option("--node", metavar="NAME", help="Only this node; repeatable.", show_default=False),
+]
+
+
+@fleet_app.command(
+    "fit",
+    cls=Command,
+    short_help="How many copies fit now, where each lands, why not elsewhere.",
+    epilog=with_line_breaks(
+        """Examples:
+
+  numalet fleet fit nvidia.com/gpu=4,cpu=16,memory=128Gi
+  numalet fleet fit train.yaml --count 16 -o json
+  numalet fleet fit nvidia.com/gpu=1 --count 0
+
+Exit status: 0 as many fit as are asked for, 1 fewer do, 2 unusable input, 3 a bug.
+"""
+    ),
+)
+@expanded
+def fit(
+    pod: Shape,
+    *,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count",
+            min=0,
+            metavar="N",
+            help="So many copies; 0 for as many as fit. Default: as many as the object makes.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Source,
+    watch: Watch = False,
+    output: Output = FleetFormat.TABLE,
+) -> None:
+    """Say how many copies of a pod fit now, where each would land, and why not elsewhere.
+
+    Each copy goes to the node that has the least left of those that admit it, and the next one
+    finds the cluster as it is then. NUMA nodes, devices and CPUs are those that the kubelet gives.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.assessing import Assessor
+
+    shapes, assessor = fleet_options.shapes([pod]), Assessor()
+    raise typer.Exit(
+        fleet_sources.answered(
+            source,
+            lambda cluster: fleet_answers.fit(cluster, shapes, count, output, assessor),
+            watch=watch,
+        )
+    )
+
+
+@fleet_app.command(
+    "traps",
+    cls=Command,
+    short_help="Nodes whose sums promise room that no pod can have.",
+    epilog=with_line_breaks(
+        """Examples:
+
+  numalet fleet traps
+  numalet fleet traps --shape nvidia.com/gpu=4,cpu=16,memory=128Gi --cordon
+  numalet fleet traps --shape train.yaml --taint --at-most 3 --yes
+  numalet fleet traps --undo --yes
+
+Exit status: 0 no node is a trap (or what was to be done is done), 1 some are, 2 unusable input,
+3 a bug.
+"""
+    ),
+)
+@expanded
+def traps(
+    *,
+    shape: Shapes = None,
+    keeping: fleet_keeping_away.Keeping,
+    source: Source,
+    watch: Watch = False,
+    output: Output = FleetFormat.TABLE,
+) -> None:
+    """List nodes whose sums promise room that no pod of these shapes can have, and what it costs.
+
+    --cordon and --taint keep pods away from them. Without --yes they only say what they would do;
+    --undo gives back what this command has taken, and nothing else.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.assessing import Assessor
+
+    shapes, assessor = fleet_options.shapes(shape or []), Assessor()
+    if keeping.how is not None:
+        if watch:
+            raise BadInput([FleetOption(option="--watch", other=f"--{keeping.how}")])
+        raise typer.Exit(fleet_keeping_away.keep_away(keeping, source, shapes, output))
+    raise typer.Exit(
+        fleet_sources.answered(
+            source,
+            lambda cluster: fleet_answers.traps(cluster, shapes, output, assessor),
+            watch=watch,
+        )
+    )
+
+
+@fleet_app.command(
+    "free",
+    cls=Command,
+    short_help="The smallest set of pods whose going makes room.",
+    epilog=with_line_breaks(
+        """Examples:
+
+  numalet fleet free train.yaml
+  numalet fleet free nvidia.com/gpu=8,cpu=32,memory=256Gi --plan
+  numalet fleet free train.yaml --lower-priority-only --keep-bare-pods --node gpu-7
+
+Exit status: 0 there is such a set (or room already), 1 there is none, 2 unusable input, 3 a bug.
+"""
+    ),
+)
+@expanded
+def free(
+    pod: Shape,
+    *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Also where the pods could run instead, step by step.")
+    ] = False,
+    every_node: Annotated[
+        bool, typer.Option("--every-node", help="The smallest set of each node, not of the best.")
+    ] = False,
+    node: OnlyNodes = None,
+    lower_priority_only: Annotated[
+        bool,
+        typer.Option(
+            "--lower-priority-only", help="Pods of the pod's own priority stay, as in preemption."
+        ),
+    ] = False,
+    keep_bare_pods: Annotated[
+        bool, typer.Option("--keep-bare-pods", help="Pods without a controller stay.")
+    ] = False,
+    most_sets: Annotated[
+        int, typer.Option("--most-sets", min=0, metavar="N", help="So many sets are tried at most.")
+    ] = 50_000,
+    source: Source,
+    output: Output = FleetFormat.TABLE,
+) -> None:
+    """Say which pods must go, at least, so that a pod has room. Nothing is carried out.
+
+    Pods of a higher priority, of DaemonSets and of the node's own files stay, and disruption
+    budgets are kept. Every answer is asked of the node once more.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.free import FreeQuestion
+    from numalet.insight.fleet.victims import VictimRules
+
+    shapes = fleet_options.shapes([pod])
+    if len(shapes) != 1:
+        raise BadInput([FleetNotOneShape(value=pod, count=len(shapes))])
+    question = FreeQuestion(
+        rules=VictimRules(
+            equal_priority=not lower_priority_only, without_controller=not keep_bare_pods
+        ),
+        every_node=every_node,
+        only=frozenset(node or ()),
+        most_sets=most_sets,
+    )
+    raise typer.Exit(
+        fleet_sources.answered(
+            source,
+            lambda cluster: fleet_answers.free(cluster, shapes[0], question, output, plans=plan),
+        )
+    )
+
+
+@fleet_app.command(
+    "serve",
+    cls=Command,
+    short_help="Show stranded resources, traps and fits to Prometheus.",
+    epilog=with_line_breaks(
+        """Examples:
+
+  numalet fleet serve
+  numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml --every 30
+
+Exit status: 130 after Ctrl-C, 2 unusable input, 3 a bug.
+"""
+    ),
+)
+@expanded
+def serve(
+    *,
+    listen: Annotated[
+        str,
+        typer.Option("--listen", metavar="HOST:PORT", help="Where /metrics is; port 0 for any."),
+    ] = "127.0.0.1:9646",
+    every: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=0.2, help="How often it is worked out."),
+    ] = 15.0,
+    shape: Shapes = None,
+    source: Source,
+) -> None:
+    """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
+
+    Alert rules for them are in packaging/prometheus. The line 'serving' on the error stream says
+    that the first answer is there.
+    """
+    from numalet.cli import fleet_sources
+
+    fleet_sources.serve(source, fleet_options.shapes(shape or []), listen, every)
+
+
+fleet_days.register(fleet_app)
+fleet_app.command(
+    "wake",
+    cls=Command,
+    short_help="Have waiting pods tried again as soon as a node would have them.",
+    epilog=with_line_breaks(fleet_wake.EPILOG),
+)(fleet_wake.wake)

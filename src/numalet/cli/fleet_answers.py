@@ -1,0 +1,136 @@
+"""One answer of ``numalet fleet`` about a cluster that is at hand: asked, printed, exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from numalet.cli import output
+from numalet.cli.fleet_options import FleetFormat
+from numalet.cli.output import OutputFormat
+
+if TYPE_CHECKING:
+    from numalet.core.cluster.cluster import Cluster
+    from numalet.core.cluster.trace import Arrival
+    from numalet.insight.fleet.assessing import Assessor
+    from numalet.insight.fleet.free import FreeQuestion
+    from numalet.insight.fleet.replay import ReplayRules
+    from numalet.insight.fleet.variants import NodeVariants
+    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.io.documents.pod_shapes import PodShape
+
+
+def fit(
+    cluster: Cluster,
+    shapes: Sequence[PodShape],
+    count: int | None,
+    form: FleetFormat,
+    assessor: Assessor | None = None,
+) -> int:
+    """Whether so many copies of each shape fit; 0 for as many as there are room for.
+
+    Without a count as many are asked about as each shape's object makes.
+    """
+    from numalet.cli import fleet_csv, fleet_view
+    from numalet.insight.fleet import fit as fitting
+    from numalet.insight.output import fleet_fit_document
+
+    names = [each.name for each in shapes]
+    asked = [(each.pod, each.count if count is None else count or None) for each in shapes]
+    answers = fitting.fit_each(cluster, asked, assessor)
+    match form:
+        case FleetFormat.JSON:
+            document = fleet_fit_document.of_fits(cluster, names, answers)
+            output.print_document(document, OutputFormat.JSON)
+        case FleetFormat.CSV:
+            fleet_csv.print_rows(fleet_csv.fits(names, answers))
+        case FleetFormat.TABLE:
+            fleet_view.fits(cluster, names, answers)
+    return 0 if all(each.fits for each in answers) else 1
+
+
+def traps(
+    cluster: Cluster,
+    shapes: Sequence[PodShape],
+    form: FleetFormat,
+    assessor: Assessor | None = None,
+    kept_away: KeptAwayDocument | None = None,
+) -> int:
+    """Which nodes are traps for these shapes, or for those of the cluster's pods."""
+    from numalet.cli import fleet_csv, fleet_view
+    from numalet.insight.fleet import traps as trapping
+    from numalet.insight.output import fleet_fit_document
+
+    asked = [each.pod for each in shapes] if shapes else None
+    answer = trapping.traps(cluster, asked, assessor)
+    match form:
+        case FleetFormat.JSON:
+            document = fleet_fit_document.of_traps(cluster, answer, kept_away)
+            output.print_document(document, OutputFormat.JSON)
+        case FleetFormat.CSV:
+            fleet_csv.print_rows(fleet_csv.traps(answer))
+        case FleetFormat.TABLE:
+            fleet_view.traps(cluster, answer, kept_away)
+    return 1 if answer.traps else 0
+
+
+def free(
+    cluster: Cluster, shape: PodShape, question: FreeQuestion, form: FleetFormat, *, plans: bool
+) -> int:
+    """What must go for one pod of the shape, and where it could run instead."""
+    from numalet.cli import fleet_csv, fleet_view
+    from numalet.insight.fleet import free as freeing
+    from numalet.insight.fleet import moves
+    from numalet.insight.output import fleet_free_document
+
+    answer = freeing.free(cluster, shape.pod, question)
+    plan = moves.plan(cluster, answer) if plans else None
+    match form:
+        case FleetFormat.JSON:
+            document = fleet_free_document.of(cluster, shape.name, answer, plan)
+            output.print_document(document, OutputFormat.JSON)
+        case FleetFormat.CSV:
+            fleet_csv.print_rows(fleet_csv.free(answer))
+        case FleetFormat.TABLE:
+            fleet_view.free(cluster, shape.name, answer, plan)
+    return 1 if answer.best is None else 0
+
+
+def what_if(cluster: Cluster, others: NodeVariants, form: FleetFormat) -> int:
+    """The same pods on nodes that are otherwise."""
+    from numalet.cli import fleet_csv, fleet_days_view, fleet_options
+    from numalet.insight.fleet import what_if as asking
+    from numalet.insight.output import fleet_days_document
+
+    with fleet_options.progress(len(others), "nodes") as done:
+        answer = asking.what_if(cluster, others, done=done)
+    if form is FleetFormat.TABLE:
+        fleet_days_view.what_if(cluster, answer)
+        return 0
+    document = fleet_days_document.of_what_if(cluster, answer)
+    if form is FleetFormat.CSV:
+        fleet_csv.print_rows(fleet_csv.what_if(document))
+    else:
+        output.print_document(document, OutputFormat.JSON)
+    return 0
+
+
+def replay(
+    cluster: Cluster, trace: Sequence[Arrival], rules: ReplayRules, form: FleetFormat
+) -> int:
+    """A day of pods."""
+    from numalet.cli import fleet_csv, fleet_days_view
+    from numalet.insight.fleet import replay as replaying
+    from numalet.insight.output import fleet_days_document
+
+    answer = replaying.replay(cluster, trace, rules)
+    strategy = rules.scoring.strategy.value
+    match form:
+        case FleetFormat.JSON:
+            document = fleet_days_document.of_replay(cluster, answer, strategy)
+            output.print_document(document, OutputFormat.JSON)
+        case FleetFormat.CSV:
+            fleet_csv.print_rows(fleet_csv.replay(answer))
+        case FleetFormat.TABLE:
+            fleet_days_view.replay(cluster, answer, strategy)
+    return 0

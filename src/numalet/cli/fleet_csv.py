@@ -1,0 +1,87 @@
+"""Answers about a fleet as rows for other programs: one header, one row for each thing."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from numalet.cli.fleet_view import held
+from numalet.insight.fleet.fit import Fit
+from numalet.insight.fleet.free import FreeAnswer
+from numalet.insight.fleet.replay import ReplayAnswer
+from numalet.insight.fleet.traps import Traps
+from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
+from numalet.insight.output.fleet_fit_document import shape_name
+from numalet.insight.output.fleet_free_document import controller_text
+
+
+def print_rows(rows: Iterable[Sequence[object]]) -> None:
+    """Print rows, the header first."""
+    csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+
+
+def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
+    """A row for each copy that lands, and one for each node that is left out."""
+    yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory", "code", "reason"
+    for name, fit in zip(names, answers, strict=True):
+        for each in fit.landings:
+            nodes = " ".join(map(str, each.numa_nodes))
+            yield name, each.number, each.node, nodes, *held(each.placements), "", ""
+        for group in fit.left_out:
+            for node in group.nodes:
+                yield name, "", node, "", "", "", "", group.reason.code, group.text
+
+
+def traps(answer: Traps) -> Iterator[Sequence[object]]:
+    """A row for each resource that is stranded on a node."""
+    yield "node", "pool", "origin", "resource", "stranded", "reason", "refused"
+    for each in answer.traps:
+        refused = " ".join(shape_name(answer.shapes[one.shape]) for one in each.refused)
+        for resource, amount in each.stranded.items():
+            yield each.node, each.pool, each.origin.value, resource, amount, each.text, refused
+
+
+def free(answer: FreeAnswer) -> Iterator[Sequence[object]]:
+    """A row for each pod that must go on a node; one without a pod for each other node."""
+    yield "node", "origin", "outcome", "proof", "namespace", "pod", "uid", "priority", "controller"
+    for each in answer.nodes:
+        about = (each.name, each.origin.value, each.outcome.value, each.proof.value)
+        if not each.going:
+            yield *about, "", "", "", "", ""
+        for one in each.going:
+            pod = one.pod
+            owner = controller_text(one)
+            yield *about, pod.namespace, pod.name, pod.uid, pod.priority or 0, owner
+
+
+def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:
+    """A row for each pool on each side, and each resource that is stranded in it."""
+    yield "side", "pool", "nodes", "running", "traps", "resource", "stranded"
+    for name, side in (("before", document.before), ("after", document.after)):
+        for pool in side.pools:
+            about = (name, pool.pool, pool.nodes, pool.running, pool.traps)
+            for resource, amount in (pool.stranded or {"": 0}).items():
+                yield *about, resource, amount
+
+
+def replay(answer: ReplayAnswer) -> Iterator[Sequence[object]]:
+    """A row for each sample of each day."""
+    yield (
+        "sent_by",
+        "at_seconds",
+        "running_pods",
+        "waiting_pods",
+        "waiting_devices",
+        "free_devices",
+    )
+    for day in (answer.blind, answer.seeing):
+        for each in day.samples:
+            yield (
+                day.sent_by.value,
+                each.at_seconds,
+                each.running_pods,
+                each.waiting_pods,
+                each.waiting_devices,
+                each.free_devices,
+            )

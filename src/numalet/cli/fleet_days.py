@@ -1,0 +1,239 @@
+"""``numalet fleet what-if`` and ``fleet replay``: a cluster that is otherwise, a day of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+
+from numalet.cli import fleet_options, release_options
+from numalet.cli.findings import FleetPairs
+from numalet.cli.fleet_options import FleetFormat, Output, Source
+from numalet.cli.helping import Command, with_line_breaks
+from numalet.cli.option_groups import expanded
+from numalet.core.model.findings import BadInput
+
+_WHAT_IF: Final = """Examples:
+
+  numalet fleet what-if --policy best-effort
+  numalet fleet what-if --policy restricted --scope container --pool p5.48xlarge
+  numalet fleet what-if --release 1.36 --cpu-options full-pcpus-only=true
+  numalet fleet what-if --fleet fleet.yaml --machine profile:dgx-h100
+
+Exit status: 0 compared, 2 unusable input, 3 a bug.
+"""
+
+_REPLAY: Final = """Examples:
+
+  numalet fleet replay day.csv --fleet fleet.yaml
+  numalet fleet replay day.jsonl --shapes jobs.yaml --strategy MostAllocated \\
+      --weights nvidia.com/gpu=5,cpu=1 --empty
+
+A trace has the columns arrival, duration, shape and count (CSV, or JSON lines):
+
+  arrival,duration,shape,count
+  0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",3
+  90s,30m,train,1
+
+Exit status: 0 replayed, 2 unusable input, 3 a bug.
+"""
+
+
+class StrategyOption(StrEnum):
+    """How the scheduler scores nodes."""
+
+    LEAST_ALLOCATED = "LeastAllocated"
+    MOST_ALLOCATED = "MostAllocated"
+
+
+@expanded
+def what_if(
+    *,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="POLICY", help="Topology policy.", show_default=False),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", metavar="SCOPE", help="Topology scope.", show_default=False),
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--options",
+            metavar="KEY=VALUE,...",
+            help="Options of the topology policy, added; 'KEY=' takes one away.",
+            show_default=False,
+        ),
+    ] = None,
+    cpu_options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cpu-options",
+            metavar="KEY=VALUE,...",
+            help="Options of the CPU Manager, in the same way.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_policy: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-policy",
+            metavar="POLICY",
+            help="Policy of the Memory Manager.",
+            show_default=False,
+        ),
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="RELEASE",
+            help="Release of the kubelets, such as 1.36.",
+            autocompletion=release_options.names,
+            show_default=False,
+        ),
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--machine",
+            metavar="MACHINE",
+            help="Other machines, with the devices of their description.",
+            show_default=False,
+        ),
+    ] = None,
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pool",
+            metavar="NAME",
+            help="Only nodes of this pool; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Source,
+    output: Output = FleetFormat.TABLE,
+) -> None:
+    """Compare the cluster as it is with one whose nodes are otherwise: who runs, who waits.
+
+    On each node that changes its pods come again in the order in which they started; those that it
+    rejects, and then those that wait, are tried on all nodes.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+
+    change = fleet_sources.ChangeOptions(
+        policy=policy,
+        scope=scope,
+        options=_pairs("--options", options),
+        cpu_options=_pairs("--cpu-options", cpu_options),
+        memory_policy=memory_policy,
+        release=release,
+        machine=machine,
+        pools=tuple(pool or ()),
+    )
+    opened = fleet_sources.opened(source)
+    others = fleet_sources.variants(opened, change)
+    raise typer.Exit(fleet_answers.what_if(opened.cluster, others, output))
+
+
+@expanded
+def replay(
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="CSV or JSON lines, or '-'.", show_default=False)
+    ],
+    *,
+    shapes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shapes",
+            metavar="FILE",
+            help="Pods and workloads that rows name as their shape; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    strategy: Annotated[
+        StrategyOption, typer.Option("--strategy", help="How the scheduler scores nodes.")
+    ] = StrategyOption.LEAST_ALLOCATED,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="RESOURCE=N,...",
+            help="Resources that count in the score. Default: cpu=1,memory=1.",
+            show_default=False,
+        ),
+    ] = None,
+    attempts: Annotated[
+        int | None,
+        typer.Option(
+            "--attempts",
+            min=1,
+            metavar="N",
+            help="A pod that was rejected so often is not made again. Default: for ever.",
+            show_default=False,
+        ),
+    ] = None,
+    empty: Annotated[
+        bool, typer.Option("--empty", help="Begin without the pods that run in the cluster.")
+    ] = False,
+    source: Source,
+    output: Output = FleetFormat.TABLE,
+) -> None:
+    """Replay a trace of pods twice: sent to nodes by the scheduler's sums, and by the engine.
+
+    The difference is what the blind scheduler costs: rejections, waiting, idle devices.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.replay import ReplayRules
+    from numalet.insight.fleet.scoring import Scoring, Strategy
+    from numalet.io.documents import pod_trace
+
+    named = {each.name: each.pod for each in fleet_options.shapes(shapes or [])}
+    arrivals = pod_trace.load(trace, named)
+    scoring = Scoring(Strategy(strategy.value))
+    if weights is not None:
+        scoring = Scoring(scoring.strategy, _whole_numbers("--weights", weights))
+    rules = ReplayRules(scoring=scoring, most_attempts=attempts)
+    cluster = fleet_sources.opened(source).cluster
+    if empty:
+        cluster = fleet_sources.emptied(cluster)
+    raise typer.Exit(fleet_answers.replay(cluster, arrivals, rules, output))
+
+
+def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
+    """``KEY=VALUE,...`` of an option that may be repeated."""
+    pairs: dict[str, str] = {}
+    for part in ",".join(given or ()).split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals and key:
+            raise BadInput([FleetPairs(option=option, value=part, expected="KEY=VALUE,...")])
+        if key:
+            pairs[key] = value
+    return pairs
+
+
+def _whole_numbers(option: str, given: str) -> Mapping[str, int]:
+    pairs = _pairs(option, [given])
+    if not pairs or not all(each.isascii() and each.isdigit() for each in pairs.values()):
+        raise BadInput([FleetPairs(option=option, value=given, expected="RESOURCE=N,...")])
+    return {name: int(value[:9]) for name, value in pairs.items()}
+
+
+def register(app: typer.Typer) -> None:
+    """Make both commands commands of the group."""
+    app.command(
+        "what-if",
+        cls=Command,
+        short_help="The same pods under another policy, scope, release or machine.",
+        epilog=with_line_breaks(_WHAT_IF),
+    )(what_if)
+    app.command(
+        "replay",
+        cls=Command,
+        short_help="A day of pods: what a scheduler costs that goes by sums.",
+        epilog=with_line_breaks(_REPLAY),
+    )(replay)

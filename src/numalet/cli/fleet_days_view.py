@@ -1,0 +1,119 @@
+"""Answers about a fleet through time, or made otherwise, in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from numalet.cli import fleet_view, output
+from numalet.cli.fleet_view import amounts, table
+from numalet.core.cluster.cluster import Cluster
+from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay
+from numalet.insight.fleet.what_if import Side, WhatIf
+from numalet.insight.output.fleet_days_document import share_of, stranded_in
+from numalet.wording import kubelet_start
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def what_if(cluster: Cluster, answer: WhatIf) -> None:
+    """Print both sides, pool by pool."""
+    output.print_all(_what_if(cluster, answer))
+
+
+def replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> None:
+    """Print both days, and what the blind one costs."""
+    output.print_all(_replay(cluster, answer, strategy))
+
+
+def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
+    sides = (("before", answer.before), ("after", answer.after))
+    rows = table("", "#RUNNING", "#DISPLACED", "#MOVED", "#ADMITTED", "#WAITING", "STRANDED")
+    pools = table("POOL", "", "#NODES", "#RUNNING", "#TRAPS", "STRANDED")
+    for name, side in sides:
+        stranded = stranded_in(side, cluster)
+        rows.add_row(name, *_counts(side), amounts(stranded.stranded))
+        nodes = side.cluster.pools()
+        for each in stranded.pools:
+            running = sum(len(on.node.snapshot.pods) for on in nodes[each.pool])
+            pool = output.printable(each.pool) or "-"
+            figures = (str(each.nodes), str(running), str(each.traps))
+            pools.add_row(pool, name, *figures, amounts(each.stranded))
+    yield rows
+    yield ""
+    yield pools
+    for name, why in sorted(answer.after.refused.items()):
+        yield output.one_line(
+            f"The kubelet of {name} would not start: {kubelet_start.text(why)}", "red"
+        )
+    homeless = [each for each in answer.after.displaced if each in answer.after.waiting]
+    if homeless:
+        names = fleet_view.some(str(each.pod) for each in homeless)
+        yield output.one_line(f"Pods that run now and would run nowhere: {names}", "yellow")
+    yield from fleet_view.ending(cluster)
+
+
+def _counts(side: Side) -> tuple[str, ...]:
+    lists = (side.displaced, side.moved, side.admitted, side.waiting)
+    return (str(side.running), *(str(len(each)) for each in lists))
+
+
+def _replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> Iterator[RenderableType]:
+    yield output.one_line(f"{answer.pods} pods, sent to nodes by {strategy}")
+    rows = table("", "#BY SUMS", "#BY THE ENGINE")
+    for name, one, other in _figures(answer):
+        rows.add_row(name, one, other)
+    yield rows
+    yield ""
+    lost, waited = (
+        _hours(answer, answer.lost_device_hours),
+        _hours(answer, answer.waited_device_hours),
+    )
+    yield output.one_line(
+        f"Blindness costs {lost} hours of {answer.resource} that were idle while pods waited for"
+        f" them, and {waited} hours of waiting."
+    )
+    worst = list(answer.blind.rejections_by_node.items())[:5]
+    if worst:
+        nodes = ", ".join(f"{name} ({count})" for name, count in worst)
+        yield output.one_line(output.printable(f"Most rejections by: {nodes}"))
+    yield from fleet_view.ending(cluster)
+
+
+def _figures(answer: ReplayAnswer) -> Iterator[tuple[str, str, str]]:
+    one, other = _column(answer, answer.blind), _column(answer, answer.seeing)
+    yield from ((name, one[name], other[name]) for name in one)
+
+
+def _column(answer: ReplayAnswer, day: ReplayedDay) -> dict[str, str]:
+    waited = day.waiting_seconds
+    return {
+        "pods that ran": str(day.started),
+        "pods that never ran": str(day.never_started),
+        "rejections": str(day.rejections),
+        "most rejections of one pod": str(day.most_rejections_of_a_pod),
+        "waiting, half of the pods": english_time(share_of(waited, 0.5)),
+        "waiting, nine in ten": english_time(share_of(waited, 0.9)),
+        "waiting, longest": english_time(share_of(waited, 1.0)),
+        f"{answer.resource} hours of waiting": _hours(
+            answer, day.waiting_device_seconds / SECONDS_PER_HOUR
+        ),
+        f"{answer.resource} hours idle though asked for": _hours(
+            answer, day.wanted_idle_device_seconds / SECONDS_PER_HOUR
+        ),
+        "until the last pod ended": english_time(day.end_seconds),
+    }
+
+
+def _hours(answer: ReplayAnswer, hours: float) -> str:
+    """Hours of one device; CPU is counted in thousandths."""
+    return f"{hours / (1000 if answer.resource == 'cpu' else 1):.1f}"
+
+
+def english_time(seconds: float) -> str:
+    """Seconds as people read them: ``90s``, ``12m``, ``3h05m``."""
+    if seconds < 120:
+        return f"{seconds:.0f}s"
+    minutes = round(seconds / 60)
+    return f"{minutes}m" if minutes < 120 else f"{minutes // 60}h{minutes % 60:02d}m"

@@ -1,0 +1,150 @@
+"""``numalet fleet traps --cordon``, ``--taint`` and ``--undo``: a dry run unless --yes is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
+
+import typer
+
+from numalet.cli.findings import FleetNothingToChange, FleetOption
+from numalet.cli.fleet_options import FleetFormat, SourceOptions
+from numalet.cli.option_groups import OptionGroup, option
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.insight.fleet.traps import Trap
+    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.io.documents.pod_shapes import PodShape
+
+MOST_NODES: Final = 10
+
+How: TypeAlias = Literal["cordon", "taint", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepingOptions:
+    """What is to be done about traps, if anything."""
+
+    how: How | None
+    at_most: int
+    is_meant: bool
+
+
+def _made(cordon: bool, taint: bool, undo: bool, at_most: int, yes: bool) -> KeepingOptions:
+    wanted: dict[How, bool] = {"cordon": cordon, "taint": taint, "undo": undo}
+    chosen = [name for name, is_wanted in wanted.items() if is_wanted]
+    if len(chosen) > 1:
+        raise BadInput([FleetOption(option=f"--{chosen[0]}", other=f"--{chosen[1]}")])
+    if yes and not chosen:
+        raise BadInput([FleetOption(option="--yes", other="a question alone")])
+    return KeepingOptions(chosen[0] if chosen else None, at_most, yes)
+
+
+_OPTIONS: Final = (
+    option(
+        "cordon",
+        Annotated[bool, typer.Option("--cordon", help="Cordon the traps on which nothing fits.")],
+        False,
+    ),
+    option(
+        "taint",
+        Annotated[
+            bool, typer.Option("--taint", help="Taint them instead: numalet.dev/trap:NoSchedule.")
+        ],
+        False,
+    ),
+    option(
+        "undo",
+        Annotated[
+            bool, typer.Option("--undo", help="Undo what this command did to nodes earlier.")
+        ],
+        False,
+    ),
+    option(
+        "at_most",
+        Annotated[
+            int, typer.Option("--at-most", min=0, metavar="N", help="Change so many nodes at most.")
+        ],
+        MOST_NODES,
+    ),
+    option(
+        "yes",
+        Annotated[bool, typer.Option("--yes", help="Do it; without it nothing is changed.")],
+        False,
+    ),
+)
+Keeping = Annotated[KeepingOptions, OptionGroup(_OPTIONS, _made)]
+
+
+def keep_away(
+    keeping: KeepingOptions,
+    source: SourceOptions,
+    shapes: Sequence[PodShape],
+    form: FleetFormat,
+) -> int:
+    """0 when what was to be done is done; 1 where it was only said, and there is something.
+
+    Raises:
+        BadInput: the cluster can not be asked, or can not be changed.
+    """
+    from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet import traps as trapping
+    from numalet.insight.fleet.assessing import Assessor
+
+    if keeping.is_meant and not source.is_live:
+        raise BadInput([FleetNothingToChange()])
+    cluster, assessor = fleet_sources.opened(source).cluster, Assessor()
+    asked = [each.pod for each in shapes] if shapes else None
+    known = trapping.traps(cluster, asked, assessor).traps
+    done = _undone(keeping, source) if keeping.how == "undo" else _kept(keeping, source, known)
+    fleet_answers.traps(cluster, shapes, form, assessor, done)
+    return 1 if done.is_dry_run and done.nodes else 0
+
+
+def _kept(
+    keeping: KeepingOptions, source: SourceOptions, traps: Sequence[Trap]
+) -> KeptAwayDocument:
+    from numalet.cluster import keeping as carrying_out
+    from numalet.insight.fleet import keeping_away
+    from numalet.insight.fleet.keeping_away import KeepAway
+    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.io.kube_api import access
+
+    assert keeping.how in ("cordon", "taint")
+    plan = keeping_away.plan(traps, KeepAway(keeping.how), keeping.at_most)
+    changed: list[str] = []
+    if keeping.is_meant and plan.nodes:
+        server = access.of(source.kubeconfig, source.context)
+        changed = asyncio.run(carrying_out.keep_away(server, plan.nodes, plan.how))
+    return KeptAwayDocument(
+        how=keeping.how,
+        is_dry_run=not keeping.is_meant,
+        nodes=list(plan.nodes),
+        over_the_cap=list(plan.over_the_cap),
+        still_used=list(plan.still_used),
+        changed=changed,
+    )
+
+
+def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
+    from numalet.cluster import keeping as carrying_out
+    from numalet.insight.output.fleet_fit_document import KeptAwayDocument
+    from numalet.io.kube_api import access
+
+    if not source.is_live:
+        raise BadInput([FleetNothingToChange()])
+    server = access.of(source.kubeconfig, source.context)
+    every = asyncio.run(carrying_out.kept_away(server))
+    nodes, over = every[: keeping.at_most], every[keeping.at_most :]
+    changed = asyncio.run(carrying_out.undo(server, nodes)) if keeping.is_meant else []
+    return KeptAwayDocument(
+        how="undo",
+        is_dry_run=not keeping.is_meant,
+        nodes=nodes,
+        over_the_cap=over,
+        still_used=[],
+        changed=changed,
+    )

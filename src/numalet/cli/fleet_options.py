@@ -1,0 +1,154 @@
+"""Options of ``numalet fleet``: where the cluster is known from, and how answers are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli.cluster_options import Context, Kubeconfig
+from numalet.cli.option_groups import OptionGroup, option
+
+if TYPE_CHECKING:
+    from numalet.io.documents.pod_shapes import PodShape
+
+
+class FleetFormat(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+Output = Annotated[FleetFormat, typer.Option("-o", "--output", help="How the answer is printed.")]
+Shape = Annotated[
+    str,
+    typer.Argument(
+        metavar="POD",
+        help="A pod, Job or other workload (a file, '-' for the standard input), or what one asks"
+        " for: nvidia.com/gpu=4,cpu=16,memory=128Gi.",
+        show_default=False,
+    ),
+]
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Stay, and answer again whenever the answer changes; live only."),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """The cluster as it was named."""
+
+    kubeconfig: Path | None
+    context: str | None
+    dump: tuple[str, ...]
+    fleet: Path | None
+    class_file: str | None
+    pool_label: str | None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a cluster that can be asked again."""
+        return not self.dump and self.fleet is None
+
+
+def _made(
+    kubeconfig: Path | None,
+    context: str | None,
+    dump: list[str] | None,
+    fleet: Path | None,
+    class_file: str | None,
+    pool_label: str | None,
+) -> SourceOptions:
+    return SourceOptions(
+        kubeconfig=kubeconfig,
+        context=context,
+        dump=tuple(dump or ()),
+        fleet=fleet,
+        class_file=class_file,
+        pool_label=pool_label,
+    )
+
+
+_KUBECONFIG: Final = option("kubeconfig", Kubeconfig)
+_CONTEXT: Final = option("context", Context)
+_DUMP: Final = option(
+    "dump",
+    Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dump",
+            metavar="PATH",
+            help="Output of 'kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json', a"
+            " folder of it (must-gather), or '-'; repeatable.",
+            show_default=False,
+        ),
+    ],
+)
+_FLEET: Final = option(
+    "fleet",
+    Annotated[
+        Path | None,
+        typer.Option(
+            "--fleet",
+            metavar="FILE",
+            help="A description of a fleet: nodes by machine and configuration.",
+            show_default=False,
+        ),
+    ],
+)
+_CLASS_FILE: Final = option(
+    "class_file",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="FILE",
+            help="A description whose pools say of which machine and configuration nodes are that"
+            " do not publish it.",
+            show_default=False,
+        ),
+    ],
+)
+_POOL_LABEL: Final = option(
+    "pool_label",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--pool-label",
+            metavar="LABEL",
+            help="Label of nodes that names their pool.",
+            show_default=False,
+        ),
+    ],
+)
+Source = Annotated[
+    SourceOptions,
+    OptionGroup((_KUBECONFIG, _CONTEXT, _DUMP, _FLEET, _CLASS_FILE, _POOL_LABEL), _made),
+]
+
+
+@contextmanager
+def progress(whole: int, text: str) -> Iterator[Callable[[], None]]:
+    """What is called for each step that is done; the bar is on the error stream."""
+    from numalet.cli.progress import Progress
+
+    bar = Progress(whole, text)
+    try:
+        yield bar.advance
+    finally:
+        bar.finish()
+
+
+def shapes(given: Iterable[str]) -> tuple[PodShape, ...]:
+    """The shapes that these texts name. Raises ``BadInput``."""
+    from numalet.io.documents import pod_shapes
+
+    return pod_shapes.load(given)

@@ -1,0 +1,193 @@
+"""The cluster that a command of ``numalet fleet`` is about, opened from what the user named."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from numalet.cli import output
+from numalet.cli.findings import FleetNotLive, FleetOption, FleetPairs
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.cli.fleet_options import SourceOptions
+    from numalet.core.cluster.classes import DevicePlaces
+    from numalet.core.cluster.cluster import Cluster
+    from numalet.insight.fleet.variants import NodeVariants
+    from numalet.insight.usecases.clusters import OpenedCluster
+    from numalet.io.documents.device_file import DeviceLists
+    from numalet.io.documents.pod_shapes import PodShape
+
+WATCH_SECONDS: Final = 5.0
+"""How often a cluster is listed again under --watch."""
+_CLEAR: Final = "\x1b[H\x1b[2J"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOptions:
+    """What of the nodes is to be otherwise, as it was written."""
+
+    policy: str | None
+    scope: str | None
+    options: Mapping[str, str]
+    cpu_options: Mapping[str, str]
+    memory_policy: str | None
+    release: str | None
+    machine: str | None
+    pools: tuple[str, ...]
+
+
+def opened(source: SourceOptions) -> OpenedCluster:
+    """The cluster as it is now, with notes about the input on the error stream.
+
+    Raises:
+        BadInput: it can not be read, or two sources were named.
+    """
+    fleet = _opened(source)
+    output.show_findings(fleet.cluster.notes)
+    return fleet
+
+
+def answered(
+    source: SourceOptions, answer: Callable[[Cluster], int], *, watch: bool = False
+) -> int:
+    """The exit status of an answer about the cluster; of a watch there is none, as it stays."""
+    if not watch:
+        return answer(opened(source).cluster)
+    if not source.is_live:
+        raise BadInput([FleetNotLive()])
+    _watch(source, answer)
+    return 0
+
+
+def _watch(source: SourceOptions, answer: Callable[[Cluster], int]) -> None:
+    """Answer again and again, and print when the answer is another one."""
+    before = None
+    while True:
+        text = io.StringIO()
+        with redirect_stdout(text):
+            answer(_opened(source).cluster)
+        if text.getvalue() != before:
+            before = text.getvalue()
+            sys.stdout.write(f"{_CLEAR if sys.stdout.isatty() else ''}{before}\n")
+            sys.stdout.flush()
+        time.sleep(WATCH_SECONDS)
+
+
+def _opened(source: SourceOptions) -> OpenedCluster:
+    from numalet.core.cluster import building
+    from numalet.insight.usecases import clusters
+    from numalet.insight.usecases.clusters import ClusterSources
+
+    given = {
+        "--fleet": source.fleet,
+        "--dump": source.dump or None,
+        "--kubeconfig": source.kubeconfig,
+        "--context": source.context,
+    }
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1 and named[0] in ("--fleet", "--dump"):
+        raise BadInput([FleetOption(option=named[0], other=named[1])])
+    sources = ClusterSources(
+        paths=[str(source.fleet)] if source.fleet is not None else source.dump,
+        class_file=source.class_file,
+        pool_label=source.pool_label or building.POOL_LABEL,
+    )
+    if not source.is_live:
+        return clusters.opened(sources)
+    from numalet.cluster import listing
+    from numalet.io.kube_api import access
+
+    server = access.of(source.kubeconfig, source.context)
+    listed = asyncio.run(listing.listed(server))
+    return clusters.listed_cluster(listed, replace(sources, paths=[server.server]))
+
+
+def serve(
+    source: SourceOptions, shapes: Sequence[PodShape], listen: str, every_seconds: float
+) -> None:
+    """Serve metrics until interrupted.
+
+    Raises:
+        BadInput: nothing can listen there.
+    """
+    from numalet.cluster.serve import FleetServer
+
+    host, _, port = listen.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()):
+        raise BadInput([FleetPairs(option="--listen", value=listen, expected="HOST:PORT")])
+
+    def ready(port: int) -> None:
+        sys.stderr.write(f"serving http://{host}:{port}/metrics\n")
+        sys.stderr.flush()
+
+    FleetServer(
+        host=host.strip("[]"),
+        port=int(port[:6]),
+        every_seconds=every_seconds,
+        shapes=[(each.name, each.pod) for each in shapes],
+        listed=lambda: _opened(source),
+        complain=output.show_findings,
+        ready=ready,
+    ).run()
+
+
+def emptied(cluster: Cluster) -> Cluster:
+    """The cluster without its pods."""
+    from numalet.insight.fleet.free import without
+
+    nodes = {
+        name: replace(each, node=without(each.node, each.node.snapshot.pods))
+        for name, each in cluster.nodes.items()
+    }
+    return replace(cluster, nodes=nodes, pods={})
+
+
+def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
+    """The nodes that are otherwise; those that can not be are named on the error stream.
+
+    Raises:
+        BadInput: the machine or the release can not be read.
+    """
+    from numalet.core.config.releases import table, versions
+    from numalet.insight.fleet import variants as making
+    from numalet.insight.fleet.variants import Change
+    from numalet.io.findings.releases import ReleaseUnreadable
+    from numalet.io.machines import open_machine
+
+    release = None
+    if changes.release is not None:
+        minor = versions.minor_version(changes.release)
+        release = None if minor is None else minor.release
+        if release is None:
+            known = ", ".join(each.name for each in table.RELEASES)
+            raise BadInput([ReleaseUnreadable(value=changes.release, known=known)])
+    machine = None if changes.machine is None else open_machine(changes.machine)
+    change = Change(
+        policy=changes.policy,
+        scope=changes.scope,
+        policy_options=changes.options,
+        cpu_options=changes.cpu_options,
+        memory_policy=changes.memory_policy,
+        release=release,
+        machine=None if machine is None else machine.info,
+        devices=None if machine is None else _places(machine.devices),
+        pools=frozenset(changes.pools),
+    )
+    others, unknown = making.nodes_of(fleet.cluster, fleet.specs, change)
+    output.show_findings(unknown)
+    return others
+
+
+def _places(devices: DeviceLists) -> DevicePlaces:
+    """The NUMA nodes of each device, devices in order of their ids."""
+    return {
+        resource: tuple(each.numa_nodes for each in sorted(every, key=lambda each: each.device_id))
+        for resource, every in devices.items()
+    }

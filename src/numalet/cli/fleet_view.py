@@ -1,0 +1,309 @@
+"""Answers about a fleet in tables: what fits, which nodes are traps, what must go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from numalet.cli import output
+from numalet.core.cluster import classes
+from numalet.core.cluster.cluster import Cluster, Origin
+from numalet.core.model import cpu_set
+from numalet.core.snapshot.placement import Placement
+from numalet.insight.fleet.fit import Fit
+from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
+from numalet.insight.fleet.moves import AdmissionStep, MovePlan
+from numalet.insight.fleet.traps import Traps
+from numalet.insight.output.fleet_fit_document import KeptAwayDocument, shape_name
+from numalet.insight.output.fleet_free_document import controller_text
+from numalet.wording import english
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+MOST_ROWS: Final = 40
+"""So many rows of a table; -o json has all."""
+_ORIGINS: Final[Mapping[Origin, str]] = {
+    Origin.PUBLISHED: "published",
+    Origin.REBUILT: "rebuilt from their pods",
+    Origin.DESCRIBED: "described",
+}
+
+
+def fits(cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]) -> None:
+    """Print where copies land, and why not elsewhere."""
+    output.print_all(_fits(cluster, names, answers))
+
+
+def traps(cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None) -> None:
+    """Print the traps, what they cost and what is done about them."""
+    output.print_all(_traps(cluster, answer, kept_away))
+
+
+def free(cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None) -> None:
+    """Print what must go, node by node, and where it could run instead."""
+    output.print_all(_free(cluster, name, answer, plan))
+
+
+def table(*columns: str) -> Table:
+    """A table of this house: no lines, no padding at the edges; numbers stand at the right."""
+    from rich.table import Table
+
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        drawn.add_column(name.removeprefix("#"), justify="right" if name[:1] == "#" else "left")
+    return drawn
+
+
+def amounts(by_resource: Mapping[str, int]) -> str:
+    """Amounts as people write them, devices first."""
+    names = sorted(by_resource, key=lambda each: ("/" not in each, each))
+    shown = (f"{english.amount(name, by_resource[name])} {name}" for name in names)
+    return ", ".join(shown) or "-"
+
+
+def origins(cluster: Cluster) -> str:
+    """Where the ledgers came from on which the answer rests."""
+    parts = [f"{count} {_ORIGINS[origin]}" for origin, count in cluster.origins().items()]
+    if cluster.undecided:
+        parts.append(f"{len(cluster.undecided)} undecided")
+    return f"Nodes: {', '.join(parts) or 'none'}."
+
+
+def noted(cluster: Cluster) -> Iterator[RenderableType]:
+    """Why nothing can be said of some nodes, and what is to be said of others, each kind once."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, each in sorted(cluster.undecided.items()):
+        kinds.setdefault(each.why.code, []).append((name, str(each.why)))
+    for name, on in sorted(cluster.nodes.items()):
+        for note in on.notes:
+            kinds.setdefault(note.code, []).append((name, str(note)))
+    for every in kinds.values():
+        (name, text), names = every[0], {each for each, _ in every}
+        more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+        yield output.one_line(f"  {name}{more}: {text}", "dim")
+
+
+def ending(cluster: Cluster) -> Iterator[RenderableType]:
+    """Where the answer comes from."""
+    yield ""
+    yield output.one_line(origins(cluster))
+    yield from noted(cluster)
+
+
+def _fits(
+    cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]
+) -> Iterator[RenderableType]:
+    for at, (name, fit) in enumerate(zip(names, answers, strict=True)):
+        if at:
+            yield ""
+        of = "" if fit.asked is None else f" of {fit.asked}"
+        yield output.one_line(f"{name}: {fit.count}{of} fit", "green" if fit.fits else "red")
+        if fit.landings:
+            landings = table("#COPY", "NODE", "NUMA NODES", "DEVICES", "CPUS", "MEMORY")
+            for each in fit.landings[:MOST_ROWS]:
+                landings.add_row(
+                    str(each.number),
+                    output.printable(each.node),
+                    ",".join(map(str, each.numa_nodes)) or "-",
+                    *held(each.placements),
+                )
+            yield landings
+            if len(fit.landings) > MOST_ROWS:
+                yield output.one_line(f"and {len(fit.landings) - MOST_ROWS} more (see -o json)")
+        if fit.left_out:
+            count = sum(len(each.nodes) for each in fit.left_out)
+            nodes = "1 node" if count == 1 else f"{count} nodes"
+            yield ""
+            yield output.one_line(f"It does not fit on {nodes}:")
+            reasons = table("#NODES", "REASON", "FIRST")
+            for group in fit.left_out[:MOST_ROWS]:
+                reasons.add_row(
+                    str(len(group.nodes)),
+                    output.printable(group.text),
+                    output.printable(group.nodes[0]),
+                )
+            yield reasons
+    yield from ending(cluster)
+
+
+def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
+    """Devices, CPUs and memory of all containers together."""
+    devices: dict[str, list[str]] = {}
+    memory: dict[str, int] = {}
+    cpus: set[int] = set()
+    for each in placements.values():
+        cpus |= each.cpus
+        for resource, ids in each.devices.items():
+            devices.setdefault(resource, []).extend(ids)
+        for block in each.memory:
+            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
+    shown = (f"{resource} {_devices(ids)}" for resource, ids in sorted(devices.items()))
+    return (
+        output.printable("; ".join(shown)) or "-",
+        cpu_set.text(cpus) or "-",
+        amounts(memory),
+    )
+
+
+def _devices(ids: list[str]) -> str:
+    """Ids, or the positions that stand for them where the ids are not known, as CPUs are shown."""
+    known = classes.positions(ids)
+    return ",".join(sorted(ids)) if known is None else cpu_set.text(known)
+
+
+def _traps(
+    cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None
+) -> Iterator[RenderableType]:
+    if not answer.shapes:
+        yield output.one_line("No pod runs or waits whose shape could be asked about: see --shape.")
+    if not answer.traps:
+        yield output.one_line("No node is a trap for these shapes.", "green")
+    else:
+        count = len(answer.traps)
+        nodes = "1 trap node" if count == 1 else f"{count} trap nodes"
+        yield output.one_line(f"{nodes}; stranded: {amounts(answer.stranded)}", "red")
+        rows = table("NODE", "POOL", "STRANDED", "WHY", "REFUSED")
+        for each in answer.traps[:MOST_ROWS]:
+            refused = [shape_name(answer.shapes[one.shape]) for one in each.refused]
+            rows.add_row(
+                output.printable(each.node),
+                output.printable(each.pool) or "-",
+                amounts(each.stranded),
+                output.printable(each.text),
+                output.printable(some(refused)),
+            )
+        yield rows
+        if count > MOST_ROWS:
+            yield output.one_line(f"and {count - MOST_ROWS} more (see -o json)")
+        yield ""
+        pools = table("POOL", "#NODES", "#TRAPS", "STRANDED", "FREE BY THE SUMS")
+        for pool in answer.pools:
+            pools.add_row(
+                output.printable(pool.pool) or "-",
+                str(pool.nodes),
+                str(pool.traps),
+                amounts(pool.stranded),
+                amounts(pool.free),
+            )
+        yield pools
+    if kept_away is not None:
+        yield from _kept_away(kept_away)
+    yield from ending(cluster)
+
+
+def _kept_away(done: KeptAwayDocument) -> Iterator[RenderableType]:
+    yield ""
+    if done.is_dry_run:
+        yield output.one_line(f"--{done.how} would change (say --yes to do it):")
+        yield from (output.one_line(f"  {name}") for name in done.nodes or ["nothing"])
+    else:
+        yield output.one_line(f"--{done.how} changed:")
+        yield from (output.one_line(f"  {name}") for name in done.changed or ["nothing"])
+    if done.over_the_cap:
+        yield output.one_line(f"{len(done.over_the_cap)} more are over the cap (see --at-most).")
+    if done.still_used:
+        text = "some shape still fits there"
+        yield output.one_line(f"Left alone, as {text}: {some(done.still_used)}")
+
+
+def some(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    every = list(names)
+    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
+
+
+def _free(
+    cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None
+) -> Iterator[RenderableType]:
+    best = answer.best
+    if best is None:
+        yield output.one_line(f"{name}: no set of pods that may go makes room", "red")
+    elif not best.going:
+        yield output.one_line(f"{name}: there is room on {best.name}; nothing must go", "green")
+    else:
+        pods = "1 pod" if len(best.going) == 1 else f"{len(best.going)} pods"
+        yield output.one_line(f"{name}: {pods} must go on {best.name}", "green")
+        if answer.is_proved or (
+            best.proof is Proof.SMALLEST
+            and all(each.proof is Proof.SMALLEST for each in answer.nodes)
+        ):
+            yield output.one_line("Proved smallest: every smaller set was ruled out.")
+        else:
+            yield output.one_line("Not proved smallest: the search was bounded (see --most-sets).")
+        yield _going(best)
+        yield ""
+        devices, cpus, memory = held({} if best.decision is None else best.decision.placements)
+        yield output.one_line(f"Then it gets: {devices}; CPUs {cpus}; {memory}")
+    yield from _other_nodes(answer)
+    if plan is not None:
+        yield from _plan(plan)
+    yield from ending(cluster)
+
+
+def _going(best: NodeAnswer) -> Table:
+    rows = table("POD", "#PRIORITY", "CONTROLLER", "ASKS FOR")
+    from numalet.core.model import pod_demand
+
+    for each in best.going:
+        rows.add_row(
+            output.printable(str(each.pod)),
+            str(each.pod.priority or 0),
+            output.printable(controller_text(each)) or "none: nothing creates it again",
+            amounts(pod_demand.amounts(each.pod)),
+        )
+    return rows
+
+
+def _other_nodes(answer: FreeAnswer) -> Iterator[RenderableType]:
+    others = answer.nodes[1 if answer.best is not None else 0 :]
+    counts: dict[str, list[str]] = {}
+    for each in others:
+        counts.setdefault(_of_node(each), []).append(each.name)
+    if answer.not_eligible:
+        counts["the scheduler would not send it there, however empty they were"] = [
+            ""
+        ] * answer.not_eligible
+    if counts:
+        yield ""
+        rows = table("#NODES", "OTHERS", "FIRST")
+        for text, names in counts.items():
+            rows.add_row(str(len(names)), text, output.printable(names[0]) or "-")
+        yield rows
+
+
+def _of_node(answer: NodeAnswer) -> str:
+    kept = sorted({why.value for why in answer.kept.values()})
+    because = f" (kept: {', '.join(kept)})" if kept else ""
+    match answer.outcome:
+        case Outcome.MAKES_ROOM:
+            pods = "1 pod" if len(answer.going) == 1 else f"{len(answer.going)} pods"
+            proof = "" if answer.proof is Proof.SMALLEST else ", not proved smallest"
+            return f"{pods} must go{proof}"
+        case Outcome.LARGER:
+            return "more must go"
+        case Outcome.NO_SET:
+            return f"nothing that may go makes room{because}"
+        case Outcome.UNDECIDED:
+            return f"not decided: the search was bounded{because}"
+
+
+def _plan(plan: MovePlan) -> Iterator[RenderableType]:
+    yield ""
+    yield output.one_line("Plan, each step admitted in this order; nothing is carried out:")
+    rows = table("#STEP", "DO", "POD", "NODE", "GETS")
+    for number, each in enumerate(plan.steps, 1):
+        gets = "; ".join(held(each.decision.placements)) if isinstance(each, AdmissionStep) else ""
+        rows.add_row(
+            str(number),
+            "admit" if isinstance(each, AdmissionStep) else "evict",
+            output.printable(str(each.pod.pod)),
+            output.printable(each.node_name),
+            gets,
+        )
+    yield rows
+    if plan.homeless:
+        names = some(str(each.pod) for each in plan.homeless)
+        bounded = " (the search was bounded)" if plan.is_bounded else ""
+        yield output.one_line(f"No node admits, before or after{bounded}: {names}", "yellow")

@@ -1,0 +1,32 @@
+"""``numalet fleet wake``: has the scheduler try waiting pods again when a node would have them."""
+
+from __future__ import annotations
+
+import typer
+
+from numalet.cli.cluster_options import Context, Kubeconfig
+
+EPILOG = """Examples:
+
+  # one for a cluster, where state is published and pods wait for it
+  numalet fleet wake --kubeconfig cluster.yaml
+
+It changes the label numalet.dev/changed of a node, only while a pod waits that the node would have
+now; it needs get, list, watch of nodes, pods and numalet.dev, and patch of nodes.
+
+Exit status: 0 ended by a signal, 2 unusable input or an API server that refuses, 3 a bug.
+"""
+
+
+def wake(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
+    """Touch nodes for which pods wait, so that the scheduler tries these pods again."""
+    import asyncio
+
+    from numalet.cluster import waker
+    from numalet.io.kube_api import access
+
+    def say(text: str) -> None:
+        typer.echo(text, err=True)
+
+    to = access.of(kubeconfig, context)
+    asyncio.run(waker.live(to, say))

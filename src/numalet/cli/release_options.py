@@ -1,0 +1,80 @@
+"""The options that say which release of the kubelet is followed, written once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli.option_groups import OptionGroup, option
+from numalet.core.model.findings import Findings
+
+if TYPE_CHECKING:
+    from numalet.io.documents.kubelet_version import KubeletAtHand
+
+RELEASE_HELP: Final = (
+    "Release of the kubelet to follow, such as 1.34 or v1.34.9. Default: that of the kubelet at"
+    " hand, else 1.32."
+)
+
+
+def names() -> list[str]:
+    """The names of all releases, for the completion of command lines."""
+    from numalet.core.config.releases.table import RELEASES
+
+    return [each.name for each in RELEASES]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOptions:
+    """The release that is followed, by its name or by the version of a kubelet."""
+
+    name: str | None = None
+    kubelet_version: str | None = None
+
+    def kubelets(self) -> tuple[KubeletAtHand, ...]:
+        """The kubelet whose version was given. Raises ``BadInput`` if it is no version."""
+        if self.kubelet_version is None:
+            return ()
+        from numalet.io.documents import kubelet_version
+
+        findings = Findings()
+        kubelets = kubelet_version.of_option(self.kubelet_version, findings)
+        findings.raise_errors()
+        return kubelets
+
+
+RELEASE: Final = option(
+    "release",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--release",
+            metavar="RELEASE",
+            help=RELEASE_HELP,
+            autocompletion=names,
+            show_default=False,
+        ),
+    ],
+)
+KUBELET_VERSION: Final = option(
+    "kubelet_version",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--kubelet-version",
+            metavar="VERSION",
+            help="Version of the kubelet that is asked about; its release is followed.",
+            show_default=False,
+        ),
+    ],
+)
+OPTIONS: Final = (RELEASE, KUBELET_VERSION)
+
+
+def _made(release: str | None, kubelet_version: str | None) -> ReleaseOptions:
+    return ReleaseOptions(release, kubelet_version)
+
+
+Release = Annotated[ReleaseOptions, OptionGroup(OPTIONS, _made)]

@@ -1,0 +1,200 @@
+"""``numalet fleet``: what is printed about a whole cluster, and the exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cli.commands import Runner
+from numalet.insight.output import schemas
+from values import gpu_dump
+
+BIG = "nvidia.com/gpu=4,cpu=16,memory=128Gi"
+SMALL = "nvidia.com/gpu=1,cpu=4,memory=32Gi"
+WHOLE = "nvidia.com/gpu=8,cpu=32,memory=256Gi"
+DAY = """arrival,duration,shape,count
+0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",1
+5m,1h,"nvidia.com/gpu=1,cpu=4,memory=32Gi",4
+"""
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    path = tmp_path / "dump.json"
+    gpu_dump.write_three_nodes(path)
+    return str(path)
+
+
+def _document(name: str, text: str) -> Any:
+    """What was printed, after it kept to its type."""
+    document = json.loads(text)
+    (form,) = schemas.DOCUMENTS[name]
+    msgspec.convert(document, form)
+    assert document["origins"]["published"] == 3
+    return document
+
+
+def test_copies_of_a_pod_land_where_the_kubelets_admit_them(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "fit", SMALL, "--count", "0", "--dump", dump)
+    assert (ended.status, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[0] == f"{SMALL}: 9 fit"
+    assert lines[2].split()[:3] == ["1", "gpu-3", "1"]
+    assert lines[-1] == "Nodes: 3 published."
+
+
+def test_a_pod_that_does_not_fit_is_refused_for_counted_reasons(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "fit", BIG, "--dump", dump)
+    assert ended.status == 1
+    assert "2  4 of nvidia.com/gpu free, 2 on each NUMA node" in ended.out
+    document = _document(
+        "fleet-fit", numalet("fleet", "fit", WHOLE, "--dump", dump, "-o", "json").out
+    )
+    (shape,) = document["shapes"]
+    assert (shape["count"], shape["asked"], document["fits"]) == (0, 1, False)
+    assert [(each["code"], each["count"]) for each in shape["left_out"]] == [
+        ("fleet/never-together", 3)
+    ]
+
+
+def test_rows_name_every_copy_and_every_node(numalet: Runner, dump: str) -> None:
+    rows = list(
+        csv.DictReader(io.StringIO(numalet("fleet", "fit", SMALL, "--dump", dump, "-o", "csv").out))
+    )
+    assert [(each["copy"], each["node"], each["numa_nodes"]) for each in rows] == [
+        ("1", "gpu-3", "1")
+    ]
+    rows = list(
+        csv.DictReader(io.StringIO(numalet("fleet", "fit", BIG, "--dump", dump, "-o", "csv").out))
+    )
+    assert {(each["node"], each["code"]) for each in rows} == {
+        (f"gpu-{at}", "fleet/devices-apart") for at in (1, 2, 3)
+    }
+
+
+def test_traps_are_named_with_what_they_cost(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "traps", "--shape", BIG, "--dump", dump)
+    assert ended.status == 1
+    assert ended.out.startswith("2 trap nodes; stranded: 8 nvidia.com/gpu")
+    document = _document(
+        "fleet-traps", numalet("fleet", "traps", "--shape", BIG, "--dump", dump, "-o", "json").out
+    )
+    assert document["stranded"]["nvidia.com/gpu"] == 8
+    assert [each["node"] for each in document["traps"]] == ["gpu-1", "gpu-2"]
+    assert document["pools"][0]["pool"] == "gpus"
+    rows = numalet("fleet", "traps", "--shape", BIG, "--dump", dump, "-o", "csv").out
+    assert "gpu-1,gpus,published,nvidia.com/gpu,4" in rows
+    ended = numalet("fleet", "traps", "--shape", SMALL, "--dump", dump)
+    assert (ended.status, ended.out.splitlines()[0]) == (0, "No node is a trap for these shapes.")
+
+
+def test_a_dry_run_says_what_would_change(numalet: Runner, dump: str) -> None:
+    asked = ("fleet", "traps", "--shape", BIG, "--dump", dump, "--cordon", "--at-most", "1")
+    ended = numalet(*asked)
+    assert ended.status == 1
+    assert "--cordon would change (say --yes to do it):\n  gpu-1\n" in ended.out
+    assert "1 more are over the cap" in ended.out
+    document = _document("fleet-traps", numalet(*asked, "-o", "json").out)
+    assert document["kept_away"]["nodes"] == ["gpu-1"]
+    assert document["kept_away"]["changed"] == []
+
+
+def test_what_must_go_is_proved_and_planned(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "free", BIG, "--plan", "--dump", dump)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith(f"{BIG}: 1 pod must go on gpu-1\nProved smallest")
+    document = _document(
+        "fleet-free", numalet("fleet", "free", BIG, "--plan", "--dump", dump, "-o", "json").out
+    )
+    assert document["is_proved"]
+    assert [each["uid"] for each in document["nodes"][0]["going"]] == ["gpu-1-b"]
+    steps = [(each["step"], each["name"], each["node"]) for each in document["plan"]["steps"]]
+    assert steps == [
+        ("evict", "gpu-1-b", "gpu-1"),
+        ("admit", "gpu-1-b", "gpu-2"),
+        ("admit", "pod", "gpu-1"),
+    ]
+    rows = numalet("fleet", "free", BIG, "--dump", dump, "-o", "csv").out.splitlines()
+    assert (
+        rows[1]
+        == "gpu-1,published,makes-room,smallest,default,gpu-1-b,gpu-1-b,0,ReplicaSet/of-gpu-1-b"
+    )
+
+
+def test_nothing_that_goes_helps_a_pod_that_never_fits(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "free", WHOLE, "--dump", dump, "--lower-priority-only")
+    assert ended.status == 1
+    assert "no set of pods that may go makes room" in ended.out
+    assert "kept: equal-priority" in ended.out
+    ended = numalet("fleet", "free", BIG, "--dump", dump, "--most-sets", "0")
+    assert "Not proved smallest" in ended.out
+
+
+def test_another_policy_admits_the_pod_that_waits(numalet: Runner, dump: str) -> None:
+    ended = numalet("fleet", "what-if", "--policy", "best-effort", "--dump", dump)
+    assert (ended.status, ended.err) == (0, "")
+    asked = ("fleet", "what-if", "--policy", "best-effort", "--release", "1.36", "--dump", dump)
+    document = _document("fleet-what-if", numalet(*asked, "-o", "json").out)
+    assert document["before"]["waiting"] == ["default/big"]
+    assert document["after"]["admitted"] == ["default/big"]
+    rows = numalet(*asked, "-o", "csv").out.splitlines()
+    assert [each.split(",")[:3] for each in rows[1:]] == [
+        ["before", "gpus", "3"],
+        ["after", "gpus", "3"],
+    ]
+
+
+def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: Path) -> None:
+    day = tmp_path / "day.csv"
+    day.write_text(DAY, encoding="utf-8")
+    ended = numalet("fleet", "replay", str(day), "--dump", dump)
+    assert (ended.status, ended.err) == (0, "")
+    assert "Blindness costs" in ended.out
+    asked = (
+        "fleet",
+        "replay",
+        str(day),
+        "--dump",
+        dump,
+        "--empty",
+        "--weights",
+        "nvidia.com/gpu=1",
+    )
+    document = _document("fleet-replay", numalet(*asked, "-o", "json").out)
+    assert (document["blind"]["started"], document["blind"]["rejections"]) == (5, 0)
+    rows = numalet(*asked, "--strategy", "MostAllocated", "-o", "csv").out.splitlines()
+    assert rows[1].startswith("sums,0.0,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("fit", SMALL, "--watch"), "--watch needs a cluster that can be asked again"),
+        (("fit", "cpu=x"), "is no quantity"),
+        (("traps", "--cordon", "--taint"), "--cordon does not go together with --taint"),
+        (("traps", "--yes"), "--yes does not go together with"),
+        (("traps", "--cordon", "--watch"), "--watch does not go together with --cordon"),
+        (("traps", "--cordon", "--yes"), "change Nodes of a cluster that is asked"),
+        (("traps", "--undo"), "change Nodes of a cluster that is asked"),
+        (("fit", SMALL, "--context", "x"), "--dump does not go together with --context"),
+        (("what-if", "--release", "9.9"), "is no release"),
+        (("what-if", "--options", "x"), "--options has 'x'; write KEY=VALUE"),
+        (("replay", "DAY", "--weights", "cpu=x"), "--weights has 'cpu=x'; write RESOURCE=N"),
+    ],
+)
+def test_wrong_questions_are_refused(
+    numalet: Runner, dump: str, tmp_path: Path, arguments: tuple[str, ...], problem: str
+) -> None:
+    day = tmp_path / "day.csv"
+    day.write_text(DAY, encoding="utf-8")
+    given = [str(day) if each == "DAY" else each for each in arguments]
+    ended = numalet("fleet", *given, "--dump", dump)
+    assert ended.status == 2
+    assert problem in " ".join(ended.err.split())
+    assert ended.out == ""
