@@ -1,0 +1,130 @@
+"""Tests against a real control plane run where they are asked for, and say why where they can not.
+
+``make cluster`` asks for them. With ``NUMALET_REQUIRE_CLUSTER=1`` what can not run is a failure,
+and so is a test that skips itself.
+``@pytest.mark.servers(first=(1, 30))`` is for what older servers do
+not have: with these the test is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pytest
+
+from cluster import manifests
+from running import control_plane, control_plane_programs
+from running.control_plane import ControlPlane
+from running.control_plane_programs import ControlPlanePrograms
+
+_ASKED: Final = ("NUMALET_CLUSTER", "NUMALET_REQUIRE_CLUSTER")
+_PLANES: Final = pytest.StashKey[list[ControlPlane]]()
+
+
+def _is_required() -> bool:
+    return bool(os.environ.get("NUMALET_REQUIRE_CLUSTER"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the servers are too old for."""
+    own = [each for each in items if each.get_closest_marker("servers")]
+    there = control_plane_programs.in_folder(control_plane_programs.default_folder())
+    if not own or isinstance(there, str):
+        return
+    old = [each for each in own if there.release < _first(each)]
+    if old:
+        config.hook.pytest_deselected(items=old)
+        items[:] = [each for each in items if each not in old]
+
+
+def _first(item: pytest.Item) -> tuple[int, int]:
+    marker = item.get_closest_marker("servers")
+    assert marker is not None
+    first: tuple[int, int] = marker.kwargs["first"]
+    return first
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the servers wrote when a test fails; a skip is a failure where it is required."""
+    report = yield
+    if report.skipped and _is_required() and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"a cluster test is required and was skipped: {report.longrepr}"
+    if report.failed:
+        for plane in item.config.stash.get(_PLANES, []):
+            report.sections.append((f"servers of {plane.folder.name}", plane.logs()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def programs() -> ControlPlanePrograms:
+    """The programs of a control plane, which are there; else the tests are skipped, or fail."""
+    if not any(os.environ.get(name) for name in _ASKED):
+        pytest.skip("it starts a control plane: make cluster")
+    there = control_plane_programs.in_folder(control_plane_programs.default_folder())
+    if isinstance(there, str):
+        if _is_required():
+            pytest.fail(f"a control plane is required: {there}")
+        pytest.skip(there)
+    return there
+
+
+@contextmanager
+def _opened(
+    programs: ControlPlanePrograms, config: pytest.Config, api_flags: tuple[str, ...] = ()
+) -> Iterator[ControlPlane]:
+    planes = config.stash.setdefault(_PLANES, [])
+    # In memory where there is such a folder: etcd waits for the disk at every write.
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with (
+        TemporaryDirectory(prefix="numalet-plane", dir=where, ignore_cleanup_errors=True) as folder,
+        control_plane.running(programs, Path(folder), api_flags) as plane,
+    ):
+        planes.append(plane)
+        try:
+            yield plane
+        finally:
+            planes.remove(plane)
+
+
+@pytest.fixture(scope="session")
+def _shared(programs: ControlPlanePrograms, pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
+    with _opened(programs, pytestconfig) as plane:
+        yield plane
+
+
+@pytest.fixture
+def plane(_shared: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane that all tests use, one after the other; what a test makes is removed.
+
+    A test may stop its servers, or start the scheduler and the controllers, which end after it.
+    """
+    yield _shared
+    _shared.scheduler.kill()
+    _shared.controllers.kill()
+    _shared.clear()
+
+
+@pytest.fixture
+def defined(plane: ControlPlane) -> ControlPlane:
+    """The control plane with the definitions of what nodes publish."""
+    plane.apply(*manifests.DEFINITIONS)
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    return plane
+
+
+@pytest.fixture
+def own_plane(
+    programs: ControlPlanePrograms, pytestconfig: pytest.Config
+) -> Iterator[Callable[..., ControlPlane]]:
+    """Starts a control plane for this test alone, with further flags of the API server."""
+    with ExitStack() as stack:
+        yield lambda *flags: stack.enter_context(_opened(programs, pytestconfig, flags))

@@ -1,0 +1,133 @@
+"""``numalet doctor cluster`` on a real API server: what is missing, and that its mends mend it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cluster import manifests
+from cluster.test_roles import CLASSES, NUMA_NODES, a_class
+from running.control_plane import ControlPlane
+
+ROOT = Path(__file__).parents[2]
+
+
+def doctor(plane: ControlPlane, *more: str, kubeconfig: Path | None = None) -> tuple[int, str]:
+    given = str(kubeconfig or plane.kubeconfig)
+    command = [sys.executable, "-m", "numalet", "doctor", "cluster", "--kubeconfig", given, *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def findings(plane: ControlPlane, kubeconfig: Path | None = None) -> dict[str, dict[str, Any]]:
+    document = json.loads(doctor(plane, "-o", "json", kubeconfig=kubeconfig)[1])
+    assert document["schema"] == "numalet.doctor/1"
+    return {each["code"]: each for each in document["findings"]}
+
+
+def make_node(plane: ControlPlane, name: str, version: str = "v1.34.2") -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    plane.create("/api/v1/nodes", node)
+    status = {
+        "nodeInfo": {"kubeletVersion": version},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    headers = {"Content-Type": "application/merge-patch+json"}
+    path = f"/api/v1/nodes/{name}/status"
+    assert plane.request("PATCH", path, {"status": status}, headers=headers).is_success
+
+
+def publish(plane: ControlPlane, name: str, class_name: str, at: datetime) -> None:
+    body = {
+        "apiVersion": "numalet.dev/v1alpha1",
+        "kind": "NumaNode",
+        "metadata": {"name": name},
+        "spec": {"class": class_name, "published": at.strftime("%Y-%m-%dT%H:%M:%SZ")},
+    }
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    path = f"{NUMA_NODES}/{name}?fieldManager=numalet"
+    answer = plane.request("PATCH", path, body, headers=headers)
+    assert answer.is_success, answer.text
+
+
+def test_an_empty_cluster_is_mended_by_the_commands_that_are_printed(
+    own_plane: Any,
+) -> None:
+    plane: ControlPlane = own_plane()
+    code, said = doctor(plane)
+    assert code == 1
+    assert "the cluster does not know the resource numanodes.numalet.dev" in said
+    while mends := {
+        each["mend"] for each in findings(plane).values() if each["severity"] == "error"
+    }:
+        for mend in mends:
+            program, *arguments = shlex.split(mend)
+            assert (program, arguments[:2]) == ("kubectl", ["apply", "-k"])
+            plane.kubectl("apply", "-k", str(ROOT / arguments[2]))
+    assert doctor(plane, "--strict")[0] == 0
+
+
+def test_nodes_versions_classes_and_clocks_are_examined(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    of_class = plane.create(CLASSES, a_class())["metadata"]["name"]
+    now = datetime.now(UTC)
+    for name in ("a", "b", "c"):
+        make_node(plane, name)
+    make_node(plane, "old", "v1.29.0")
+    publish(plane, "a", of_class, now)
+    publish(plane, "b", "no-such-class", now)
+    publish(plane, "c", of_class, now + timedelta(hours=1))
+    publish(plane, "gone", of_class, now)
+    codes = {code: each["message"] for code, each in findings(plane).items()}
+    assert codes.keys() == {
+        "cluster/kubelet-unknown", "cluster/not-published", "cluster/published-of-no-node",
+        "cluster/no-class", "cluster/node-clock",
+    }  # fmt: skip
+    assert codes["cluster/not-published"].startswith("1 node without a NumaNode: old;")
+    assert "no-such-class" in codes["cluster/no-class"]
+    assert codes["cluster/node-clock"].endswith(": c")
+    _, said = doctor(plane)
+    assert "kubectl delete numanodes.numalet.dev gone" in said
+    plane.request("DELETE", CLASSES)
+
+
+def test_a_topology_of_another_manager_is_named(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    topologies = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
+    body = {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "a"},
+        "zones": [{"name": "node-0", "type": "Node"}],
+    }
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    path = f"{topologies}/a?fieldManager=another"
+    assert plane.request("PATCH", path, body, headers=headers).is_success
+    (finding,) = findings(plane).values()
+    assert finding["code"] == "cluster/topology-owner"
+    assert finding["message"].endswith("zones of another manager, another: a")
+
+
+def test_an_account_without_a_role_is_told_what_it_may_not(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    token = plane.service_account_token(plane.namespace(), "default")
+    shown = findings(plane, plane.kubeconfig_of(token, "nothing"))
+    assert shown.keys() == {"cluster/forbidden", "cluster/accounts-unknown"}
+    reader = plane.service_account_token("numalet", "numalet-reader")
+    shown = findings(plane, plane.kubeconfig_of(reader, "reader"))
+    assert shown.keys() == {"cluster/accounts-unknown"}
+
+
+def test_a_cluster_that_can_not_be_asked_is_unusable_input(plane: ControlPlane) -> None:
+    code, said = doctor(plane, kubeconfig=plane.kubeconfig_of("unknown", "unknown"))
+    assert (code, "Traceback" in said) == (2, False)
+    assert "401" in said
+    plane.api_server.kill()
+    code, said = doctor(plane)
+    assert (code, "Traceback" in said) == (2, False)
+    assert "gives no answer" in said

@@ -1,0 +1,92 @@
+"""Every kubectl builds the kustomizations, and the API server takes what they make."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster import manifests
+from running.control_plane import ControlPlane, lost
+
+KUBECTLS = [
+    path
+    for path in os.environ.get("NUMALET_KUBECTL", shutil.which("kubectl") or "").split(":")
+    if path
+]
+FOLDERS = sorted(path.parent for path in manifests.FOLDER.rglob("kustomization.yaml"))
+POLICIES = manifests.FOLDER / "own-objects"
+
+
+def built(kubectl: str, folder: Path) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_kubectl_builds_the_same_objects(folder: Path) -> None:
+    if not KUBECTLS:
+        pytest.skip("there is no kubectl")
+    results = [built(each, folder) for each in KUBECTLS]
+    names = [sorted((each["kind"], each["metadata"]["name"]) for each in one) for one in results]
+    assert names[0]
+    assert all(each == names[0] for each in names)
+
+
+def test_every_manifest_is_part_of_a_kustomization() -> None:
+    listed = {
+        (path.parent / each).resolve()
+        for path in manifests.FOLDER.rglob("kustomization.yaml")
+        for each in yaml.safe_load(path.read_text())["resources"]
+    }
+    there = {path for path in manifests.FOLDER.rglob("*.yaml") if path.name != "kustomization.yaml"}
+    assert {path for path in there if path not in listed} == set()
+
+
+def test_the_agent_on_every_node_has_no_privilege() -> None:
+    (daemons,) = manifests.of_kind("DaemonSet").values()
+    pod = daemons["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {"hostPID", "hostNetwork", "hostIPC"} & pod.keys() == set()
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert [each["name"] for each in container["volumeMounts"] if not each["readOnly"]] == []
+    # Over the folder in which the secrets of pods are mounted lies an empty one.
+    empty = {each["name"] for each in pod["volumes"] if "emptyDir" in each}
+    (over,) = (each for each in container["volumeMounts"] if each["name"] in empty)
+    assert over["mountPath"] == "/var/lib/kubelet/pods"
+
+
+def test_what_is_applied_is_kept_whole(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    folders = (*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    for sent in (each for folder in folders for each in built("kubectl", folder)):
+        where = ["-n", sent["metadata"].get("namespace", "default")]
+        name = f"{sent['kind']}/{sent['metadata']['name']}"
+        read = yaml.safe_load(plane.kubectl("get", name, *where, "-o", "yaml"))
+        assert lost(sent, read) == [], name
+
+
+def test_applying_again_changes_nothing(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    said = plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    assert [line for line in said.splitlines() if not line.endswith("unchanged")] == []
+
+
+@pytest.mark.servers(first=(1, 30))
+def test_the_policy_compiles(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS, POLICIES)
+    plane.controllers.start()
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/numalet-own-objects"
+    while (status := plane.get(path).get("status", {})).get("observedGeneration") is None:
+        pass
+    assert status["typeChecking"] == {}
