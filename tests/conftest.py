@@ -21,10 +21,10 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from harness import measurement
+from harness import forgotten_exceptions, measurement
 from harness.host_guard import HostGuard
 
-for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
+for name, examples in {"thorough": 20_000, "sample": 400}.items():
     settings.register_profile(
         name,
         max_examples=examples,
@@ -35,6 +35,9 @@ for name, examples in {"thorough": 20_000, "sample": 1_000}.items():
 # Other work on the machine must not decide whether a law holds; pytest's own limit of time does.
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
+
+# A task that a test forgot must not break the next test.
+forgotten_exceptions.log_without_traceback()
 
 # A test may start what looks like a kubelet; programs of other tests are not beside that one.
 os.environ["NUMALET_KUBELET_ROOT"] = "/nowhere/kubelet"

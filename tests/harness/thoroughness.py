@@ -7,11 +7,13 @@ kubelet is always tried whole, once: a second way to the same decisions tries th
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Final, TypeVar
+
+Chosen = TypeVar("Chosen")
 
 VARIABLE: Final = "NUMALET_THOROUGH"
 
 
-def of(every_run: int, thorough: int) -> int:
-    """The number for this run; ``make thorough`` asks for the second one."""
+def of(every_run: Chosen, thorough: Chosen) -> Chosen:
+    """The number or the cases for this run; ``make thorough`` asks for the second ones."""
     return thorough if os.environ.get(VARIABLE) else every_run

@@ -29,7 +29,7 @@ from running import agent_load
 from servers.pods import pod
 
 GROUPS = ("api/v1", "apis/numalet.dev/v1alpha1", "other")
-EXAMPLES = thoroughness.of(6, 20)
+EXAMPLES = thoroughness.of(4, 20)
 WATCHES = thoroughness.of(1, 4)
 """So many of each operation, as each takes a second; so does what follows a log."""
 CHECKS = (

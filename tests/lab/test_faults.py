@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -71,25 +72,40 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 @pytest.fixture
-def hanging(cache: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """A lab whose command hangs, and the process id of its QEMU."""
+def booting(cache: Path, temporary: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A lab whose command would hang, and the process id of its QEMU, which has just begun."""
     process = subprocess.Popen(
         [*LAB, *HANG], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    assert process.stdout is not None
     try:
-        assert process.stdout.readline() == b"begun\n"
-        (qemu,) = descendants(process.pid)
-        assert is_running(qemu)
+        wait_until(lambda: bool(qemus(process.pid)), "QEMU runs")
+        (qemu,) = qemus(process.pid)
         yield process, qemu
     finally:
         process.kill()
         process.communicate()
 
 
-def test_the_status_and_both_streams_are_the_commands_own(cache: Path, temporary: Path) -> None:
-    ended = numalet("run", "--", "sh", "-c", "echo out; echo err >&2; exit 42")
-    assert (ended.returncode, ended.stdout, ended.stderr) == (42, "out\n", "err\n")
+def qemus(pid: int) -> list[int]:
+    """Those of the processes below one that are QEMU by now."""
+    return [each for each in descendants(pid) if "qemu-system" in command_of(each)]
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+@pytest.fixture
+def hanging(booting: tuple[subprocess.Popen[bytes], int]) -> tuple[subprocess.Popen[bytes], int]:
+    """The same, once its command hangs."""
+    process, qemu = booting
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    assert is_running(qemu)
+    return process, qemu
 
 
 def test_a_panic_is_status_125_with_the_end_of_the_console(cache: Path, temporary: Path) -> None:
@@ -130,38 +146,12 @@ def test_interrupting_leaves_no_guest(hanging: tuple[subprocess.Popen[bytes], in
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_killing_the_lab_leaves_no_guest(
-    hanging: tuple[subprocess.Popen[bytes], int], number: signal.Signals
+    booting: tuple[subprocess.Popen[bytes], int], number: signal.Signals
 ) -> None:
-    process, qemu = hanging
+    process, qemu = booting
     process.send_signal(number)
     assert -number == process.wait(PATIENCE_SECONDS)
     wait_until(lambda: not is_running(qemu), "QEMU ends with its parent")
-
-
-def test_two_labs_at_once_do_not_see_each_other(cache: Path, tmp_path: Path) -> None:
-    command = 'cat /sys/devices/system/node/online > "$NUMALET_LAB_OUT/nodes"; echo x > /in-guest'
-    started = []
-    for topology in ("2n4c", "3n4c-1memless"):
-        (tmp_path / topology).mkdir()
-        words = ("run", "-t", topology, "--out", str(tmp_path / topology), "--")
-        started.append(subprocess.Popen([*LAB, *words, "sh", "-c", command]))
-    assert [process.wait(PATIENCE_SECONDS) for process in started] == [0, 0]
-    assert (tmp_path / "2n4c" / "nodes").read_text() == "0-1\n"
-    assert (tmp_path / "3n4c-1memless" / "nodes").read_text() == "0-2\n"
-    assert not Path("/in-guest").exists()
-
-
-def test_two_labs_fetch_one_kernel_once(cache: Path, tmp_path: Path) -> None:
-    variables = {**os.environ, "NUMALET_LAB_CACHE": str(tmp_path / "new")}
-    command = [*LAB, "run", "--", "true"]
-    started = [
-        subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=PATIENCE_SECONDS)[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0]
-    assert "".join(said).count("fetching") == 1
-    assert len(list((tmp_path / "new").iterdir())) == 1
 
 
 def copied(cache: Path, to: Path) -> Path:
@@ -173,9 +163,11 @@ def copied(cache: Path, to: Path) -> Path:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a read-only mount takes root")
-def test_a_cache_that_can_only_be_read_will_do(cache: Path, tmp_path: Path) -> None:
+def test_the_status_and_both_streams_are_the_commands_own_from_a_cache_that_can_only_be_read(
+    cache: Path, temporary: Path, tmp_path: Path
+) -> None:
     own = copied(cache, tmp_path / "cache").parent
-    run = " ".join([*LAB, "run", "--", "echo", "fine"])
+    run = shlex.join([*LAB, "run", "--", "sh", "-c", "echo out; echo err >&2; exit 42"])
     mount = f"mount --bind {own} {own} && mount -o remount,bind,ro {own}"
     ended = subprocess.run(
         ["unshare", "--mount", "sh", "-c", f"{mount} && ! touch {own}/x 2> {tmp_path}/x && {run}"],
@@ -184,7 +176,7 @@ def test_a_cache_that_can_only_be_read_will_do(cache: Path, tmp_path: Path) -> N
         check=False,
         env={**os.environ, "NUMALET_LAB_CACHE": str(own)},
     )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "fine\n", "")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (42, "out\n", "err\n")
 
 
 def test_a_cache_that_can_not_be_is_named(cache: Path, tmp_path: Path) -> None:
@@ -195,17 +187,36 @@ def test_a_cache_that_can_not_be_is_named(cache: Path, tmp_path: Path) -> None:
     assert "NUMALET_LAB_CACHE" in ended.stderr
 
 
-def test_a_new_version_of_the_kernel_takes_the_place_of_the_old(
+def test_two_labs_at_once_fetch_a_new_kernel_once_and_do_not_see_each_other(
     cache: Path, tmp_path: Path
 ) -> None:
-    """What is there is of another version, and a crash left half a kernel behind."""
+    """The kernel that is there is of another version, and a crash left half of it behind."""
     kept = copied(cache, tmp_path / "cache")
     kept.rename(kept.with_name("linux-image-6.0.0-1-amd64_6.0.1-1.v1"))
-    ended = numalet("run", "--", "uname", "-r", NUMALET_LAB_CACHE=str(kept.parent))
-    assert ended.returncode == 0
-    assert "fetching linux-image-" in ended.stderr
+    variables = {**os.environ, "NUMALET_LAB_CACHE": str(kept.parent)}
+    inside = 'cat /sys/devices/system/node/online > "$NUMALET_LAB_OUT/nodes"; uname -r; echo > /own'
+    started = []
+    for topology in ("2n4c", "3n4c-1memless"):
+        out = tmp_path / topology
+        out.mkdir()
+        words = ("run", "-t", topology, "--out", str(out), "--", "sh", "-c", inside)
+        process = subprocess.Popen(
+            [*LAB, *words],
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+    said = [process.communicate(timeout=PATIENCE_SECONDS) for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    assert "".join(errors for _, errors in said).count("fetching linux-image-") == 1
     (left,) = kept.parent.iterdir()
-    assert left.name.startswith(f"linux-image-{ended.stdout.strip()}_")
+    (release,) = {output.strip() for output, _ in said}
+    assert left.name.startswith(f"linux-image-{release}_")
+    assert (tmp_path / "2n4c" / "nodes").read_text() == "0-1\n"
+    assert (tmp_path / "3n4c-1memless" / "nodes").read_text() == "0-2\n"
+    assert not Path("/own").exists()
 
 
 def test_the_kernel_that_is_there_is_used_where_no_other_can_be_had(

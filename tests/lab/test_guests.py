@@ -5,71 +5,90 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from harness import thoroughness
 from lab.guests import PATIENCE_SECONDS, Case, run_inside
 from numalet.lab.request import Init
 from numalet.lab.topologies import TOPOLOGIES
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(2 * PATIENCE_SECONDS)]
 
-CRASHES = os.environ.get("NUMALET_LAB_CRASHES", "12")
+CRASHES = os.environ.get("NUMALET_LAB_CRASHES", str(thoroughness.of(4, 30)))
 """A crash and the look after it take half a minute in a guest; the host has many more of them."""
 
+MORE = ("8n8c", "64n")
+"""Topologies that are read when all are asked for."""
+
+# One guest for all that wants the same machine: a boot and what Python imports for an agent take as
+# long as two tests. The longest ones come first, so that the others go beside them.
 CASES = {
-    # The longest ones come first, so that the others go beside them.
+    "agent": Case(
+        tests=("test_enforcement.py", "test_placement.py", "test_agent.py"),
+        hugepages="2Mi=0:8,1:16",
+        node_memory=("1=320Mi",),
+    ),
+    "run": Case(tests=("test_run_kernel.py", "test_agent_observes.py", "test_agent_switches.py")),
     "crashes": Case(
-        tests=("test_crashes_kernel.py",), environment={"NUMALET_LAB_CRASHES": CRASHES}
+        tests=("test_crashes_kernel.py", "test_sysfs_truth.py"),
+        environment={"NUMALET_LAB_CRASHES": CRASHES},
     ),
-    "placement": Case(tests=("test_placement.py", "test_agent.py", "test_agent_switches.py")),
-    "enforcement": Case(
-        tests=("test_enforcement.py",), hugepages="2Mi=0:8,1:16", node_memory=("1=512Mi",)
-    ),
-    "run": Case(tests=("test_run_kernel.py", "test_agent_observes.py")),
+    "systemd": Case(tests=("test_systemd.py", "test_agent_systemd.py"), init=Init.SYSTEMD),
+    "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
     "hugepages": Case(
         tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
         hugepages="2Mi=0:8,1:16;1Gi=1:1",
     ),
-    "memoryless": Case(tests=("test_enforcement_memoryless.py",), topology="3n4c-1memless"),
-    "systemd": Case(tests=("test_systemd.py", "test_agent_systemd.py"), init=Init.SYSTEMD),
     "distances": Case(tests=("test_sysfs_truth.py", "test_promises.py"), topology="4n8c-distances"),
-    **{
-        name: Case(tests=("test_sysfs_truth.py",), topology=name)
-        for name in TOPOLOGIES
-        if name not in ("4n8c-distances", "36n")
-    },
-    "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
+    "memoryless": Case(
+        tests=("test_sysfs_truth.py", "test_enforcement_memoryless.py"), topology="3n4c-1memless"
+    ),
+    "smt": Case(tests=("test_sysfs_truth.py",), topology="2n16c-smt"),
+    # Other numbers of the same; the real machines of other tests have more of both.
+    **thoroughness.of(
+        {}, {name: Case(tests=("test_sysfs_truth.py",), topology=name) for name in MORE}
+    ),
 }
 
+REBOOTS = {
+    "other-memory": (
+        Case(tests=("test_reboot.py", "test_agent_reboot.py")),
+        Case(tests=("test_reboot.py", "test_agent_reboot.py")),
+        Case(tests=("test_reboot.py", "test_agent_reboot.py"), node_memory=("1=512Mi",)),
+    ),
+    # That the same machine starts with its state is seen above.
+    "a-node-less": (
+        Case(tests=("test_reboot.py", "test_sysfs_truth.py"), topology="4n4c+2mem"),
+        Case(tests=("test_reboot.py",), topology="4n4c+2mem", without_nodes=(5,)),
+    ),
+}
+BOOTS = {2: ("first", "changed"), 3: ("first", "same", "changed")}
 
-@pytest.mark.parametrize(
-    ("change", "tests"),
-    [
-        ({"node_memory": ("1=512Mi",)}, ("test_reboot.py", "test_agent_reboot.py")),
-        ({"topology": "4n4c+2mem", "without_nodes": (5,)}, ("test_reboot.py",)),
-    ],
-    ids=["other-memory", "a-node-less"],
-)
+
+def test_every_topology_is_read_in_some_guest() -> None:
+    cases = [*CASES.values(), *(case for boots in REBOOTS.values() for case in boots)]
+    read = {case.topology for case in cases if "test_sysfs_truth.py" in case.tests}
+    assert TOPOLOGIES.keys() == read | set(MORE)
+
+
+@pytest.mark.parametrize("name", REBOOTS)
 def test_state_survives_a_reboot_but_not_of_a_changed_machine(
-    change: dict[str, Any], tests: tuple[str, ...], cache: Path, tmp_path: Path
+    name: str, cache: Path, tmp_path: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    same = {"topology": change.get("topology", "2n4c")}
-    for number, boot in enumerate(("first", "same", "changed")):
-        shape = change if boot == "changed" else same
-        variables = {"NUMALET_LAB_BOOT": boot}
-        case = Case(tests=tests, disk=disk, environment=variables, **shape)
-        out = tmp_path / str(number)
+    boots = REBOOTS[name]
+    for boot, case in zip(BOOTS[len(boots)], boots, strict=True):
+        out = tmp_path / boot
         out.mkdir()
-        inside = run_inside(case, cache, out)
-        assert Counter(inside.outcomes.values()) == {
-            "passed": len(tests),
-            "skipped": 2 * len(tests),
-        }
+        there = replace(case, disk=disk, environment={"NUMALET_LAB_BOOT": boot})
+        outcomes = Counter(run_inside(there, cache, out).outcomes.values())
+        # Of each file with tests for three boots those for the others are skipped.
+        assert outcomes["skipped"] == 2 * sum("reboot" in each for each in case.tests)
+        assert {"passed", "skipped"} == outcomes.keys()
 
 
 @pytest.mark.parametrize("name", CASES)

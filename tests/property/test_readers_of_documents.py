@@ -19,7 +19,7 @@ from numalet.agent.servers.api import patches
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint import device_file as device_checkpoint
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.insight.usecases import scenario_file
+from numalet.insight.usecases import scenario_document
 from numalet.io.documents import (
     cadvisor,
     device_file,
@@ -251,7 +251,7 @@ def test_device_files() -> None:
 
 
 def test_scenarios() -> None:
-    _each_place(SCENARIO, lambda value: scenario_file.decode(value, Place("f")), step=5)
+    _each_place(SCENARIO, lambda value: scenario_document.decode(value, Place("f")), step=5)
 
 
 def test_pods_for_their_names_and_dumps_of_pod_resources(tmp_path: Path) -> None:

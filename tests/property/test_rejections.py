@@ -20,6 +20,7 @@ from numalet.core.admission.reasons import (
     OutOfResource,
     PredicateFailed,
     Rejection,
+    SidecarForbidden,
 )
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
@@ -58,6 +59,7 @@ REJECTIONS: st.SearchStrategy[Rejection] = st.one_of(
     st.builds(KubeletWouldCrash, subject=TEXT, provider=TEXT, cause=inner()),
     st.builds(OutOfResource),
     st.builds(PredicateFailed, st.sampled_from(["NodeName", "NodePorts", "NodeAffinity"])),
+    st.builds(SidecarForbidden, TEXT),
     st.builds(NothingToPreempt),
 )
 

@@ -1,20 +1,28 @@
-"""Fixtures of tests that run inside a guest."""
+"""Fixtures of tests that run inside a guest.
+
+Of agents nothing is imported before a test wants one: it takes a guest half a minute, and who reads
+the machine alone needs none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lab.guest.groups import Group
-from lab.guest.node_agent import PATIENCE_SECONDS
-from running import agent_processes
-from running.agent_processes import Forks
+
+if TYPE_CHECKING:
+    from running.agent_processes import Forks
 
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     """Copies of one interpreter: to load Python's modules takes half a minute in a guest."""
+    from lab.guest.node_agent import PATIENCE_SECONDS
+    from running import agent_processes
+
     with agent_processes.forks_of_this_process(PATIENCE_SECONDS) as made:
         yield made
 

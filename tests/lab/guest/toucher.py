@@ -2,9 +2,9 @@
 
     python toucher.py SIZE_BYTES [PAGE_SHIFT]
 
-It reads one word per line. ``touch`` maps and touches; the answer is ``touched ADDRESS``, or
-``errno N`` where the kernel does not map. ``again`` touches the same once more. The end of the
-input ends it. With a page shift (21 or 30) the memory is of huge pages of hugetlbfs.
+At each line that it reads it maps and touches; the answer is ``touched ADDRESS``, or ``errno N``
+where the kernel does not map. The end of the input ends it. With a page shift (21 or 30) the memory
+is of huge pages of hugetlbfs.
 
 It needs only what comes with Python itself, and starts without site packages.
 """
@@ -48,16 +48,13 @@ def main() -> None:
     """Serve the parent until it has no more words."""
     size_bytes = int(sys.argv[1])
     shift = int(sys.argv[2]) if len(sys.argv) > 2 else SMALL_SHIFT
-    memory: mmap.mmap | None = None
-    for word in sys.stdin:
-        if word.strip() == "touch":
-            try:
-                memory = mapped(size_bytes, shift)
-            except OSError as error:
-                say(f"errno {error.errno}")
-                continue
-        assert memory is not None
-        say(f"touched {touch(memory, shift):x}")
+    for _ in sys.stdin:
+        try:
+            memory = mapped(size_bytes, shift)
+        except OSError as error:
+            say(f"errno {error.errno}")
+        else:
+            say(f"touched {touch(memory, shift):x}")
 
 
 if __name__ == "__main__":

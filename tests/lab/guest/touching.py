@@ -65,17 +65,10 @@ class Toucher:
 
     def touch(self) -> int:
         """Map and touch; the address. Raises ``RefusedError`` or ``KilledError``."""
-        return self._ask("touch")
-
-    def touch_again(self) -> int:
-        """Touch the same pages once more."""
-        return self._ask("again")
-
-    def _ask(self, word: str) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(f"{word}\n")
+            self._process.stdin.write("touch\n")
         except BrokenPipeError:
             raise KilledError(self._process.wait()) from None
         kind, _, rest = self._process.stdout.readline().partition(" ")

@@ -68,7 +68,9 @@ def test_what_slow_and_recorded_tests_alone_run_is_not_covered(tmp_path: Path) -
     run = ["run", "-m", "pytest", "-q", "-p", "harness.measurement", "-p", "no:cacheprovider"]
     folders = f"{tmp_path}:{Path(measurement.__file__).parents[1]}"
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("COVERAGE_", "PYTEST_"))
     } | {"PYTHONPATH": folders, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for words in (run, ["combine", "--quiet"]):
         done = subprocess.run(
