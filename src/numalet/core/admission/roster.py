@@ -49,7 +49,8 @@ class Roster:
 
     ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
     what pods may have of the machine, devices aside: CPU in thousandths, the rest in units.
-    ``extra`` are managers that the kubelet does not have; their slots come last.
+    ``extra`` are managers that the kubelet does not have; their slots come last. ``plugins`` are
+    asked by the Device Manager.
     """
 
     rules: NodeRules
@@ -59,6 +60,7 @@ class Roster:
     static_cpus: StaticCpuPolicy | None
     offered: Mapping[str, int]
     extra: tuple[ExtraManager[Any], ...] = ()
+    plugins: PreferredDevices = NO_SAY
 
     def __repr__(self) -> str:
         return f"<Roster: {', '.join(slot.provider for slot in self.slots)}>"
@@ -96,14 +98,20 @@ def build(
         raise ValueError(f"every manager needs a name of its own: {', '.join(names)}")
     all_nodes = numa_mask.of(rules.machine.node_ids)
     offered = node_resources.amounts(rules)
-    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered, extra)
+    return Roster(rules, slots, all_nodes, distances(rules), static_cpus, offered, extra, plugins)
 
 
 def asking(staff: Roster, plugins: PreferredDevices) -> Roster:
-    """The same managers, but these plugins are asked."""
+    """The same managers, but these plugins are asked; the same roster where they are already.
+
+    Nodes are known as of one class by the slots that they share, so these are not made anew. It is
+    the same plugins that count: equal ones may have been asked other things.
+    """
+    if staff.plugins is plugins:
+        return staff
     device = _device_slot(staff.rules, plugins)
     slots = tuple(device if each.provider == device.provider else each for each in staff.slots)
-    return replace(staff, slots=slots)
+    return replace(staff, slots=slots, plugins=plugins)
 
 
 def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:

@@ -155,7 +155,8 @@ class Node:
 
     def asking(self, plugins: PreferredDevices) -> Node:
         """The node that asks these plugins when it decides, and not those it was started with."""
-        return replace(self, roster=roster.asking(self.roster, plugins))
+        staff = roster.asking(self.roster, plugins)
+        return self if staff is self.roster else replace(self, roster=staff)
 
     def at(self, snapshot: Snapshot) -> Node:
         """The same rules over another snapshot."""

@@ -66,3 +66,13 @@ def test_a_decision_that_is_not_carried_out_asks_no_plugin() -> None:
     foreseen, decision = node.without_plugins().admit(served_node.ALIGNED)
     assert decision.admitted
     assert foreseen.snapshot == served_node.with_pods([served_node.ALIGNED]).snapshot
+
+
+def test_a_node_that_asks_these_plugins_already_is_the_same_node() -> None:
+    node = served_node.with_pods([])
+    assert node.without_plugins() is node
+    loud, other = Loud(), Loud()
+    asking = node.asking(loud)
+    assert asking.asking(loud) is asking
+    assert asking.asking(other) is not asking
+    assert asking.without_plugins().roster.slots[0] == node.roster.slots[0]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from numalet.core.cluster import classes
 from numalet.core.cluster.classes import ClassSpec
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.facts import FactReader
 from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import variants
@@ -126,3 +127,14 @@ def test_pods_come_again_in_the_order_in_which_they_started() -> None:
     assert list(answer.after.cluster.nodes["half"].node.snapshot.pods) == ["d", "b"]
     assert list(answer.after.cluster.nodes["full"].node.snapshot.pods) == ["f", "e"]
     assert len(done) == 2
+
+
+def test_nodes_of_one_class_stay_of_one_class_on_both_sides() -> None:
+    first = gpu_fleet.empty()
+    every = [gpu_fleet.running(f"n{at}", [gpu_fleet.pod(f"p{at}", 2)], on=first) for at in range(9)]
+    waiting = [gpu_fleet.pod(f"w{at}", 2) for at in range(3)]
+    answer = _asked(gpu_fleet.cluster(every, waiting), Change(policy="restricted"))
+    for side in (answer.before, answer.after):
+        reader = FactReader()
+        assert len(side.admitted) == 3
+        assert len({reader.class_of(each.node.roster) for each in side.cluster.nodes.values()}) == 1
