@@ -21,7 +21,7 @@ from numalet.insight.lint.combining import NamedRows
 from numalet.insight.lint.junit import JunitSuite
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow
-from numalet.wording import english, kubelet_start
+from numalet.wording import kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -192,7 +192,7 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
     missing = len(checks) - len(results)
     unusable = f", {missing} can not be checked" if missing else ""
     yield text(
-        f"{english.counted(len(checks), 'combination')}: {starting} would start,"
+        f"{numbers.counted(len(checks), 'combination')}: {starting} would start,"
         f" {len(results) - starting} would not{unusable}",
         "",
         0,
@@ -271,11 +271,11 @@ def text(text: str, style: str, indent: int) -> RenderableType:
 
 def _summary(result: CheckResult) -> str:
     counts = [
-        english.counted(sum(row.severity is severity for row in result.rows), severity.value)
+        numbers.counted(sum(row.severity is severity for row in result.rows), severity.value)
         for severity in Severity
     ]
     ignored = f"; {result.ignored_count} not counted" if result.ignored_count else ""
-    given = english.counted(result.pod_count, "pod")
+    given = numbers.counted(result.pod_count, "pod")
     if result.claim_count:
-        given += f" and {english.counted(result.claim_count, 'object')} about claims"
+        given += f" and {numbers.counted(result.claim_count, 'object')} about claims"
     return f"{', '.join(counts)}{ignored}; {given} given"

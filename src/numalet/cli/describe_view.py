@@ -10,7 +10,7 @@ from numalet.agent.findings import notes
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
 from numalet.insight import decision_notes
-from numalet.wording import english, observation
+from numalet.wording import numbers, observation
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -99,7 +99,7 @@ def _where(placement: Json) -> Iterator[str]:
     if placement.get("unpromised"):
         yield _field("Unpromised", placement["unpromised"])
     if placement["aligned"] is not None:
-        misplaced = f", {english.size(placement['misplacedBytes'])} misplaced"
+        misplaced = f", {numbers.size(placement['misplacedBytes'])} misplaced"
         yield _field("Aligned", "yes" if placement["aligned"] else f"no{misplaced}")
 
 
@@ -155,7 +155,7 @@ def _placed(placed: Json) -> Iterator[str]:
         yield f"    CPUs:      {placed['cpus']}"
     for block in placed["memory"]:
         nodes = ",".join(map(str, block["numaNodes"]))
-        yield f"    {block['type']}: {english.size(block['sizeBytes'])} on NUMA nodes {nodes}"
+        yield f"    {block['type']}: {numbers.size(block['sizeBytes'])} on NUMA nodes {nodes}"
     for resource, ids in placed["devices"].items():
         yield f"    {resource}: {', '.join(ids)}"
     if placed["guarantee"]:
@@ -164,7 +164,7 @@ def _placed(placed: Json) -> Iterator[str]:
         yield f"    not held:  {notes.sentence(code)}"
     audit = placed["audit"]
     for kind, sizes in (audit or {}).get("bytesByNumaNode", {}).items():
-        listed = ", ".join(f"{english.size(size)} on {node}" for node, size in sizes.items())
+        listed = ", ".join(f"{numbers.size(size)} on {node}" for node, size in sizes.items())
         yield f"    has {kind}: {listed}"
 
 

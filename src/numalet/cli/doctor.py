@@ -96,21 +96,21 @@ def _print_table(facts: ClusterFacts, shown: Sequence[FindingRow]) -> None:
 def _drawn(facts: ClusterFacts, shown: Sequence[FindingRow]) -> Iterator[RenderableType]:
     from numalet.cli import check_view
     from numalet.core.model.findings import Severity
-    from numalet.wording import english
+    from numalet.wording import numbers
 
-    numbers = (
+    counts = (
         _number(facts.nodes, "node", "nodes"),
         _number(facts.numa_nodes, "NumaNode", "NumaNodes"),
         _number(facts.class_names, "class", "classes"),
     )
     version = f"{facts.server}, version {facts.version}"
-    yield check_view.text(f"{version}: {', '.join(numbers)}", "", 0)
+    yield check_view.text(f"{version}: {', '.join(counts)}", "", 0)
     yield from check_view.blocks(shown, set(), "")
     yield ""
-    counts = [
-        english.counted(sum(row.severity is each for row in shown), each.value) for each in Severity
+    found = [
+        numbers.counted(sum(row.severity is each for row in shown), each.value) for each in Severity
     ]
-    yield check_view.text(", ".join(counts), "", 0)
+    yield check_view.text(", ".join(found), "", 0)
 
 
 def _number(values: Sized | None, one: str, several: str) -> str:

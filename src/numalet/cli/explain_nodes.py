@@ -26,7 +26,7 @@ from numalet.insight.output.explanation_types import (
     HeldDocument,
     SizesDocument,
 )
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -136,7 +136,7 @@ def _lines(node: ExplanationNodeDocument) -> Iterator[Line]:
 
 
 def _memory_text(sizes: SizesDocument) -> str:
-    free, there = map(english.rounded_size, (sizes.free_bytes, sizes.allocatable_bytes))
+    free, there = map(numbers.rounded_size, (sizes.free_bytes, sizes.allocatable_bytes))
     return f"{free} of {there} free"
 
 
@@ -159,7 +159,7 @@ def _holders(held: Sequence[HeldDocument]) -> Iterator[Padding]:
     """Who holds memory, by set of nodes."""
     of_memory = [each for each in held if each.type == "memory"]
     for nodes, group in groupby(of_memory, key=lambda each: each.nodes):
-        names = [f"{each.pod} ({english.rounded_size(each.size_bytes)})" for each in group]
+        names = [f"{each.pod} ({numbers.rounded_size(each.size_bytes)})" for each in group]
         more = len(names) - _MOST_HOLDERS
         text = ", ".join(names[:_MOST_HOLDERS]) + (f" and {more} more" if more > 0 else "")
         yield Padding(Text(output.printable(f"{_set(nodes)} is used by {text}")), (0, 0, 0, 2))

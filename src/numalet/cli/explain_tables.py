@@ -34,7 +34,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations, releases
+from numalet.wording import english, explanations, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -248,7 +248,7 @@ def _was_shown(explanation: Explanation, answer: AnswerDocument) -> bool:
 
 def _allocated(allocated: AllocatedDocument) -> Renderables:
     parts = [
-        f"{english.rounded_size(each.size_bytes)} of {each.type} on {numa_mask.listed(each.nodes)}"
+        f"{numbers.rounded_size(each.size_bytes)} of {each.type} on {numa_mask.listed(each.nodes)}"
         for each in allocated.memory
     ]
     parts += [f"CPUs {cpus} of node {node}" for node, cpus in allocated.cpus_by_node.items()]

@@ -16,7 +16,7 @@ from numalet.insight.fleet.moves import AdmissionStep, MovePlan
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_fit_document import KeptAwayDocument, shape_name
 from numalet.insight.output.fleet_free_document import controller_text
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,7 +59,7 @@ def table(*columns: str) -> Table:
 def amounts(by_resource: Mapping[str, int]) -> str:
     """Amounts as people write them, devices first."""
     names = sorted(by_resource, key=lambda each: ("/" not in each, each))
-    shown = (f"{english.amount(name, by_resource[name])} {name}" for name in names)
+    shown = (f"{numbers.amount(name, by_resource[name])} {name}" for name in names)
     return ", ".join(shown) or "-"
 
 
@@ -114,9 +114,8 @@ def _fits(
                 yield output.one_line(f"and {len(fit.landings) - MOST_ROWS} more (see -o json)")
         if fit.left_out:
             count = sum(len(each.nodes) for each in fit.left_out)
-            nodes = "1 node" if count == 1 else f"{count} nodes"
             yield ""
-            yield output.one_line(f"It does not fit on {nodes}:")
+            yield output.one_line(f"It does not fit on {numbers.counted(count, 'node')}:")
             reasons = table("#NODES", "REASON", "FIRST")
             for group in fit.left_out[:MOST_ROWS]:
                 reasons.add_row(
@@ -162,7 +161,7 @@ def _traps(
         yield output.one_line("No node is a trap for these shapes.", "green")
     else:
         count = len(answer.traps)
-        nodes = "1 trap node" if count == 1 else f"{count} trap nodes"
+        nodes = numbers.counted(count, "trap node")
         yield output.one_line(f"{nodes}; stranded: {amounts(answer.stranded)}", "red")
         rows = table("NODE", "POOL", "STRANDED", "WHY", "REFUSED")
         for each in answer.traps[:MOST_ROWS]:
@@ -223,7 +222,7 @@ def _free(
     elif not best.going:
         yield output.one_line(f"{name}: there is room on {best.name}; nothing must go", "green")
     else:
-        pods = "1 pod" if len(best.going) == 1 else f"{len(best.going)} pods"
+        pods = numbers.counted(len(best.going), "pod")
         yield output.one_line(f"{name}: {pods} must go on {best.name}", "green")
         if answer.is_proved or (
             best.proof is Proof.SMALLEST
@@ -278,7 +277,7 @@ def _of_node(answer: NodeAnswer) -> str:
     because = f" (kept: {', '.join(kept)})" if kept else ""
     match answer.outcome:
         case Outcome.MAKES_ROOM:
-            pods = "1 pod" if len(answer.going) == 1 else f"{len(answer.going)} pods"
+            pods = numbers.counted(len(answer.going), "pod")
             proof = "" if answer.proof is Proof.SMALLEST else ", not proved smallest"
             return f"{pods} must go{proof}"
         case Outcome.LARGER:

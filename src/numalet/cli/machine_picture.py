@@ -14,7 +14,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.machine_info import HugePages
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,10 +60,10 @@ def _title(chart: MachineMap) -> str:
 def _totals(chart: MachineMap) -> str:
     """The sums, huge pages on a line of their own."""
     parts = [
-        english.counted(chart.socket_count, "socket"),
-        english.counted(len(chart.nodes), "NUMA node"),
-        english.counted(chart.core_count, "core"),
-        english.counted(chart.cpu_count, "CPU"),
+        numbers.counted(chart.socket_count, "socket"),
+        numbers.counted(len(chart.nodes), "NUMA node"),
+        numbers.counted(chart.core_count, "core"),
+        numbers.counted(chart.cpu_count, "CPU"),
         size_text(chart.memory_bytes),
     ]
     pages = pages_text(chart.hugepages)

@@ -17,7 +17,7 @@ from numalet.cli import breaking, output
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.memory_map import MemoryMap, MemoryNodeRow
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,7 +49,7 @@ def memory_table(after: MemoryMap) -> Iterator[RenderableType]:
             if row.resource in names:
                 sizes = (row.allocatable_bytes, row.reserved_bytes, row.free_bytes)
                 bar = _bar(row.reserved_bytes, row.allocatable_bytes)
-                table.add_row(*first, row.resource, *map(english.size, sizes), bar)
+                table.add_row(*first, row.resource, *map(numbers.size, sizes), bar)
                 first = [""] * len(first)
     yield table
     without = [node.node_id for node in after.nodes if _is_nothing(node)]

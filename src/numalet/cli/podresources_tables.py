@@ -14,7 +14,7 @@ from rich.text import Text
 
 from numalet.cli import output
 from numalet.core.model import cpu_set
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,7 +66,7 @@ def _cpus(ids: Sequence[str | int]) -> str:
 
 
 def _memory(block: Mapping[str, Any]) -> str:
-    size = english.size(int(block.get("size", 0)))
+    size = numbers.size(int(block.get("size", 0)))
     kind = block.get("memoryType", "")
     return f"{size} {kind}{_nodes(block.get('topology'))}"
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import typer
 
 from numalet.cli.output import printable
-from numalet.wording import english
+from numalet.wording import numbers
 from numalet.wording.kubelet_events import UNPROMISED
 
 _COLUMNS: Final = ("NAME", "READY", "STATUS", "NUMA", "CPUS", "MEMORY", "ALIGNED", "AGE")
@@ -89,17 +89,17 @@ def _held(holder: Mapping[str, Any]) -> str:
     for block in holder["memory"]:
         nodes = ",".join(map(str, block["numaNodes"]))
         kind = "" if block["type"] == "memory" else f" of {block['type']}"
-        parts.append(f"{english.size(block['sizeBytes'])}{kind} on NUMA nodes {nodes}")
+        parts.append(f"{numbers.size(block['sizeBytes'])}{kind} on NUMA nodes {nodes}")
     parts += [f"{name} {', '.join(ids)}" for name, ids in holder["devices"].items()]
     return "; ".join(parts)
 
 
 def _memory(sizes: Mapping[str, int]) -> str:
     """Ordinary memory first, then huge pages."""
-    parts = [english.size(sizes["memory"])] if "memory" in sizes else []
+    parts = [numbers.size(sizes["memory"])] if "memory" in sizes else []
     for name, size_bytes in sorted(sizes.items()):
         if name != "memory":
-            parts.append(f"{english.size(size_bytes)}({name.removeprefix('hugepages-')})")
+            parts.append(f"{numbers.size(size_bytes)}({name.removeprefix('hugepages-')})")
     return "+".join(parts) or "-"
 
 
@@ -111,7 +111,7 @@ def _aligned(item: Mapping[str, Any]) -> str:
             return "yes"
         case _:
             misplaced = item["misplacedBytes"]
-            return f"no({english.size(misplaced)})" if misplaced else "no"
+            return f"no({numbers.size(misplaced)})" if misplaced else "no"
 
 
 def _age(created: str | None, now: datetime) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from numalet.cli import output
 from numalet.core.model import resources
-from numalet.wording import english, kubelet_start, releases
+from numalet.wording import kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,7 +103,7 @@ def _table(plan: Plan) -> Table:
         )
         remark = "" if share.has_cpus else "no CPUs"
         table.add_row(
-            str(share.numa_node), *(english.size(size) if size else "-" for size in sizes), remark
+            str(share.numa_node), *(numbers.size(size) if size else "-" for size in sizes), remark
         )
     return table
 

@@ -22,7 +22,7 @@ from numalet.insight.maps import pod_sums
 from numalet.insight.maps.memory_map import MemoryHolder
 from numalet.insight.maps.pod_sums import PodSums
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Restarted
-from numalet.wording import english, explanations, kubelet, kubelet_start, releases
+from numalet.wording import english, explanations, kubelet, kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -147,7 +147,7 @@ def _pod_row(
 
 def _memory(sums: PodSums) -> str:
     return ", ".join(
-        english.size(size) if name == "memory" else f"{name} {english.size(size)}"
+        numbers.size(size) if name == "memory" else f"{name} {numbers.size(size)}"
         for name, size in sorted(sums.memory_bytes.items(), reverse=True)
     )
 
@@ -177,7 +177,7 @@ def _reasons(record: Record) -> Iterator[RenderableType]:
 def _held(holder: MemoryHolder) -> str:
     parts = [f"CPUs {cpu_set.text(holder.cpus)}"] if holder.cpus else []
     parts += [
-        f"{english.size(size)} of {resource} on {numa_mask.listed(nodes)}"
+        f"{numbers.size(size)} of {resource} on {numa_mask.listed(nodes)}"
         for nodes, resource, size in holder.blocks
     ]
     parts += [f"{name} {','.join(ids)}" for name, ids in holder.devices.items()]

@@ -24,7 +24,7 @@ from numalet.insight.state.restart_check import RestartAnswer, RestoreCheck
 from numalet.insight.state.state_diff import StateDifference
 from numalet.insight.state.verify import FileReport, Soundness
 from numalet.insight.usecases.state_doctor import ReplacedStateFile
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -81,7 +81,7 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
 def _group(row: GroupRow) -> Iterator[RenderableType]:
     several = len(row.node_ids) > 1
     title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
-    count = english.counted(len(row.holders), "container")
+    count = numbers.counted(len(row.holders), "container")
     yield Text.assemble((title, "bold"), f"  {'one group, ' if several else ''}{count}")
     if not row.sums:
         yield Text("  no node is in this group, though memory on exactly these nodes is held")
@@ -94,13 +94,13 @@ def _group(row: GroupRow) -> Iterator[RenderableType]:
     for each in row.sums:
         sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
         bar = _bar(each.reserved_bytes, each.allocatable_bytes)
-        table.add_row(_text(each.resource), bar, *map(english.size, sizes))
+        table.add_row(_text(each.resource), bar, *map(numbers.size, sizes))
     if several:
         for node in row.nodes:
             for each in node.types:
                 sizes = (each.free_bytes, each.reserved_bytes, each.allocatable_bytes)
                 first = _text(f"  node {node.node_id}: {each.resource}", "dim")
-                table.add_row(first, "", *(Text(english.size(size), "dim") for size in sizes))
+                table.add_row(first, "", *(Text(numbers.size(size), "dim") for size in sizes))
     yield Padding(table, (0, 0, 0, 2))
 
 
@@ -123,7 +123,7 @@ def _holders(rows: Iterable[HolderRow]) -> Table:
 
 def _part(part: HeldMemory) -> str:
     name = "" if part.resource == "memory" else f" {part.resource}"
-    return f"{english.size(part.size_bytes)}{name} on {{{_nodes(part.node_ids)}}}"
+    return f"{numbers.size(part.size_bytes)}{name} on {{{_nodes(part.node_ids)}}}"
 
 
 def _nodes(node_ids: Sequence[int]) -> str:
@@ -196,7 +196,7 @@ def _value(value: int | str | None) -> str:
 def _change(change_bytes: int | None) -> str:
     if change_bytes is None:
         return ""
-    return ("-" if change_bytes < 0 else "+") + english.size(abs(change_bytes))
+    return ("-" if change_bytes < 0 else "+") + numbers.size(abs(change_bytes))
 
 
 def check(checked: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
@@ -227,7 +227,7 @@ def _summary(result: Rebased) -> Iterator[RenderableType]:
     for name, kept in result.kept.items():
         lost = sum(each.file == name for each in result.lost)
         what = "new file" if name in result.files else "left as it is"
-        yield Text(f"  {name}: {what}, {english.counted(len(kept), 'record')} kept, {lost} lost")
+        yield Text(f"  {name}: {what}, {numbers.counted(len(kept), 'record')} kept, {lost} lost")
     for name, finding in result.unusable.items():
         yield Text(f"  {name}: nothing can be kept. ").append(output.printable(str(finding)))
         yield Text("    Drain the node and delete the file.")

@@ -12,7 +12,7 @@ from rich.text import Text
 from numalet.cli.output import is_unicode
 from numalet.cli.ps_view import PodTable
 from numalet.core.model import cpu_set
-from numalet.wording import english
+from numalet.wording import numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,9 +48,9 @@ def _nodes(state: Mapping[str, Any]) -> Table:
                 ",".join(map(str, node["group"])) if first else "",
                 kind,
                 _bar(sizes["reservedBytes"], sizes["allocatableBytes"]),
-                english.size(sizes["reservedBytes"]),
-                english.size(sizes["freeBytes"]),
-                english.size(sizes["allocatableBytes"]),
+                numbers.size(sizes["reservedBytes"]),
+                numbers.size(sizes["freeBytes"]),
+                numbers.size(sizes["allocatableBytes"]),
                 _cpus(cpus.get(node["id"])) if first else "",
             )
             first = False

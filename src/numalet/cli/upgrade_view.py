@@ -9,7 +9,7 @@ from numalet.cli import check_view, output
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Severity
-from numalet.wording import english, kubelet_start
+from numalet.wording import kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,9 +61,9 @@ def _summary(upgrade: Upgrade) -> str:
     compared = upgrade.compared
     between = f"From v{compared.before.name} to v{compared.after.name}"
     if not upgrade.rows:
-        return f"{between} nothing changes; {english.counted(upgrade.pod_count, 'pod')} given."
+        return f"{between} nothing changes; {numbers.counted(upgrade.pod_count, 'pod')} given."
     counts = ", ".join(
-        english.counted(sum(row.severity is each for row in upgrade.rows), each.value)
+        numbers.counted(sum(row.severity is each for row in upgrade.rows), each.value)
         for each in Severity
     )
-    return f"{between}: {counts}; {english.counted(upgrade.pod_count, 'pod')} given."
+    return f"{between}: {counts}; {numbers.counted(upgrade.pod_count, 'pod')} given."

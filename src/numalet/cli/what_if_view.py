@@ -18,7 +18,7 @@ from numalet.core.model import resources
 from numalet.insight.explain import matrix_rows
 from numalet.insight.explain.matrix import VariantRow
 from numalet.insight.output import what_if_document
-from numalet.wording import english, explanations, kubelet, kubelet_start, releases
+from numalet.wording import explanations, kubelet, kubelet_start, numbers, releases
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -135,7 +135,7 @@ def _stranded(row: VariantRow) -> str:
     memory, cpus = row.stranded_bytes(resources.MEMORY), row.stranded_cpus()
     parts = {
         f"{node_id}": [
-            *([english.size(round(memory[node_id]))] if memory[node_id] else []),
+            *([numbers.size(round(memory[node_id]))] if memory[node_id] else []),
             *([f"{cpus[node_id]:.3g} CPUs"] if cpus[node_id] else []),
         ]
         for node_id in memory
@@ -145,7 +145,7 @@ def _stranded(row: VariantRow) -> str:
         return "-"
     if len(stranded) <= _MOST_NODES:
         return ", ".join(f"{name}: {' '.join(texts)}" for name, texts in stranded.items())
-    sums = [english.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
+    sums = [numbers.size(round(sum(memory.values()))), f"{sum(cpus.values()):.4g} CPUs"]
     return f"{len(stranded)} nodes: {' '.join(sums)}"
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from numalet.core.hints.reasons import Reason
 from numalet.core.model import numa_mask
-from numalet.wording import english
+from numalet.wording import english, numbers
 
 _MOST_HOLDERS: Final = 2
 _MOST_REFUSED: Final = 6
@@ -39,7 +39,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
 def _shown(name: str, value: object) -> object:
     if isinstance(value, int):
         if name.endswith("_bytes"):
-            return english.rounded_size(value)
+            return numbers.rounded_size(value)
         if name in _MASKS:
             return numa_mask.text(value)
     return value

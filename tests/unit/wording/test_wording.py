@@ -26,7 +26,7 @@ from numalet.core.model.findings import Finding, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.model.quantity import Quantity
 from numalet.insight.usecases.simulating import FilesUnknownUid
-from numalet.wording import english, kubelet, kubelet_start
+from numalet.wording import english, kubelet, kubelet_start, numbers
 
 CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
 
@@ -49,7 +49,7 @@ CRASH = KubeletWouldCrash("c", "memory", UnknownMemoryType("hugepages-2Mi", 0))
     ],
 )
 def test_sizes_are_exact_where_that_is_short(size_bytes: int, text: str) -> None:
-    assert english.size(size_bytes) == text
+    assert numbers.size(size_bytes) == text
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
-from numalet.wording import english
+from numalet.wording import numbers
 
 _MOST_NAMED: Final = 5
 
@@ -73,7 +73,7 @@ def _what(place: RunDocument) -> str:
     parts = [f"CPUs {place.cpus}" if place.cpus else "the shared CPUs"]
     for each in place.memory:
         nodes = cpu_set.text(each.numa_nodes)
-        parts.append(f"{english.size(each.size_bytes)} {each.type} of NUMA nodes {nodes}")
+        parts.append(f"{numbers.size(each.size_bytes)} {each.type} of NUMA nodes {nodes}")
     if not place.memory and place.numa_nodes:
         parts.append(f"memory of NUMA nodes {cpu_set.text(place.numa_nodes)} without a size")
     parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]

@@ -26,7 +26,7 @@ from numalet.cluster.doctor.findings import (
 from numalet.cluster.doctor.roles import NUMALET, TOPOLOGY, Permission
 from numalet.core.config.releases.versions import MinorVersion, minor_version
 from numalet.core.model.findings import Finding
-from numalet.wording.english import counted
+from numalet.wording.numbers import counted
 
 OLDEST_SERVER: Final = MinorVersion(1, 20)
 NEWEST_SERVER: Final = MinorVersion(1, 36)

@@ -19,7 +19,7 @@ from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.insight.fleet.worded import Worded
-from numalet.wording import english
+from numalet.wording import numbers
 
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
 NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHEDULE)
@@ -88,7 +88,7 @@ class TooLittleInAll(Worded):
     @property
     def text(self) -> str:
         """In words, with the amount as people write it."""
-        asked = english.amount(self.resource, self.asked)
+        asked = numbers.amount(self.resource, self.asked)
         if self.resource == resources.CPU:
             return f"fewer than {asked} CPUs free in all"
         return self.sentence.format(resource=self.resource, asked=asked)

@@ -28,7 +28,7 @@ from numalet.core.model import numa_mask, pod_demand, resources
 from numalet.core.model.pod import Pod
 from numalet.core.model.pod_demand import Overhead
 from numalet.insight.fleet.worded import Worded
-from numalet.wording import english
+from numalet.wording import english, numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class NeverTogether(Worded):
     @property
     def text(self) -> str:
         """In words."""
-        asked, most = (english.amount(self.resource, each) for each in (self.asked, self.most))
+        asked, most = (numbers.amount(self.resource, each) for each in (self.asked, self.most))
         if self.resource == resources.CPU:
             return (
                 f"{asked} CPUs never fit: no NUMA node has more than {most}, and the policy is "
@@ -101,7 +101,7 @@ class TooLittleTogether(Worded):
     @property
     def text(self) -> str:
         """In words."""
-        asked = english.amount(self.resource, self.asked)
+        asked = numbers.amount(self.resource, self.asked)
         if self.resource == resources.CPU:
             return f"no NUMA node with {asked} CPUs free"
         return self.sentence.format(asked=asked, resource=self.resource)
@@ -298,7 +298,7 @@ def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
     if facts.node_class.static_cpus is not None and _cpus_asked(pod, rules):
         names.append(f"{_cpus_asked(pod, rules)} CPUs")
     memory = _memory_asked(facts, pod, rules).items()
-    names += [f"{english.amount(name, size)} of {name}" for name, size in memory if size]
+    names += [f"{numbers.amount(name, size)} of {name}" for name, size in memory if size]
     devices = _devices_asked(facts, pod, rules).items()
     names += [f"{count} of {name}" for name, count in devices]
     return tuple(names)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from numalet.core.model.findings import Finding, Severity
-from numalet.wording import english
+from numalet.wording import numbers
 
 
 class LintFinding(Finding):
@@ -31,6 +31,6 @@ class LintNote(LintFinding, kw_only=True):
 def with_sizes(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a finding; numbers of bytes, whose names end in ``_bytes``, as sizes."""
     return {
-        name: english.size(value) if name.endswith("_bytes") else value
+        name: numbers.size(value) if name.endswith("_bytes") else value
         for name, value in fields.items()
     }

@@ -21,7 +21,7 @@ from numalet.core.node.node import Node
 from numalet.insight import decision_notes
 from numalet.insight.lint.lint_finding import LintFinding, LintNote
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import english, kubelet
+from numalet.wording import english, kubelet, numbers
 
 _EMPTY_NODE: Final = (
     "A pod that an empty node does not admit is rejected there every time, and whatever made it "
@@ -341,5 +341,5 @@ def shown(resource: str, amount: Quantity) -> str:
     if not resources.is_memory_type(resource):
         return str(amount)
     exact = str(Quantity.from_bytes(amount.value))
-    rounded = english.size(amount.value)
+    rounded = numbers.size(amount.value)
     return f"{exact} ({rounded})" if "." in rounded else rounded

@@ -17,7 +17,7 @@ from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Location
 from numalet.insight.state.memory_rules import place
 from numalet.insight.state.reading import MemoryState
-from numalet.wording import english
+from numalet.wording import numbers
 
 
 class DriftNodeLost(Finding):
@@ -159,7 +159,7 @@ def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Itera
             node=node_id,
             found=total,
             expected=total + delta,
-            difference=("-" if delta < 0 else "+") + english.size(abs(delta)),
+            difference=("-" if delta < 0 else "+") + numbers.size(abs(delta)),
             where=_at(node_id),
         )
 

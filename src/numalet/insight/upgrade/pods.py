@@ -20,7 +20,7 @@ from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import english, kubelet
+from numalet.wording import kubelet, numbers
 
 
 class UpgradePodRejected(Finding):
@@ -167,7 +167,7 @@ def shown(held: Placement) -> str:
         parts.append(f"CPUs {cpu_set.text(held.cpus)}")
     for block in held.memory:
         nodes_text = ", ".join(map(str, block.nodes))
-        size = english.size(block.size_bytes)
+        size = numbers.size(block.size_bytes)
         parts.append(f"{size} of {block.resource} on NUMA node {nodes_text}")
     parts += [f"{resource} {', '.join(ids)}" for resource, ids in held.devices.items()]
     return "; ".join(parts) or "nothing of its own"

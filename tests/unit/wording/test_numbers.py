@@ -1,10 +1,10 @@
-"""Sizes for people, in one form."""
+"""Numbers for people: sizes in one form, and numbers with their nouns."""
 
 from __future__ import annotations
 
 import pytest
 
-from numalet.wording import english
+from numalet.wording import numbers
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,9 @@ from numalet.wording import english
     ],
 )
 def test_a_size_is_in_the_largest_unit_that_it_fills(size_bytes: int, text: str) -> None:
-    assert text == english.rounded_size(size_bytes)
+    assert text == numbers.rounded_size(size_bytes)
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods")])
+def test_only_one_is_singular(count: int, text: str) -> None:
+    assert numbers.counted(count, "pod") == text

@@ -1,0 +1,52 @@
+"""Numbers as people read them: with a noun, sizes, amounts of a resource.
+
+Nearly every command shows some, so this module loads nothing that decides.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.core.model import resources
+
+_UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun, which takes an s: ``1 pod``, ``2 pods``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def rounded_size(size_bytes: int) -> str:
+    """Bytes for people, all in one form: in the largest unit that they fill, rounded."""
+    value, unit = float(size_bytes), ""
+    for name in _UNITS:
+        if abs(value) < 1024:
+            break
+        value, unit = value / 1024, name
+    return f"{value:.0f}{unit}" if value.is_integer() else f"{value:.2f}{unit}"
+
+
+def amount(resource: str, value: int) -> str:
+    """So much of a resource as a node counts it: CPU in thousandths, sizes in bytes."""
+    if resource == resources.CPU:
+        return f"{value / 1000:.10g}"
+    is_size = resources.is_memory_type(resource) or resource == resources.EPHEMERAL_STORAGE
+    return size(value) if is_size else str(value)
+
+
+def size(size_bytes: int) -> str:
+    """Bytes for people: exact in the largest unit that divides them, else two decimals."""
+    value, unit = size_bytes, ""
+    for name in _UNITS:
+        if value == 0 or value % 1024:
+            break
+        value, unit = value // 1024, name
+    if value < 10_000:
+        return f"{value}{unit}"
+    scaled = float(size_bytes)
+    for name in _UNITS:
+        scaled /= 1024
+        if scaled < 1024:
+            return f"{scaled:.2f}{name}"
+    return f"{scaled:.2f}{_UNITS[-1]}"
