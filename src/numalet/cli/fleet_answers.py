@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.assessing import Assessor
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.replay import ReplayRules
+    from numalet.insight.fleet.traps import Traps
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.documents.pod_shapes import PodShape
@@ -54,15 +55,23 @@ def traps(
     shapes: Sequence[PodShape],
     form: FleetFormat,
     assessor: Assessor | None = None,
-    kept_away: KeptAwayDocument | None = None,
 ) -> int:
     """Which nodes are traps for these shapes, or for those of the cluster's pods."""
-    from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.fleet import traps as trapping
-    from numalet.insight.output import fleet_fit_document
 
     asked = [each.pod for each in shapes] if shapes else None
     answer = trapping.traps(cluster, asked, assessor)
+    print_traps(cluster, answer, form)
+    return 1 if answer.traps else 0
+
+
+def print_traps(
+    cluster: Cluster, answer: Traps, form: FleetFormat, kept_away: KeptAwayDocument | None = None
+) -> None:
+    """Print the traps, and what is done about them."""
+    from numalet.cli import fleet_csv, fleet_view
+    from numalet.insight.output import fleet_fit_document
+
     match form:
         case FleetFormat.JSON:
             document = fleet_fit_document.of_traps(cluster, answer, kept_away)
@@ -71,7 +80,6 @@ def traps(
             fleet_csv.print_rows(fleet_csv.traps(answer))
         case FleetFormat.TABLE:
             fleet_view.traps(cluster, answer, kept_away)
-    return 1 if answer.traps else 0
 
 
 def free(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from numalet.io.documents.pod_shapes import PodShape
 
 MOST_NODES: Final = 10
+"""So many nodes are changed at most, if nothing else is said."""
 
 How: TypeAlias = Literal["cordon", "taint", "undo"]
 
@@ -92,21 +92,25 @@ def keep_away(
     """
     from numalet.cli import fleet_answers, fleet_sources
     from numalet.insight.fleet import traps as trapping
-    from numalet.insight.fleet.assessing import Assessor
 
     if keeping.is_meant and not source.is_live:
         raise BadInput([FleetNothingToChange()])
-    cluster, assessor = fleet_sources.opened(source).cluster, Assessor()
+    cluster = fleet_sources.opened(source).cluster
     asked = [each.pod for each in shapes] if shapes else None
-    known = trapping.traps(cluster, asked, assessor).traps
-    done = _undone(keeping, source) if keeping.how == "undo" else _kept(keeping, source, known)
-    fleet_answers.traps(cluster, shapes, form, assessor, done)
+    answer = trapping.traps(cluster, asked)
+    if keeping.how == "undo":
+        done = _undone(keeping, source)
+    else:
+        done = _kept(keeping, source, answer.traps)
+    fleet_answers.print_traps(cluster, answer, form, done)
     return 1 if done.is_dry_run and done.nodes else 0
 
 
 def _kept(
     keeping: KeepingOptions, source: SourceOptions, traps: Sequence[Trap]
 ) -> KeptAwayDocument:
+    import asyncio
+
     from numalet.cluster import keeping as carrying_out
     from numalet.insight.fleet import keeping_away
     from numalet.insight.fleet.keeping_away import KeepAway
@@ -130,6 +134,8 @@ def _kept(
 
 
 def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
+    import asyncio
+
     from numalet.cluster import keeping as carrying_out
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.kube_api import access

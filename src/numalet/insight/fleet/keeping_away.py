@@ -20,8 +20,6 @@ from numalet.insight.fleet.traps import Trap
 ANNOTATION: Final = "numalet.dev/kept-away"
 """What this program has done to a Node: the value of a ``KeepAway``."""
 TAINT_KEY: Final = "numalet.dev/trap"
-MOST_NODES: Final = 10
-"""So many nodes are changed at most, if nothing else is said."""
 
 
 class KeepAway(Enum):
@@ -44,7 +42,7 @@ class KeepAwayPlan:
     still_used: tuple[str, ...]
 
 
-def plan(traps: Sequence[Trap], how: KeepAway, most: int = MOST_NODES) -> KeepAwayPlan:
+def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
     """What to do about these traps, in their order, to so many nodes at most."""
     useless = [each.node for each in traps if not each.fitting]
     return KeepAwayPlan(
