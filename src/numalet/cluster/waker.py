@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from numalet.cluster import waking
-from numalet.cluster.hollow.parallel import together
 from numalet.cluster.live import LiveCluster
+from numalet.cluster.parallel import together
 from numalet.cluster.waking import Touch, Waking, WakingLimits
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.verdicts import Verdicts

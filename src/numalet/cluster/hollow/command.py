@@ -25,8 +25,8 @@ from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.kinds import KindInputs
 from numalet.cluster.hollow.members import FleetOptions, Member, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
-from numalet.cluster.hollow.parallel import together
 from numalet.cluster.hollow.publishing import HollowPublisher
+from numalet.cluster.parallel import together
 from numalet.core.model import go_duration, label_names
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_duration import DurationError

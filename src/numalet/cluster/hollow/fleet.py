@@ -32,11 +32,11 @@ from numalet.cluster.hollow.life import (
 )
 from numalet.cluster.hollow.members import FleetOptions, Member, StatePublisher
 from numalet.cluster.hollow.node_document import NODES
-from numalet.cluster.hollow.parallel import together
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
 from numalet.cluster.hollow.registering import Registrar
+from numalet.cluster.parallel import together
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable

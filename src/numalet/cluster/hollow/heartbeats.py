@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from numalet.cluster.hollow import node_document
-from numalet.cluster.hollow.parallel import together
+from numalet.cluster.parallel import together
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 

@@ -17,8 +17,8 @@ import msgspec
 from numalet.agent.publish import objects
 from numalet.agent.publish.objects import CLASSES_PATH, NODES_PATH, NodeOwner
 from numalet.cluster.hollow.members import Member
-from numalet.cluster.hollow.parallel import together
 from numalet.cluster.hollow.pod_writer import is_temporary
+from numalet.cluster.parallel import together
 from numalet.core.cluster import classes, published
 from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class
