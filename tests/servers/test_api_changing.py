@@ -174,7 +174,7 @@ def test_a_patch_that_makes_no_sense_is_refused(
     assert _patched(api, patch, kind)[0] == code
 
 
-def test_a_patch_of_what_is_not_there_is_not_found(api: Api) -> None:
+def test_a_patch_of_what_is_not_there_is_absent(api: Api) -> None:
     assert _patched(api, {}, MERGE)[0] == 404
     # Also where there is no pod, so that kubectl says what is not served here.
     assert _patched(api, {}, APPLY)[0] == 415

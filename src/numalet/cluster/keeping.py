@@ -15,7 +15,6 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
 
-_CONFLICT: Final = 409
 _MOST_ATTEMPTS: Final = 5
 
 
@@ -80,7 +79,7 @@ async def _one(
         try:
             await api.patch(path, body)
         except ApiRefused as refused:
-            if refused.status.code != _CONFLICT or attempt == _MOST_ATTEMPTS:
+            if not refused.status.is_conflict or attempt == _MOST_ATTEMPTS:
                 raise
         else:
             return True

@@ -27,6 +27,7 @@ from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.typed import Place
 from numalet.io.kube_api import follow, listing
+from numalet.io.kube_api.answers import ApiStatus
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (
     ApiCollection,
@@ -38,9 +39,6 @@ from numalet.io.kube_api.follow import (
     Replaced,
 )
 from numalet.io.kube_api.pace import PACE, Pace
-
-_NOT_FOUND: Final = 404
-_FORBIDDEN: Final = 403
 
 
 class ClusterCollectionAbsent(NoteFinding):
@@ -215,7 +213,8 @@ class LiveCluster:
         return made[1]
 
     def _has_old_budgets_instead(self, what: _Followed, news: News[Any]) -> bool:
-        is_absent = isinstance(news, Disconnected) and _code(news) == _NOT_FOUND
+        status = news.status if isinstance(news, Disconnected) else None
+        is_absent = status is not None and status.is_not_found
         return is_absent and what.path != _OLD_BUDGETS.path and what.kind == _OLD_BUDGETS.kind
 
     def _take_in(self, what: _Followed, news: News[Any]) -> None:
@@ -239,12 +238,11 @@ class LiveCluster:
                 self._note_problem(what, news)
 
     def _note_problem(self, what: _Followed, news: Disconnected) -> None:
-        absent = {_NOT_FOUND: ClusterCollectionAbsent, _FORBIDDEN: ClusterCollectionForbidden}
-        problem = absent.get(_code(news))
-        if problem is None or what.is_needed:
+        lasting = None if what.is_needed else _lasting(what.path, news.status)
+        if lasting is None:
             self._problems[what.path] = ClusterDisconnected(path=what.path, problem=news.why)
             return
-        self._problems[what.path] = problem(path=what.path)
+        self._problems[what.path] = lasting
         for key in list(self._copies.of_kind[what.kind]):
             self._put(what.kind, key, None)
         self._listed.add(what.path)
@@ -318,5 +316,10 @@ class LiveCluster:
         self._dirty.clear()
 
 
-def _code(news: Disconnected) -> int:
-    return 0 if news.status is None else news.status.code
+def _lasting(path: str, status: ApiStatus | None) -> Finding | None:
+    """What is to be said of a collection that is not to be had, and need not be waited for."""
+    if status is not None and status.is_not_found:
+        return ClusterCollectionAbsent(path=path)
+    if status is not None and status.is_forbidden:
+        return ClusterCollectionForbidden(path=path)
+    return None

@@ -22,11 +22,10 @@ from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node
-from numalet.io.kube_api.answers import TOO_MANY_REQUESTS, ApiRefused, ApiUnreachable
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
-_SERVER_ERROR: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +137,7 @@ async def owner_of(
             uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
             return NodeOwner(node_name, uid) if uid else None
         except ApiRefused as refused:
-            if refused.status.code < _SERVER_ERROR and refused.status.code != TOO_MANY_REQUESTS:
+            if not refused.status.is_temporary:
                 report(PublishNodeUnknown(node=node_name, problem=str(refused)))
                 return None
             finding: Finding = PublishUnreachable(problem=str(refused))

@@ -28,8 +28,6 @@ MANAGER: Final = "numalet"
 NUMA_NODE_INTERVAL: Final = WriteInterval(at_most_every_seconds=2.0)
 TOPOLOGY_INTERVAL: Final = WriteInterval(at_most_every_seconds=10.0)
 
-_CONFLICT: Final = 409
-
 
 class Applying(Protocol):
     """What a writer needs of a client of the API server."""
@@ -176,7 +174,7 @@ class ClassWriter:
             await self.api.create(objects.CLASSES_PATH, dict(node_objects.class_object))
         except ApiRefused as refused:
             # Another node of the class was first; classes are named by their content.
-            if refused.status.code != _CONFLICT:
+            if not refused.status.is_conflict:
                 raise
         self._created.add(name)
 
@@ -232,7 +230,7 @@ def topology_writer(
         await api.apply(path, body, MANAGER, force=force)
 
     def explain(refused: ApiRefused) -> Finding:
-        if refused.status.code == _CONFLICT and not force:
+        if refused.status.is_conflict and not force:
             return PublishForeignZones(node=node_name, problem=refused.status.message)
         return PublishRefused(problem=str(refused))
 

@@ -170,7 +170,7 @@ async def _if_there(api: ApiClient, path: str) -> bytes | None:
     try:
         return await api.get(path)
     except ApiRefused as refused:
-        if refused.status.code in (403, 404):
+        if refused.status.is_forbidden or refused.status.is_not_found:
             return None
         raise
 
@@ -203,7 +203,7 @@ async def _accounts(api: ApiClient) -> Mapping[str, frozenset[Permission]] | Non
         try:
             lacking[account] = await _those(needed, refused)
         except ApiRefused as answer:
-            if answer.status.code != 403:
+            if not answer.status.is_forbidden:
                 raise
             return None
     return lacking
@@ -233,7 +233,7 @@ async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] 
     try:
         return tuple((await listed(api, ApiCollection(path), decode)).items.values())
     except ApiRefused as refused:
-        if refused.status.code in (403, 404):
+        if refused.status.is_forbidden or refused.status.is_not_found:
             return None
         raise
 

@@ -15,7 +15,6 @@ from numalet.io.kube_api.client import ApiClient
 
 RENEW_SECONDS: Final = 15.0
 """Of a lease of 40 s. A kubelet renews every 10 s: a third fewer requests, two may be lost."""
-_NOT_FOUND: Final = 404
 
 
 class Leases:
@@ -56,7 +55,7 @@ class Leases:
             try:
                 await self._api.patch(f"{path}/{name}", node_document.renewal(name, now))
             except ApiRefused as refused:
-                if refused.status.code != _NOT_FOUND:
+                if not refused.status.is_not_found:
                     raise
                 await self._api.create(path, node_document.lease(name, self._uid_of(name), now))
         except (ApiRefused, ApiUnreachable):

@@ -17,13 +17,11 @@ from numalet.agent.kubernetes import event_object, pod_object
 from numalet.cluster.hollow.life import HeldPod
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.spec import Workload
-from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
 MOST_EVENTS: Final = 10_000
 PAUSE_SECONDS: Final = 1.0
-_SERVER_BUSY: Final = 429
-_SERVER_FAILED: Final = 500
 
 
 @dataclass(slots=True)
@@ -106,13 +104,10 @@ class PodWriter:
         try:
             await self._write_status(path, held.record)
             if held.is_forgettable:
-                options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
-                await self._api.delete(
-                    path, {"kind": "DeleteOptions", "apiVersion": "v1"} | options
-                )
+                await self._api.delete(path, _now_and_only(uid))
                 self.counts.released += 1
         except ApiRefused as refused:
-            if is_temporary(refused.status):
+            if refused.status.is_temporary:
                 self._again_later(uid)
             else:
                 # The pod is gone, or another one has its name; the watch says so, too.
@@ -163,8 +158,3 @@ def _now_and_only(uid: str) -> dict[str, Any]:
         "gracePeriodSeconds": 0,
         "preconditions": {"uid": uid},
     }
-
-
-def is_temporary(status: ApiStatus) -> bool:
-    """Whether the same request may succeed later."""
-    return status.code == _SERVER_BUSY or status.code >= _SERVER_FAILED

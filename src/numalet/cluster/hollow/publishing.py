@@ -17,7 +17,6 @@ import msgspec
 from numalet.agent.publish import objects
 from numalet.agent.publish.objects import CLASSES_PATH, NODES_PATH, NodeOwner
 from numalet.cluster.hollow.members import Member
-from numalet.cluster.hollow.pod_writer import is_temporary
 from numalet.cluster.parallel import together
 from numalet.core.cluster import classes, published
 from numalet.core.node.node import Node
@@ -31,7 +30,6 @@ BETWEEN_SECONDS: Final = 2.0
 """Between two writes of one node."""
 ALIVE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 1.0
-_ALREADY_THERE: Final = 409
 
 
 class HollowPublisher:
@@ -114,7 +112,7 @@ class HollowPublisher:
         except ApiRefused as refused:
             self.refused += 1
             self.last_refusal = refused
-            return not is_temporary(refused.status)
+            return not refused.status.is_temporary
         except ApiUnreachable:
             return False
         return True
@@ -140,7 +138,7 @@ class HollowPublisher:
                 try:
                     await self._api.create(CLASSES_PATH, msgspec.json.encode(made))
                 except ApiRefused as refused:
-                    if refused.status.code != _ALREADY_THERE:
+                    if not refused.status.is_conflict:
                         raise
                 self._known_classes.add(name)
             self._class_names[kind.name] = name

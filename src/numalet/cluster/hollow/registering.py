@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,6 @@ from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
-
-_ALREADY_THERE: Final = 409
-_NOT_FOUND: Final = 404
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -57,7 +54,7 @@ class Registrar:
         try:
             answer = await self.api.create(NODES, body)
         except ApiRefused as refused:
-            if refused.status.code != _ALREADY_THERE:
+            if not refused.status.is_conflict:
                 raise
             answer = await self._again(body, naming)
         registered = decoded(answer)
@@ -76,7 +73,7 @@ class Registrar:
         try:
             await self.api.delete(f"{NODES}/{name}")
         except ApiRefused as refused:
-            if refused.status.code != _NOT_FOUND:
+            if not refused.status.is_not_found:
                 raise
 
     async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:

@@ -14,9 +14,13 @@ import msgspec
 from numalet.core.model.findings import Finding
 from numalet.io.findings.kube_api import KubeApiRefused, KubeApiUnreachable
 
-GONE: Final = 410
-UNAUTHORIZED: Final = 401
-TOO_MANY_REQUESTS: Final = 429
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+_GONE: Final = 410
+_TOO_MANY_REQUESTS: Final = 429
+_INTERNAL_ERROR: Final = 500
 _LONGEST_SHOWN: Final = 400
 _BLANKS: Final = re.compile(r"\s+")
 
@@ -25,13 +29,44 @@ _BLANKS: Final = re.compile(r"\s+")
 class ApiStatus:
     """An answer that is no success: code of HTTP, Kubernetes' reason, the server's message.
 
-    ``retry_after_seconds`` is how long the server asks to wait; None if it does not ask.
+    ``retry_after_seconds`` is how long the server asks to wait; None if it does not ask. What a
+    code means is said here, and no other place compares codes.
     """
 
     code: int
     reason: str
     message: str
     retry_after_seconds: float | None = None
+
+    @property
+    def is_unauthorized(self) -> bool:
+        """Whether the server does not know who asks."""
+        return self.code == _UNAUTHORIZED
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the server knows who asks, and that one may not."""
+        return self.code == _FORBIDDEN
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether there is no such object, or no such kind of objects."""
+        return self.code == _NOT_FOUND
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether it is there already, was changed meanwhile, or belongs to another manager."""
+        return self.code == _CONFLICT
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server does not remember the version that it was asked about."""
+        return self.code == _GONE
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether nothing is wrong with the request: later the same one may succeed."""
+        return self.code == _TOO_MANY_REQUESTS or self.code >= _INTERNAL_ERROR
 
 
 class ApiRefused(Exception):  # noqa: N818 - it is an answer

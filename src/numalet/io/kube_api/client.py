@@ -22,7 +22,7 @@ import httpx
 import msgspec
 
 from numalet.io.kube_api import transport
-from numalet.io.kube_api.answers import UNAUTHORIZED, ApiRefused, ApiUnreachable, status_of
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.credentials import ApiCredentials, Identity
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
 from numalet.io.kube_api.transport import Connections
@@ -149,7 +149,7 @@ class ApiClient:
         """The object after a server-side apply by this manager.
 
         Raises:
-            ApiRefused: also with the code 409, where another manager owns a field and ``force``
+            ApiRefused: also as a conflict, where another manager owns a field and ``force``
                 is not set.
         """
         asked = {"fieldManager": manager, "force": force, **(query or {})}
@@ -231,7 +231,7 @@ class ApiClient:
                 continue
             except ApiRefused as refused:
                 wait_seconds = refused.status.retry_after_seconds
-                if wait_seconds is None or not _may_repeat(refused.status.code):
+                if wait_seconds is None or not refused.status.is_temporary:
                     raise
                 # At least as long as asked for, and not all at the same moment.
                 wait_seconds += min(1.0, max(wait_seconds, 0.1)) * 0.5 * self._fraction()
@@ -246,7 +246,7 @@ class ApiClient:
         try:
             return await attempt(identity)
         except ApiRefused as refused:
-            if refused.status.code != UNAUTHORIZED:
+            if not refused.status.is_unauthorized:
                 raise
             renewed = await self._credentials.renewed(identity)
             if renewed == identity:
@@ -339,11 +339,6 @@ def _date(header: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None
-
-
-def _may_repeat(code: int) -> bool:
-    """Whether an answer with Retry-After says that nothing was done."""
-    return code == 429 or code >= 500
 
 
 def _url(path: str, query: Query | None) -> str:

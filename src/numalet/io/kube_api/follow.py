@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from numalet.io.kube_api.answers import TOO_MANY_REQUESTS, ApiRefused, ApiStatus, ApiUnreachable
+from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import (
     ApiCollection,
@@ -47,7 +47,6 @@ __all__ = [
 T = TypeVar("T")
 
 _LASTED_SECONDS: Final = 10.0
-_BUSY: Final = frozenset({TOO_MANY_REQUESTS, *range(500, 600)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ async def follow(
             failure = unreachable
         except ApiRefused as refused:
             # A server that has too much to do is not asked for a whole list on top.
-            copy.is_old |= refused.status.code not in _BUSY
+            copy.is_old |= not refused.status.is_temporary
             failure = refused
         if has_news or pace.clock.now_seconds() - began_seconds >= _LASTED_SECONDS:
             backoff.succeeded()

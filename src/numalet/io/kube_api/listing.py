@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from numalet.io.kube_api.answers import GONE, ApiRefused, ApiUnreachable
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, Query
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ async def listed(
                         old = known.get(name) if known else None
                         result.items[name] = old if old is not None and old == item else item
         except ApiRefused as refused:
-            if refused.status.code != GONE or limit is None:
+            if not refused.status.is_gone or limit is None:
                 raise
         else:
             return result

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from numalet.io.kube_api.answers import GONE, ApiRefused, ApiUnreachable, status_of
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection
 from numalet.io.kube_api.pace import Pace
@@ -61,7 +61,7 @@ async def watch(
         async with api.stream(collection.path, query, pace.silence_seconds) as pieces:
             yield _events(pieces, api.access.server)
     except ApiRefused as refused:
-        if refused.status.code == GONE:
+        if refused.status.is_gone:
             raise HistoryGone() from refused
         raise
 
@@ -89,5 +89,5 @@ def _event(line: bytes, server: str) -> WatchEvent:
         raise ApiUnreachable(f"an event can not be read ({error})", server) from None
     if event.type == "ERROR":
         status = status_of(0, {}, bytes(event.object))
-        raise HistoryGone(None if status.code == GONE else ApiRefused(status, "watch"))
+        raise HistoryGone(None if status.is_gone else ApiRefused(status, "watch"))
     return event
