@@ -17,23 +17,30 @@ PODS = node_resources.PODS
 
 
 def allocatable(node: Node) -> dict[str, int]:
-    """What pods may have by resource, ``pods`` among them; CPU in thousandths, the rest in units.
-
-    Kubelet: ``GetAllocatable`` of the Device Manager counts the healthy devices alone, v1.32.
-    """
-    inventory = node.snapshot.device.inventory
-    devices = {name: len(inventory.healthy(name)) for name in inventory.registered}
-    return {**node.roster.offered, **devices}
+    """What pods may have by resource, ``pods`` too; CPU in thousandths, the rest in units."""
+    registered = node.snapshot.device.inventory.registered
+    return {name: _offered(node, name) for name in (*node.roster.offered, *registered)}
 
 
 def free(node: Node) -> dict[str, int]:
     """What is left of that; less than nothing where devices fell ill under their pods."""
+    return {name: there - _requested(node, name) for name, there in allocatable(node).items()}
+
+
+def free_of(node: Node, resource: str) -> int:
+    """What is left of one resource."""
+    return _offered(node, resource) - _requested(node, resource)
+
+
+def _offered(node: Node, resource: str) -> int:
+    """Kubelet: ``GetAllocatable`` of the Device Manager counts the healthy devices alone, v1.32."""
+    registered = node.snapshot.device.inventory.registered.get(resource)
+    return node.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)
+
+
+def _requested(node: Node, resource: str) -> int:
     requested = node.snapshot.requested
-    left = {
-        name: there - requested.amounts.get(name, 0) for name, there in allocatable(node).items()
-    }
-    left[PODS] -= requested.pods
-    return left
+    return requested.pods if resource == PODS else requested.amounts.get(resource, 0)
 
 
 def has_room(free_amounts: Mapping[str, int], amounts: Mapping[str, int]) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias
 
 from numalet.core.admission import node_affinity
+from numalet.core.cluster import scheduler_sums
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
@@ -144,7 +145,7 @@ class SchedulerQuestion:
 
     def left(self, node: ClusterNode) -> tuple[int, ...]:
         """What the node has left, by its sums, of each resource that the pod asks for."""
-        return tuple([_left(node, name) for name, _ in self.amounts])
+        return tuple([scheduler_sums.free_of(node.node, name) for name, _ in self.amounts])
 
     def _reasons(self, node: ClusterNode) -> Iterator[SchedulerReason]:
         yield from self._about_the_node(node)
@@ -157,7 +158,7 @@ class SchedulerQuestion:
         if requested.pods + 1 > most:
             yield NoRoomForPods(most)
         for name, asked in self.amounts:
-            left = _left(node, name)
+            left = scheduler_sums.free_of(node.node, name)
             if asked > left and "/" in name:
                 yield TooFewDevices(name, max(0, left))
             elif asked > left:
@@ -188,14 +189,6 @@ def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
 def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
     """The same without what hangs on the pods that are there."""
     return SchedulerQuestion(pod, ()).about_the_node(node)
-
-
-def _left(node: ClusterNode, resource: str) -> int:
-    """The same as ``scheduler_sums.free``, of one resource."""
-    on = node.node
-    registered = on.snapshot.device.inventory.registered.get(resource)
-    offered = on.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)
-    return offered - on.snapshot.requested.amounts.get(resource, 0)
 
 
 def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:

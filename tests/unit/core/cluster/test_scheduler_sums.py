@@ -41,3 +41,10 @@ def test_devices_that_fell_ill_are_missing() -> None:
     node = gpu_fleet.running("a", [gpu_fleet.pod("p", 4)]).node
     ill = [Device(f"gpu{at}", (at // 4,), Health.UNHEALTHY) for at in range(8)]
     assert scheduler_sums.free(node.devices_reported({GPU: ill}))[GPU] == -4
+
+
+def test_one_resource_is_asked_about_as_all_are() -> None:
+    node = gpu_fleet.running("a", [gpu_fleet.pod("p", 3)]).node
+    left = scheduler_sums.free(node)
+    assert {name: scheduler_sums.free_of(node, name) for name in left} == left
+    assert scheduler_sums.free_of(node, "example.com/unknown") == 0
