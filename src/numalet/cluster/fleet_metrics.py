@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster import scheduler_sums, shapes
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import resources
-from numalet.insight.fleet import fit, judging, traps
+from numalet.insight.fleet import fit, traps
 from numalet.insight.fleet.assessing import Assessor
 
 MOST_COPIES: Final = 1_000
@@ -56,19 +56,19 @@ class FleetMeasures:
 
 def measured(
     cluster: Cluster,
-    shapes: Iterable[tuple[str, ClusterPod]],
+    asked: Iterable[tuple[str, ClusterPod]],
     published_seconds: Mapping[str, float],
     now_seconds: float,
     assessor: Assessor,
 ) -> FleetMeasures:
-    """The measures of a cluster; without shapes those of its own pods.
+    """The measures of a cluster, for the shapes of these pods or, without any, of its own.
 
     ``published_seconds`` is when each node changed its object last, since 1970.
     """
     own = traps.shapes_of(cluster)
-    named = tuple(shapes) or tuple((str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES])
+    named = tuple(asked) or tuple((str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES])
     answer = traps.traps(cluster, [pod for _, pod in named] if named else None, assessor)
-    waiting = {judging.shape_of(each.pod): each.waiting for each in own}
+    waiting = {shapes.key_of(each.pod): each.waiting for each in own}
     nodes: dict[tuple[str, str], int] = {}
     for each in cluster.nodes.values():
         key = (each.pool, each.origin.value)
@@ -97,7 +97,7 @@ def measured(
         free=free,
         trap_nodes={each.pool: each.traps for each in answer.pools},
         fits={name: fit.fit(cluster, pod, MOST_COPIES, assessor).count for name, pod in named},
-        waiting_pods={name: waiting.get(judging.shape_of(pod), 0) for name, pod in named},
+        waiting_pods={name: waiting.get(shapes.key_of(pod), 0) for name, pod in named},
         publisher_age_seconds=ages,
     )
 

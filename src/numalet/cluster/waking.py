@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
 from numalet.core.cluster import shapes
-from numalet.core.cluster.cluster import Cluster, ClusterPod, Toleration
-from numalet.core.cluster.shapes import ShapeKey
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts
 from numalet.insight.fleet import eligible
 
@@ -40,9 +40,6 @@ class WakingLimits:
     longest_seconds: float = 300.0
 
 
-WaitingKey: TypeAlias = tuple[ShapeKey, tuple[Toleration, ...]]
-
-
 @dataclass(frozen=True, slots=True)
 class WaitingShape:
     """Pods of one shape that wait: the nodes that would have one, and when to try again."""
@@ -58,7 +55,7 @@ class WaitingShape:
 class Waking:
     """What is remembered between two times. Moments are seconds of any steady clock."""
 
-    shapes: Mapping[WaitingKey, WaitingShape] = field(default_factory=lambda: MappingProxyType({}))
+    shapes: Mapping[PodKey, WaitingShape] = field(default_factory=lambda: MappingProxyType({}))
     touched_at: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     pods_of: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """The pods of each node that can not be decided on."""
@@ -92,9 +89,9 @@ def due(
     occupied = _pods_of_undecided(cluster)
     freed = {name for name, pods in before.pods_of.items() if pods - occupied.get(name, pods)}
     touches: list[Touch] = []
-    after: dict[WaitingKey, WaitingShape] = {}
+    after: dict[PodKey, WaitingShape] = {}
     for pod in cluster.waiting():
-        key = (shapes.shape_key(pod.pod), pod.tolerations)
+        key = shapes.key_of(pod)
         if key in after:
             continue
         nodes = _nodes_for(cluster, verdicts, pod)

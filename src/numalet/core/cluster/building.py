@@ -144,14 +144,11 @@ def build(
 
 def inputs_of(given: ClusterObjects) -> Iterator[NodeInputs]:
     """What is known of each node, nodes by name."""
-    bound: dict[str, list[ClusterPod]] = {}
-    for each in given.pods.values():
-        if each.pod.node_name:
-            bound.setdefault(each.pod.node_name, []).append(each)
+    bound = rebuilding.by_node(given.pods.values())
     for name, listed in sorted(given.nodes.items()):
         yield NodeInputs(
             listed=listed,
-            bound=rebuilding.in_order(bound.get(name, ())),
+            bound=bound.get(name, ()),
             state=given.states.get(name),
             topology=given.topologies.get(name),
             unread_pods=given.unread_pods.get(name, 0),

@@ -96,6 +96,11 @@ class ClusterPod:
         return self.pod.phase in ("Succeeded", "Failed")
 
     @property
+    def comes_with_its_node(self) -> bool:
+        """Whether a DaemonSet makes it, which has one on every node that it may be on."""
+        return self.controller is not None and self.controller.kind == "DaemonSet"
+
+    @property
     def is_waiting(self) -> bool:
         """Whether it waits for a node."""
         return not self.pod.node_name and not self.is_over and not self.is_being_deleted

@@ -31,6 +31,15 @@ def in_order(pods: Iterable[ClusterPod]) -> Sequence[ClusterPod]:
     return sorted((each for each in pods if not each.is_over), key=_came)
 
 
+def by_node(pods: Iterable[ClusterPod]) -> dict[str, Sequence[ClusterPod]]:
+    """The pods that are bound to each node and hold something, as they came; by its name."""
+    bound: dict[str, list[ClusterPod]] = {}
+    for each in pods:
+        if each.pod.node_name:
+            bound.setdefault(each.pod.node_name, []).append(each)
+    return {name: in_order(there) for name, there in bound.items()}
+
+
 def rebuilt(empty: Node, pods: Iterable[ClusterPod]) -> RebuiltNode:
     """The node after these pods, which are bound to it, came to it.
 

@@ -12,11 +12,15 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from numalet.core.admission.predicates import OS_LABEL
+from numalet.core.cluster.cluster import ClusterPod, Toleration
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, Pod, PodLevelResources, Resources
 
 ShapeKey: TypeAlias = tuple[object, ...]
 """Equal for pods of one shape."""
+
+PodKey: TypeAlias = tuple[ShapeKey, tuple[Toleration, ...]]
+"""Equal for pods that every scheduler and kubelet treats alike."""
 
 ASKING_UID: Final = "\x00shape"
 """The uid of a pod that only asks. No pod of a cluster has it: uids are printable."""
@@ -51,6 +55,11 @@ def shape_key(pod: Pod) -> ShapeKey:
         _whole(pod.pod_level),
         pod.claims,
     )
+
+
+def key_of(pod: ClusterPod) -> PodKey:
+    """What pods have in common that every scheduler and kubelet treats alike."""
+    return (shape_key(pod.pod), pod.tolerations)
 
 
 def _container(each: Container) -> ShapeKey:

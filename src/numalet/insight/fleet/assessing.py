@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from numalet.core.admission.reasons import Rejection
 from numalet.core.cluster import keys, shapes, verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import NodeVerdict, Verdicts, VerdictTable
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import eligible, obstacles
@@ -69,12 +70,12 @@ class Assessor:
     """Assesses nodes, and remembers what it was asked last. Safe for one thread."""
 
     verdicts: Verdicts = field(default_factory=Verdicts)
-    _by_shape: OrderedDict[object, dict[str, Assessment]] = field(default_factory=OrderedDict)
+    _by_shape: OrderedDict[PodKey, dict[str, Assessment]] = field(default_factory=OrderedDict)
 
     def assess(self, cluster: Cluster, pod: ClusterPod) -> dict[str, Assessment]:
         """Every node on which can be decided, by name, for a new pod of this shape."""
         pod = eligible.as_new(pod)
-        key = (shapes.shape_key(pod.pod), pod.tolerations)
+        key = shapes.key_of(pod)
         before = self._by_shape.get(key, {})
         changed = [
             each

@@ -14,6 +14,7 @@ from typing import ClassVar, TypeAlias
 
 from numalet.core.cluster import shapes, verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin, UndecidedNode
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.config.rules import NodeRules
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
@@ -114,9 +115,9 @@ def in_shapes(pods: Iterable[ClusterPod]) -> list[tuple[ClusterPod, int]]:
 
     The pods of a Job are of one shape, as many times as its parallelism.
     """
-    counts: dict[object, tuple[ClusterPod, int]] = {}
+    counts: dict[PodKey, tuple[ClusterPod, int]] = {}
     for each in pods:
-        key = (shapes.shape_key(each.pod), each.tolerations)
+        key = shapes.key_of(each)
         first, count = counts.get(key, (each, 0))
         counts[key] = (first, count + 1)
     return list(counts.values())

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
-from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts, VerdictTable
-
-
-def shape_of(pod: ClusterPod) -> Hashable:
-    """Equal for pods that every scheduler and kubelet treats alike."""
-    return (shapes.shape_key(pod.pod), pod.tolerations)
 
 
 class Judge:
@@ -19,9 +12,9 @@ class Judge:
 
     def __init__(self) -> None:
         self._verdicts = Verdicts()
-        self._tables: dict[Hashable, VerdictTable] = {}
+        self._tables: dict[PodKey, VerdictTable] = {}
 
-    def admits(self, on: ClusterNode, pod: ClusterPod, shape: Hashable) -> bool:
+    def admits(self, on: ClusterNode, pod: ClusterPod, shape: PodKey) -> bool:
         """Whether the node, as it is, admits a new pod of this shape."""
         table = self._tables.get(shape)
         if table is None:

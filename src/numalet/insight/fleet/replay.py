@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import count
 from typing import Final, TypeAlias
 
+from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model import pod_demand, resources
-from numalet.insight.fleet import eligible, judging
+from numalet.insight.fleet import eligible
 from numalet.insight.fleet.judging import Judge
 from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 
@@ -140,7 +142,7 @@ class _Job:
 
     number: int
     pod: ClusterPod
-    shape: Hashable
+    shape: PodKey
     devices: int
     duration_seconds: float
     since_seconds: float
@@ -255,7 +257,7 @@ class _Day:
 
     def _arrived(self, arrival: Arrival) -> None:
         pod = eligible.as_new(arrival.pod)
-        shape = judging.shape_of(pod)
+        shape = shapes.key_of(pod)
         devices = pod_demand.amounts(pod.pod).get(self._resource, 0)
         for _ in range(arrival.count):
             number = next(self._numbers)
@@ -273,7 +275,7 @@ class _Day:
 
     def _try_waiting(self, changed: Collection[str]) -> None:
         """Try waiting pods on these nodes, priority first, then their order; no other changed."""
-        hopeless: set[Hashable] = set()
+        hopeless: set[PodKey] = set()
         waiting = sorted(self._queue, key=lambda each: -(each.pod.pod.priority or 0))
         self._queue = []
         for each in waiting:

@@ -21,16 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from numalet.core.cluster import scheduler_sums, shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import pod_demand, resources
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.assessing import Assessment, Assessor
 from numalet.insight.fleet.obstacles import Obstacle
-
-_DAEMON_SET: Final = "DaemonSet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +106,12 @@ class Traps:
 
 def shapes_of(cluster: Cluster) -> tuple[AskedShape, ...]:
     """The shapes of the pods that run or wait, those of most pods first."""
-    counts: dict[object, list[int]] = {}
-    standing_for: dict[object, ClusterPod] = {}
+    counts: dict[PodKey, list[int]] = {}
+    standing_for: dict[PodKey, ClusterPod] = {}
     for _, each in sorted(cluster.pods.items()):
-        is_daemon = each.controller is not None and each.controller.kind == _DAEMON_SET
-        if each.is_over or each.is_being_deleted or each.pod.is_static or is_daemon:
+        if each.is_over or each.is_being_deleted or each.pod.is_static or each.comes_with_its_node:
             continue
-        key = (shapes.shape_key(each.pod), each.tolerations)
+        key = shapes.key_of(each)
         standing_for.setdefault(key, each)
         counts.setdefault(key, [0, 0])[each.is_waiting] += 1
     every = [AskedShape(eligible.as_new(standing_for[key]), *both) for key, both in counts.items()]

@@ -143,7 +143,7 @@ def _why_kept(
         return WhyKept.STATIC_POD
     if other > own:
         return WhyKept.HIGHER_PRIORITY
-    if kind == "DaemonSet":
+    if known.comes_with_its_node:
         return WhyKept.DAEMON_SET
     if other == own and not rules.equal_priority:
         return WhyKept.EQUAL_PRIORITY

@@ -8,13 +8,15 @@ be compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from numalet.core.cluster import rebuilding, shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.cluster.shapes import PodKey
 from numalet.core.config.rules import StartRefused
 from numalet.core.node.node import Node
-from numalet.insight.fleet import eligible, judging
+from numalet.insight.fleet import eligible
 from numalet.insight.fleet.judging import Judge
 from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 from numalet.insight.fleet.variants import NodeVariants
@@ -62,7 +64,7 @@ def what_if(
     nodes = dict(cluster.nodes)
     refused: dict[str, StartRefused] = {}
     displaced: list[ClusterPod] = []
-    by_node = _in_order_of_start(cluster.pods.values())
+    by_node = rebuilding.by_node(cluster.pods.values())
     for name, other in sorted(others.items()):
         pods = by_node.get(name, ())
         if isinstance(other, StartRefused):
@@ -90,22 +92,6 @@ def filled_again(node: Node, pods: Iterable[ClusterPod]) -> tuple[Node, tuple[Cl
     return node.release_stale(), tuple(rejected)
 
 
-def _in_order_of_start(pods: Iterable[ClusterPod]) -> dict[str, list[ClusterPod]]:
-    """Pods that hold something, by node; those of an unknown start last."""
-    by_node: dict[str, list[ClusterPod]] = {}
-    for each in pods:
-        if each.pod.node_name and not each.is_over:
-            by_node.setdefault(each.pod.node_name, []).append(each)
-    for there in by_node.values():
-        there.sort(key=_came)
-    return by_node
-
-
-def _came(pod: ClusterPod) -> tuple[bool, float, float, str]:
-    started, created = pod.started_at_seconds, pod.created_at_seconds
-    return started is None, started or 0.0, created or 0.0, pod.pod.uid
-
-
 def _placed(
     cluster: Cluster,
     displaced: Sequence[ClusterPod],
@@ -117,12 +103,12 @@ def _placed(
     judge = Judge()
     nodes = ScoredNodes(cluster.nodes, scoring)
     changed: dict[str, ClusterNode] = {}
-    hopeless: set[Hashable] = set()
+    hopeless: set[PodKey] = set()
     placed: dict[str, ClusterPod] = {}
     ordered = sorted((*displaced, *waiting), key=lambda each: -(each.pod.priority or 0))
     for each in ordered:
         new = eligible.as_new(each)
-        shape = judging.shape_of(new)
+        shape = shapes.key_of(new)
         ranked = () if shape in hopeless else nodes.ranked(new)
         on = next((on for on in ranked if judge.admits(on, new, shape)), None)
         if on is None:

@@ -44,6 +44,17 @@ def test_a_node_that_no_pod_ever_left_is_as_it_was() -> None:
     assert rebuilt.node.snapshot == node.snapshot
 
 
+def test_each_node_has_its_pods_as_they_came() -> None:
+    def on(uid: str, node: str, at: float, phase: str = "Running") -> ClusterPod:
+        pod = replace(gpu_fleet.pod(uid, 1), node_name=node, phase=phase)
+        return ClusterPod(pod=pod, created_at_seconds=at, started_at_seconds=at)
+
+    pods = [on("b", "n", 2), on("a", "n", 1), on("over", "n", 0, "Failed"), on("w", "", 0)]
+    by_node = rebuilding.by_node([*pods, on("c", "m", 3)])
+    uids = {name: [each.pod.uid for each in there] for name, there in by_node.items()}
+    assert uids == {"n": ["a", "b"], "m": ["c"]}
+
+
 def test_a_pod_that_would_be_refused_now_is_kept_and_noted() -> None:
     """Three pods of 3 GPUs: the third has its GPUs from a time of which nothing is known."""
     pods = [came(gpu_fleet.pod(f"p{at}", 3), at, at) for at in range(3)]

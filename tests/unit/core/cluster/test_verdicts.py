@@ -10,7 +10,7 @@ import pytest
 
 from numalet.core.cluster import asking, facts, keys, shapes, verdicts
 from numalet.core.cluster.asking import CpuView
-from numalet.core.cluster.cluster import ClusterNode, Origin
+from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Origin, Toleration
 from numalet.core.cluster.facts import FactReader
 from numalet.core.cluster.verdicts import NodeReader, Verdicts
 from numalet.core.config.behaviour import NATIVE
@@ -91,6 +91,14 @@ def test_a_shape_has_no_name_and_no_place() -> None:
     other = replace(gpu_fleet.pod("q", 1), labels={"kubernetes.io/os": "linux"})
     assert shapes.shape_key(pod) == shapes.shape_key(other)
     assert shapes.shape_key(pod) != shapes.shape_key(gpu_fleet.pod("q", 1))
+
+
+def test_pods_that_tolerate_other_taints_are_not_treated_alike() -> None:
+    pod = ClusterPod(pod=gpu_fleet.pod("p", 1))
+    other = replace(pod, pod=gpu_fleet.pod("q", 1), created_at_seconds=1.0)
+    assert shapes.key_of(pod) == shapes.key_of(other)
+    tolerant = replace(other, tolerations=(Toleration("reserved", exists=True),))
+    assert shapes.key_of(tolerant) != shapes.key_of(other)
 
 
 def test_what_decides_is_in_the_key_of_a_shape() -> None:
