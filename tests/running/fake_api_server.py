@@ -108,6 +108,8 @@ class FakeApiServer:
         self.accepts_tokens: set[str] | None = None
         self.refused: dict[str, int] = {}
         """Paths that are answered by these codes."""
+        self.withheld: set[str] = set()
+        """Paths that are answered by nothing, for as long as the client waits."""
         self.page_hook: list[Any] = []
         """What is called once before the second page of a list."""
         self.most_connections = 0
@@ -259,6 +261,9 @@ class FakeApiServer:
             await self._note(None)
 
     async def _answer(self, connection: _Connection, request: Received) -> None:
+        if request.path in self.withheld:
+            await connection.reader.read()
+            raise ConnectionResetError
         scripted = self._script(request)
         if scripted is not None:
             if scripted.is_reset:

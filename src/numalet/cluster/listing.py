@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from typing import Final
 
@@ -15,6 +14,7 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
+from numalet.io.tasks import together
 
 _PAGE: Final = 500
 _GONE: Final = 410
@@ -52,13 +52,13 @@ async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterOb
         BadInput: the server can not be asked, or refuses.
     """
     try:
-        async with client.opened(access, user_agent) as api:
-            every = await asyncio.gather(*(_pages(api, path) for path in (*_NEEDED, *_OPTIONAL)))
+        async with client.opened(access, user_agent) as api, together() as lists:
+            every = {path: lists.create_task(_pages(api, path)) for path in (*_NEEDED, *_OPTIONAL)}
     except (ApiRefused, ApiUnreachable) as no:
         raise BadInput([no.finding]) from None
     reader = ObjectReader()
-    for path, pages in zip((*_NEEDED, *_OPTIONAL), every, strict=True):
-        for page in pages:
+    for path, pages in every.items():
+        for page in pages.result():
             reader.read(io.BytesIO(page), path)
     return reader.objects()
 
