@@ -141,9 +141,9 @@ def traps(
     --undo gives back what this command has taken, and nothing else.
     """
     from numalet.cli import fleet_answers, fleet_sources
-    from numalet.insight.fleet.assessing import Assessor
+    from numalet.insight.fleet.traps import TrapFinder
 
-    shapes, assessor = fleet_options.shapes(shape or []), Assessor()
+    shapes, finder = fleet_options.shapes(shape or []), TrapFinder()
     if keeping.how is not None:
         if watch:
             raise BadInput([FleetOption(option="--watch", other=f"--{keeping.how}")])
@@ -151,7 +151,7 @@ def traps(
     raise typer.Exit(
         fleet_sources.answered(
             source,
-            lambda cluster: fleet_answers.traps(cluster, shapes, output, assessor),
+            lambda cluster: fleet_answers.traps(cluster, shapes, output, finder),
             watch=watch,
         )
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.assessing import Assessor
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.replay import ReplayRules
-    from numalet.insight.fleet.traps import Traps
+    from numalet.insight.fleet.traps import TrapFinder, Traps
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.documents.pod_shapes import PodShape
@@ -54,13 +54,13 @@ def traps(
     cluster: Cluster,
     shapes: Sequence[PodShape],
     form: FleetFormat,
-    assessor: Assessor | None = None,
+    finder: TrapFinder | None = None,
 ) -> int:
     """Which nodes are traps for these shapes, or for those of the cluster's pods."""
     from numalet.insight.fleet import traps as trapping
 
     asked = [each.pod for each in shapes] if shapes else None
-    answer = trapping.traps(cluster, asked, assessor)
+    answer = trapping.traps(cluster, asked, finder)
     print_traps(cluster, answer, form)
     return 1 if answer.traps else 0
 

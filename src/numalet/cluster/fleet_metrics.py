@@ -16,8 +16,7 @@ from prometheus_client.registry import Collector
 from numalet.core.cluster import scheduler_sums, shapes
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import resources
-from numalet.insight.fleet import fit, traps
-from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.fleet.traps import TrapFinder
 
 MOST_COPIES: Final = 1_000
 """A shape is counted up to so many copies: that it fits often enough is all one needs to know."""
@@ -59,15 +58,15 @@ def measured(
     asked: Iterable[tuple[str, ClusterPod]],
     published_seconds: Mapping[str, float],
     now_seconds: float,
-    assessor: Assessor,
+    finder: TrapFinder,
 ) -> FleetMeasures:
     """The measures of a cluster, for the shapes of these pods or, without any, of its own.
 
     ``published_seconds`` is when each node changed its object last, since 1970.
     """
-    own = traps.shapes_of(cluster)
+    own = finder.shapes_of(cluster)
     named = tuple(asked) or tuple((str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES])
-    answer = traps.traps(cluster, [pod for _, pod in named] if named else None, assessor)
+    answer = finder.find(cluster, [pod for _, pod in named] if named else None)
     waiting = {shapes.key_of(each.pod): each.waiting for each in own}
     nodes: dict[tuple[str, str], int] = {}
     for each in cluster.nodes.values():
@@ -96,7 +95,7 @@ def measured(
         },
         free=free,
         trap_nodes={each.pool: each.traps for each in answer.pools},
-        fits={name: fit.fit(cluster, pod, MOST_COPIES, assessor).count for name, pod in named},
+        fits={name: finder.assessor.count(cluster, pod, MOST_COPIES) for name, pod in named},
         waiting_pods={name: waiting.get(shapes.key_of(pod), 0) for name, pod in named},
         publisher_age_seconds=ages,
     )

@@ -17,7 +17,7 @@ from numalet.cluster import fleet_metrics
 from numalet.cluster.fleet_metrics import FleetCollector
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import BadInput, Finding
-from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.fleet.traps import TrapFinder
 from numalet.insight.usecases.clusters import OpenedCluster
 
 
@@ -56,10 +56,10 @@ class FleetServer:
             problem = getattr(error, "strerror", None) or str(error)
             address = f"{self.host}:{self.port}"
             raise BadInput([FleetAddressUnusable(address=address, problem=problem)]) from None
-        assessor, said, is_ready = Assessor(), "", False
+        finder, said, is_ready = TrapFinder(), "", False
         try:
             while True:
-                said = self._once(collector, assessor, said)
+                said = self._once(collector, finder, said)
                 if not is_ready:
                     is_ready = True
                     self.ready(server.server_port)
@@ -68,7 +68,7 @@ class FleetServer:
             server.shutdown()
             server.server_close()
 
-    def _once(self, collector: FleetCollector, assessor: Assessor, said: str) -> str:
+    def _once(self, collector: FleetCollector, finder: TrapFinder, said: str) -> str:
         """What was complained of, empty if the cluster could be listed."""
         try:
             fleet = self.listed()
@@ -79,7 +79,7 @@ class FleetServer:
                 self.complain(bad.findings)
             return text
         collector.measures = fleet_metrics.measured(
-            fleet.cluster, self.shapes, fleet.published_seconds, time.time(), assessor
+            fleet.cluster, self.shapes, fleet.published_seconds, time.time(), finder
         )
         collector.is_up = True
         return ""

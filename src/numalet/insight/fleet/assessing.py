@@ -8,12 +8,12 @@ before is not asked again.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from numalet.core.admission.reasons import Rejection
-from numalet.core.cluster import keys, shapes, verdicts
+from numalet.core.cluster import keys, scheduler_sums, shapes, verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import NodeVerdict, Verdicts, VerdictTable
@@ -26,10 +26,13 @@ from numalet.insight.fleet.eligible import (
     TooLittleInAll,
 )
 from numalet.insight.fleet.obstacles import DevicesApart, NeverTogether, Obstacle
+from numalet.insight.fleet.remembering import NodeDifferences, NodeMemo
 
 WhyNot: TypeAlias = SchedulerReason | Obstacle
 
 _MOST_SHAPES: Final = 64
+_MOST_GONE: Final = 1000
+"""So many nodes that are gone may be remembered, beside as many as there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,38 +69,57 @@ class Assessment:
 
 
 @dataclass(eq=False)
+class _ShapeMemo:
+    """What is remembered of one shape."""
+
+    assessed: NodeMemo[Assessment]
+    copies: dict[str, tuple[ClusterNode, int]] = field(default_factory=dict)
+    """How many copies a node takes, for the nodes that were asked."""
+
+
 class Assessor:
     """Assesses nodes, and remembers what it was asked last. Safe for one thread."""
 
-    verdicts: Verdicts = field(default_factory=Verdicts)
-    _by_shape: OrderedDict[PodKey, dict[str, Assessment]] = field(default_factory=OrderedDict)
+    def __init__(self) -> None:
+        self.verdicts = Verdicts()
+        self.differences = NodeDifferences()
+        self.asked_nodes = 0
+        """How many nodes were assessed, each as often as it was another object."""
+        self._by_shape: OrderedDict[PodKey, _ShapeMemo] = OrderedDict()
+        self._free: NodeMemo[Mapping[str, int]] = NodeMemo(self.differences)
 
-    def assess(self, cluster: Cluster, pod: ClusterPod) -> dict[str, Assessment]:
+    def assess(self, cluster: Cluster, pod: ClusterPod) -> Mapping[str, Assessment]:
         """Every node on which can be decided, by name, for a new pod of this shape."""
         pod = eligible.as_new(pod)
-        key = shapes.key_of(pod)
-        before = self._by_shape.get(key, {})
-        changed = [
-            each
-            for name, each in cluster.nodes.items()
-            if name not in before or before[name].node is not each
-        ]
-        if changed or len(before) != len(cluster.nodes):
-            anew = self._anew(cluster, changed, pod)
-            before = {name: anew.get(name) or before[name] for name in cluster.nodes}
-        self._by_shape[key] = before
-        self._by_shape.move_to_end(key)
-        while len(self._by_shape) > _MOST_SHAPES:
-            self._by_shape.popitem(last=False)
-        return before
+        memo = self._memo(pod)
+        return memo.assessed.of(cluster.nodes, lambda nodes: self.anew(cluster, nodes, pod))
 
-    def _anew(
-        self, cluster: Cluster, changed: Iterable[ClusterNode], pod: ClusterPod
+    def free(self, cluster: Cluster) -> Mapping[str, Mapping[str, int]]:
+        """What every node has left by the scheduler's sums, by its name and by resource."""
+        return self._free.of(
+            cluster.nodes,
+            lambda nodes: {each.name: scheduler_sums.free(each.node) for each in nodes},
+        )
+
+    def _memo(self, pod: ClusterPod) -> _ShapeMemo:
+        key = shapes.key_of(pod)
+        memo = self._by_shape.get(key)
+        if memo is None:
+            memo = self._by_shape[key] = _ShapeMemo(NodeMemo(self.differences))
+            while len(self._by_shape) > _MOST_SHAPES:
+                self._by_shape.popitem(last=False)
+        self._by_shape.move_to_end(key)
+        return memo
+
+    def anew(
+        self, cluster: Cluster, nodes: Iterable[ClusterNode], pod: ClusterPod
     ) -> dict[str, Assessment]:
+        """Some nodes of a cluster, by name, for a pod that is ``as_new``; not remembered."""
         self.verdicts.reader.keep_only(cluster.nodes)
         table = self.verdicts.table(pod.pod)
         question = SchedulerQuestion.about(pod)
-        every = tuple(changed)
+        every = tuple(nodes)
+        self.asked_nodes += len(every)
         given = table.decide(every)
         return {each.name: self._one(each, question, table, given[each.name]) for each in every}
 
@@ -122,6 +144,27 @@ class Assessor:
         table = self.verdicts.table(pod.pod)
         verdict = table.verdict(self.verdicts.reader.reader.facts(node.node))
         return verdict.admitted and question.why_not(node) is None, question.left(node)
+
+    def count(self, cluster: Cluster, pod: ClusterPod, most: int) -> int:
+        """How many copies fit on all nodes together, counted up to ``most``.
+
+        As many as would land one after the other: what one node takes is nothing to the others.
+        """
+        pod, count = eligible.as_new(pod), 0
+        assessed, known = self.assess(cluster, pod), self._memo(pod).copies
+        if len(known) > 2 * len(assessed) + _MOST_GONE:
+            for name in known.keys() - assessed.keys():
+                del known[name]
+        for name, each in assessed.items():
+            if each.scheduler is not None or each.rejection is not None:
+                continue
+            before = known.get(name)
+            if before is None or before[0] is not each.node:
+                before = known[name] = (each.node, self.copies(each.node, pod))
+            count += before[1]
+            if count >= most:
+                return most
+        return count
 
     def copies(self, fitting: ClusterNode, pod: ClusterPod) -> int:
         """How many copies a node takes, on which one fits; each is admitted by the engine in turn.

@@ -13,8 +13,7 @@ node with something stranded is a trap. Pods that are small or not aligned keep 
 a trap for what they ask for themselves: CPUs that a web server can have are not stranded, the GPUs
 beside them may be.
 
-Without other shapes these are those of the pods that run or wait in the cluster. Pods of DaemonSets
-are left out: they come with their node and fit somewhere always.
+Without other shapes these are those of the pods that run or wait in the cluster.
 """
 
 from __future__ import annotations
@@ -22,27 +21,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalet.core.cluster import scheduler_sums, shapes
+from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
-from numalet.core.model import pod_demand, resources
+from numalet.core.model import resources
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.assessing import Assessment, Assessor
 from numalet.insight.fleet.obstacles import Obstacle
-
-
-@dataclass(frozen=True, slots=True)
-class AskedShape:
-    """One shape: a pod that stands for it, and how many of the cluster's run and wait."""
-
-    pod: ClusterPod
-    running: int = 0
-    waiting: int = 0
-
-    @property
-    def amounts(self) -> Mapping[str, int]:
-        """What it asks for, CPU in thousandths, everything else in units."""
-        return pod_demand.amounts(self.pod.pod)
+from numalet.insight.fleet.remembering import NodeMemo
+from numalet.insight.fleet.shape_counts import AskedShape, ShapeCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,81 +93,131 @@ class Traps:
 
 def shapes_of(cluster: Cluster) -> tuple[AskedShape, ...]:
     """The shapes of the pods that run or wait, those of most pods first."""
-    counts: dict[PodKey, list[int]] = {}
-    standing_for: dict[PodKey, ClusterPod] = {}
-    for _, each in sorted(cluster.pods.items()):
-        if each.is_over or each.is_being_deleted or each.pod.is_static or each.comes_with_its_node:
-            continue
-        key = shapes.key_of(each)
-        standing_for.setdefault(key, each)
-        counts.setdefault(key, [0, 0])[each.is_waiting] += 1
-    every = [AskedShape(eligible.as_new(standing_for[key]), *both) for key, both in counts.items()]
-    return tuple(sorted(every, key=lambda each: (-each.running - each.waiting, str(each.pod.pod))))
+    return ShapeCounts().of(cluster.pods)
 
 
 def traps(
     cluster: Cluster,
     asked: Sequence[ClusterPod] | None = None,
-    assessor: Assessor | None = None,
+    finder: TrapFinder | None = None,
 ) -> Traps:
     """The trap nodes for these shapes; for those of the cluster's own pods if none are given."""
-    assessor = assessor or Assessor()
-    known = (
-        shapes_of(cluster)
-        if asked is None
-        else tuple(AskedShape(eligible.as_new(each)) for each in asked)
-    )
-    assessed = [assessor.assess(cluster, each.pod) for each in known]
-    amounts = [each.amounts for each in known]
-    every = [
-        trap
-        for name, node in sorted(cluster.nodes.items())
-        if (trap := _trap(node, [of_shape[name] for of_shape in assessed], amounts)) is not None
-    ]
-    return Traps(
-        shapes=known,
-        traps=tuple(sorted(every, key=lambda each: (*_weight(each.stranded), each.node))),
-        pools=_by_pool(cluster, every),
-        undecided=len(cluster.undecided),
-        origins=cluster.origins(),
-    )
+    return (finder or TrapFinder()).find(cluster, asked)
 
 
-def _trap(
-    node: ClusterNode, assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
-) -> Trap | None:
-    fitting = tuple(at for at, each in enumerate(assessed) if each.fits)
+@dataclass(frozen=True, slots=True)
+class _Stranded:
+    """What is known of one trap; shapes by their numbers in the order in which they came first."""
+
+    stranded: Mapping[str, int]
+    refused: tuple[tuple[int, Obstacle], ...]
+    fitting: tuple[int, ...]
+
+
+class TrapFinder:
+    """Finds the traps of one cluster after another; of nodes that are the same objects once.
+
+    Safe for one thread.
+    """
+
+    def __init__(self, assessor: Assessor | None = None) -> None:
+        self.assessor = assessor or Assessor()
+        self._counts = ShapeCounts()
+        self._numbers: dict[PodKey, int] = {}
+        self._by_node: NodeMemo[_Stranded | None] = NodeMemo(self.assessor.differences)
+
+    def shapes_of(self, cluster: Cluster) -> tuple[AskedShape, ...]:
+        """The shapes of the pods that run or wait, those of most pods first."""
+        return self._counts.of(cluster.pods)
+
+    def find(self, cluster: Cluster, asked: Sequence[ClusterPod] | None = None) -> Traps:
+        """The traps for these shapes; for those of the cluster's own pods if none are given."""
+        if asked is None:
+            known = self.shapes_of(cluster)
+        else:
+            known = tuple(AskedShape(eligible.as_new(each)) for each in asked)
+        keys = [shapes.key_of(each.pod) for each in known]
+        if {*keys} != self._numbers.keys():
+            self._numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+            self._by_node = NodeMemo(self.assessor.differences)
+        by_number = {self._numbers[key]: each for key, each in zip(keys, known, strict=True)}
+        pods = [(each.pod, each.amounts) for _, each in sorted(by_number.items())]
+        traps_by_node = self._by_node.of(
+            cluster.nodes, lambda nodes: self._anew(cluster, nodes, pods)
+        )
+        positions: dict[int, list[int]] = {}
+        for at, key in enumerate(keys):
+            positions.setdefault(self._numbers[key], []).append(at)
+        every = [
+            _trap(cluster.nodes[name], each, positions)
+            for name, each in sorted(traps_by_node.items())
+            if each is not None
+        ]
+        return Traps(
+            shapes=known,
+            traps=tuple(sorted(every, key=lambda each: (*_weight(each.stranded), each.node))),
+            pools=_by_pool(cluster, every, self.assessor.free(cluster)),
+            undecided=len(cluster.undecided),
+            origins=cluster.origins(),
+        )
+
+    def _anew(
+        self,
+        cluster: Cluster,
+        nodes: Iterable[ClusterNode],
+        pods: Sequence[tuple[ClusterPod, Mapping[str, int]]],
+    ) -> dict[str, _Stranded | None]:
+        changed, free = tuple(nodes), self.assessor.free(cluster)
+        assessed = [self.assessor.anew(cluster, changed, pod) for pod, _ in pods]
+        amounts = [asked for _, asked in pods]
+        return {
+            each.name: _stranded(free[each.name], [by[each.name] for by in assessed], amounts)
+            for each in changed
+        }
+
+
+def _stranded(
+    free: Mapping[str, int], assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
+) -> _Stranded | None:
+    """What is stranded on a node, if anything."""
+    fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
     refused = tuple(
-        RefusedShape(at, each.obstacle)
-        for at, each in enumerate(assessed)
+        (number, each.obstacle)
+        for number, each in enumerate(assessed)
         if each.scheduler is None and each.obstacle is not None
     )
-    promised = {name for each in refused for name in amounts[each.shape]}
-    stranded_names = promised - {name for at in fitting for name in amounts[at]}
-    free = scheduler_sums.free(node.node) if stranded_names else {}
-    stranded = {name: free[name] for name in sorted(stranded_names) if free.get(name, 0) > 0}
+    promised = {name for number, _ in refused for name in amounts[number]}
+    names = promised - {name for number in fitting for name in amounts[number]}
+    stranded = {name: free[name] for name in sorted(names) if free.get(name, 0) > 0}
     if not stranded:
         return None
+    of_it = tuple(each for each in refused if not stranded.keys().isdisjoint(amounts[each[0]]))
+    return _Stranded(stranded, of_it, fitting)
+
+
+def _trap(node: ClusterNode, on: _Stranded, positions: Mapping[int, Sequence[int]]) -> Trap:
+    """The same with the shapes by their positions."""
+    refused = [RefusedShape(at, why) for number, why in on.refused for at in positions[number]]
     return Trap(
         node=node.name,
         pool=node.pool,
         origin=node.origin,
-        stranded=stranded,
-        refused=tuple(
-            each for each in refused if not stranded.keys().isdisjoint(amounts[each.shape])
-        ),
-        fitting=fitting,
+        stranded=on.stranded,
+        refused=tuple(sorted(refused, key=lambda each: each.shape)),
+        fitting=tuple(sorted(at for number in on.fitting for at in positions[number])),
     )
 
 
-def _by_pool(cluster: Cluster, every: Iterable[Trap]) -> tuple[PoolTraps, ...]:
+def _by_pool(
+    cluster: Cluster, every: Iterable[Trap], free_of: Mapping[str, Mapping[str, int]]
+) -> tuple[PoolTraps, ...]:
     there: dict[str, list[Trap]] = {}
     for each in every:
         there.setdefault(each.pool, []).append(each)
     answers = []
     for pool, nodes in cluster.pools().items():
         stranded = _sum(each.stranded for each in there.get(pool, ()))
-        free = _sum(scheduler_sums.free(each.node) for each in nodes)
+        free = _sum(free_of[each.name] for each in nodes) if stranded else {}
         answers.append(
             PoolTraps(
                 pool=pool,
