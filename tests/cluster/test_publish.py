@@ -25,7 +25,7 @@ from running.control_plane import ControlPlane, lost
 from values import profile_bench, published_lives
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NODE = f"{objects.NODES_PATH}/n7"
+NODE = f"{numa_node.PATH}/n7"
 TOPOLOGY = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/n7"
 CONFIG = KubeletConfig()
 HERE = Location("stored")
@@ -54,7 +54,7 @@ def applied(plane: ControlPlane, path: str, body: dict[str, Any]) -> Any:
 def test_random_nodes_are_read_back_as_they_were_sent(defined: ControlPlane, seed: int) -> None:
     life = published_lives.life(random.Random(seed))
     made = objects.of_node(life.node, life.config)
-    class_path = f"{objects.CLASSES_PATH}/{made.class_name}"
+    class_path = f"{numa_node_class.PATH}/{made.class_name}"
     of_class = applied(defined, class_path, dict(made.class_object))
     sent = made.node_object("n7", datetime.now(UTC))
     read = applied(defined, NODE, sent)

@@ -19,7 +19,7 @@ from numalet.cluster.parallel import together
 from numalet.cluster.waking import Touch, Waking, WakingLimits
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.verdicts import Verdicts
-from numalet.io.kube_api import client
+from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
@@ -91,7 +91,7 @@ class Waker:
         value = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
         body = {"metadata": {"labels": {LABEL: value}}}
         try:
-            await self._api.patch(f"/api/v1/nodes/{touch.node_name}", body)
+            await self._api.patch(paths.node(touch.node_name), body)
         except (ApiRefused, ApiUnreachable) as error:
             self._say(f"{touch.node_name}: {error}")
             return

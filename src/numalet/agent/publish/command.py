@@ -28,7 +28,7 @@ from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.kube_api import access as accesses
-from numalet.io.kube_api import client
+from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, RequestLimits
@@ -164,7 +164,7 @@ async def _with_configz(ready: PreparedPublishing, api: ApiClient) -> Any:
     Raises:
         BadInput: it does not report it.
     """
-    place = f"/api/v1/nodes/{ready.choice.node_name}/proxy/configz"
+    place = f"{paths.node(ready.choice.node_name)}/proxy/configz"
     try:
         content = await api.get(place)
     except (ApiRefused, ApiUnreachable) as failed:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import numa_mask
 from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class, published_text
-from numalet.io.documents.numa_node import API_VERSION, NumaNodeSpec
-
-NODES_PATH: Final = f"/apis/{API_VERSION}/{numa_node.PLURAL}"
-CLASSES_PATH: Final = f"/apis/{API_VERSION}/{numa_node_class.PLURAL}"
+from numalet.io.documents.numa_node import NumaNodeSpec
 
 
 @dataclass(frozen=True, slots=True)

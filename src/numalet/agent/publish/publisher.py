@@ -22,6 +22,7 @@ from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node
+from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
@@ -133,7 +134,7 @@ async def owner_of(
     wait, is_first = 1.0, True
     while True:
         try:
-            content = await api.get(f"/api/v1/nodes/{node_name}")
+            content = await api.get(paths.node(node_name))
             uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
             return NodeOwner(node_name, uid) if uid else None
         except ApiRefused as refused:

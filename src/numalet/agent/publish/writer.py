@@ -15,10 +15,11 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from numalet.agent.findings.publish import PublishForeignZones, PublishRefused, PublishUnreachable
 from numalet.agent.kubernetes import node_resource_topology
-from numalet.agent.publish import objects, pacing
+from numalet.agent.publish import pacing
 from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.pacing import WriteInterval
 from numalet.core.model.findings import Finding
+from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
 
@@ -171,7 +172,7 @@ class ClassWriter:
         if name in self._created and not anew:
             return
         try:
-            await self.api.create(objects.CLASSES_PATH, dict(node_objects.class_object))
+            await self.api.create(numa_node_class.PATH, dict(node_objects.class_object))
         except ApiRefused as refused:
             # Another node of the class was first; classes are named by their content.
             if not refused.status.is_conflict:
@@ -201,7 +202,7 @@ def numa_node_writer(
         # The same content again is the refresh, at which also the class is seen to.
         await classes.ensure(node_objects, anew=last == [node_objects])
         body = node_objects.node_object(node_name, utc_now(), owner)
-        await api.apply(f"{objects.NODES_PATH}/{node_name}", body, MANAGER, force=True)
+        await api.apply(f"{numa_node.PATH}/{node_name}", body, MANAGER, force=True)
         last[:] = [node_objects]
 
     return PacedWriter(send, interval, clock=clock or LoopClock(), fraction=fraction, report=report)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from numalet.agent.kubernetes import node_resource_topology
 from numalet.cluster.doctor.facts import (
     ClockReading,
     ClusterFacts,
@@ -18,6 +19,8 @@ from numalet.cluster.doctor.facts import (
     ZoneOwners,
 )
 from numalet.cluster.doctor.roles import ACCOUNTS, NAMESPACE, NUMALET, READER, TOPOLOGY, Permission
+from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection, Decode, listed
@@ -25,8 +28,6 @@ from numalet.io.kube_api.listing import ApiCollection, Decode, listed
 T = TypeVar("T")
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
-_NUMA_NODES: Final = f"/apis/{NUMALET}/v1alpha1"
-_TOPOLOGIES: Final = f"/apis/{TOPOLOGY}/v1alpha2"
 _MANAGER: Final = "numalet"
 _HEADER_STEP_SECONDS: Final = 1.0
 """The header of the answer has whole seconds."""
@@ -120,10 +121,10 @@ async def collected(api: ApiClient) -> ClusterFacts:
     served = await _served(api)
     may_not, accounts = await asyncio.gather(_may_not(api), _accounts(api))
     nodes, numa_nodes, classes, topologies = await asyncio.gather(
-        _items(api, "/api/v1/nodes", _node),
-        _items(api, f"{_NUMA_NODES}/numanodes", _numa_node),
-        _items(api, f"{_NUMA_NODES}/numanodeclasses", _name),
-        _items(api, f"{_TOPOLOGIES}/noderesourcetopologies", _topology),
+        _items(api, paths.NODES, _node),
+        _items(api, numa_node.PATH, _numa_node),
+        _items(api, numa_node_class.PATH, _name),
+        _items(api, node_resource_topology.PATH, _topology),
     )
     return ClusterFacts(
         server=api.access.server,
@@ -250,16 +251,16 @@ def _node(content: bytes) -> ClusterNodeFacts:
 
 
 def _numa_node(content: bytes) -> NumaNodeFacts:
-    numa_node = _numa_node_decoder.decode(content)
+    read = _numa_node_decoder.decode(content)
     written = [
         each.time.timestamp()
-        for each in numa_node.metadata.managed_fields
+        for each in read.metadata.managed_fields
         if each.manager.startswith(_MANAGER) and each.time is not None
     ]
-    published = numa_node.spec.published
+    published = read.spec.published
     return NumaNodeFacts(
-        name=numa_node.metadata.name,
-        class_name=numa_node.spec.class_name,
+        name=read.metadata.name,
+        class_name=read.spec.class_name,
         published_seconds=None if published is None else published.timestamp(),
         written_seconds=max(written, default=None),
     )

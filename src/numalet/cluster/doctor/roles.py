@@ -9,9 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.io.documents import numa_node, numa_node_class
+
 NAMESPACE: Final = "numalet"
-NUMALET: Final = "numalet.dev"
-TOPOLOGY: Final = "topology.node.k8s.io"
+NUMALET: Final = numa_node.GROUP
+TOPOLOGY: Final = node_resource_topology.GROUP
 POLICY: Final = "policy"
 CORE: Final = ""
 
@@ -39,15 +42,15 @@ READER: Final = frozenset(
     [
         *_of(CORE, ["nodes", "pods"], ["list", "watch"]),
         *_of(POLICY, ["poddisruptionbudgets"], ["list", "watch"]),
-        *_of(NUMALET, ["numanodes", "numanodeclasses"], ["list", "watch"]),
-        *_of(TOPOLOGY, ["noderesourcetopologies"], ["list", "watch"]),
+        *_of(NUMALET, [numa_node.PLURAL, numa_node_class.PLURAL], ["list", "watch"]),
+        *_of(TOPOLOGY, [node_resource_topology.PLURAL], ["list", "watch"]),
     ]
 )
 PUBLISHER: Final = frozenset(
     [
-        *_of(NUMALET, ["numanodes"], ["create", "patch"]),
-        *_of(NUMALET, ["numanodeclasses"], ["create"]),
-        *_of(TOPOLOGY, ["noderesourcetopologies"], ["create", "patch"]),
+        *_of(NUMALET, [numa_node.PLURAL], ["create", "patch"]),
+        *_of(NUMALET, [numa_node_class.PLURAL], ["create"]),
+        *_of(TOPOLOGY, [node_resource_topology.PLURAL], ["create", "patch"]),
         *_of(CORE, ["nodes"], ["get"]),
     ]
 )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from numalet.agent.kubernetes import node_resource_topology
 from numalet.cluster.doctor.facts import ClusterFacts
 from numalet.cluster.doctor.findings import (
     ClusterAccountForbidden,
@@ -23,9 +24,10 @@ from numalet.cluster.doctor.findings import (
     ClusterStale,
     ClusterTopologyOwner,
 )
-from numalet.cluster.doctor.roles import NUMALET, TOPOLOGY, Permission
+from numalet.cluster.doctor.roles import Permission
 from numalet.core.config.releases.versions import MinorVersion, minor_version
 from numalet.core.model.findings import Finding
+from numalet.io.documents import numa_node, numa_node_class
 from numalet.wording.numbers import counted
 
 OLDEST_SERVER: Final = MinorVersion(1, 20)
@@ -38,9 +40,9 @@ STALE_SECONDS: Final = 2 * 3600.0
 _NAMES_SHOWN: Final = 5
 _HOUR_SECONDS: Final = 3600
 _WANTED: Final = (
-    (NUMALET, "v1alpha1", "numanodes", "crds"),
-    (NUMALET, "v1alpha1", "numanodeclasses", "crds"),
-    (TOPOLOGY, "v1alpha2", "noderesourcetopologies", "node-resource-topology"),
+    (numa_node.API_VERSION, numa_node.PLURAL, "crds"),
+    (numa_node.API_VERSION, numa_node_class.PLURAL, "crds"),
+    (node_resource_topology.API_VERSION, node_resource_topology.PLURAL, "node-resource-topology"),
 )
 
 
@@ -58,9 +60,10 @@ def findings(facts: ClusterFacts) -> tuple[Finding, ...]:
 
 
 def _definitions(facts: ClusterFacts) -> Iterator[Finding]:
-    for group, version, resource, folder in _WANTED:
-        if resource in facts.served.get(f"{group}/{version}", ()):
+    for api_version, resource, folder in _WANTED:
+        if resource in facts.served.get(api_version, ()):
             continue
+        group, _, version = api_version.partition("/")
         name = f"{resource}.{group}"
         served = [
             group_version.partition("/")[2]

@@ -31,14 +31,13 @@ from numalet.cluster.hollow.life import (
     WentDown,
 )
 from numalet.cluster.hollow.members import FleetOptions, Member, StatePublisher
-from numalet.cluster.hollow.node_document import NODES
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
 from numalet.cluster.hollow.registering import Registrar
 from numalet.cluster.parallel import together
 from numalet.core.model.findings import Finding
-from numalet.io.kube_api import follow, listing
+from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
@@ -270,7 +269,7 @@ class HollowFleet:
     async def _follow_nodes(self) -> None:
         prefixes = sorted({each.naming.prefix for each in self.members.values()})
         chosen = f"{node_document.HOLLOW} in ({','.join(prefixes)})"
-        collection = listing.ApiCollection(NODES, label_selector=chosen)
+        collection = listing.ApiCollection(paths.NODES, label_selector=chosen)
         async for each in follow.follow(self._api, collection, _noted):
             match each:
                 case Replaced(notes):
@@ -322,7 +321,7 @@ class HollowFleet:
     async def _withdraw_fault(self, name: str) -> None:
         body = {"metadata": {"annotations": {node_document.FAULT: None}}}
         with contextlib.suppress(ApiRefused, ApiUnreachable):
-            await self._api.patch(f"{NODES}/{name}", body)
+            await self._api.patch(paths.node(name), body)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Let a request of its own go on beside everything else."""

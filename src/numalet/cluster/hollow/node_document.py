@@ -22,7 +22,6 @@ FAULT: Final = "numalet.dev/hollow-fault"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 ARCHITECTURE: Final = "amd64"
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-NODES: Final = "/api/v1/nodes"
 LEASE_SECONDS: Final = 40
 
 _PRESSURES: Final = (

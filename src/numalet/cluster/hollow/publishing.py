@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from numalet.agent.publish import objects
-from numalet.agent.publish.objects import CLASSES_PATH, NODES_PATH, NodeOwner
+from numalet.agent.publish.objects import NodeOwner
 from numalet.cluster.hollow.members import Member
 from numalet.cluster.parallel import together
 from numalet.core.cluster import classes, published
@@ -122,7 +122,7 @@ class HollowPublisher:
         owner = NodeOwner(name, member.uid).reference()
         body = numa_node.published_object(name, spec, owner)
         body["spec"]["published"] = objects.time_text(datetime.now(UTC))
-        await self._api.apply(f"{NODES_PATH}/{name}", body, MANAGER, force=True)
+        await self._api.apply(f"{numa_node.PATH}/{name}", body, MANAGER, force=True)
         self._specs[name] = spec
         self.written += 1
 
@@ -136,7 +136,7 @@ class HollowPublisher:
             name = made["metadata"]["name"]
             if name not in self._known_classes:
                 try:
-                    await self._api.create(CLASSES_PATH, msgspec.json.encode(made))
+                    await self._api.create(numa_node_class.PATH, msgspec.json.encode(made))
                 except ApiRefused as refused:
                     if not refused.status.is_conflict:
                         raise

@@ -10,9 +10,10 @@ import msgspec
 
 from numalet.cluster.hollow import node_document
 from numalet.cluster.hollow.findings import HollowNodeExists
-from numalet.cluster.hollow.node_document import NODES, NodeNaming
+from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.core.model.findings import BadInput
 from numalet.core.node.node import Node
+from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 
@@ -52,7 +53,7 @@ class Registrar:
         now = datetime.now(UTC)
         body = node_document.whole(node, naming, boots, now)
         try:
-            answer = await self.api.create(NODES, body)
+            answer = await self.api.create(paths.NODES, body)
         except ApiRefused as refused:
             if not refused.status.is_conflict:
                 raise
@@ -60,25 +61,25 @@ class Registrar:
         registered = decoded(answer)
         kept = [each for each in registered.spec.taints if each["key"] != node_document.NOT_READY]
         if self.untaints and len(kept) < len(registered.spec.taints):
-            await self.api.patch(f"{NODES}/{naming.name}", {"spec": {"taints": kept or None}})
+            await self.api.patch(paths.node(naming.name), {"spec": {"taints": kept or None}})
         return registered.metadata.uid
 
     async def report(self, node: Node, naming: NodeNaming, boots: int) -> None:
         """Write the status of a node that is there, as a kubelet does now and then."""
         body = {"status": node_document.status(node, naming, boots, datetime.now(UTC))}
-        await self.api.patch(f"{NODES}/{naming.name}/status", body)
+        await self.api.patch(f"{paths.node(naming.name)}/status", body)
 
     async def remove(self, name: str) -> None:
         """Remove a Node; its lease and what else belongs to it goes with it."""
         try:
-            await self.api.delete(f"{NODES}/{name}")
+            await self.api.delete(paths.node(name))
         except ApiRefused as refused:
             if not refused.status.is_not_found:
                 raise
 
     async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:
         """A hollow node of this name is there, from a process before: it is brought up to date."""
-        path = f"{NODES}/{naming.name}"
+        path = paths.node(naming.name)
         there = decoded(await self.api.get(path))
         if there.metadata.labels.get(node_document.HOLLOW) is None:
             raise BadInput([HollowNodeExists(node=naming.name)])

@@ -30,6 +30,7 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "NumaNode"
 PLURAL: Final = "numanodes"
+PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
 
 
 class NumaNodeMemory(Struct, omit_defaults=True):

@@ -32,6 +32,7 @@ from numalet.io.findings.published import NumaNodeClassName, NumaNodeClassReleas
 
 KIND: Final = "NumaNodeClass"
 PLURAL: Final = "numanodeclasses"
+PATH: Final = f"/apis/{API_VERSION}/{PLURAL}"
 
 _MODES: Final[Mapping[str, Behaviour]] = MappingProxyType(
     {Mode.EXACT.value: EXACT, Mode.NATIVE.value: NATIVE}

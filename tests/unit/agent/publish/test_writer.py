@@ -14,6 +14,7 @@ from numalet.agent.publish.pacing import WriteInterval
 from numalet.agent.publish.writer import ClassWriter, PacedWriter, numa_node_writer, topology_writer
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding
+from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from values import profile_bench
 
@@ -190,7 +191,7 @@ class Api:
 
 
 NODE_OBJECTS = objects.of_node(profile_bench.started("single"), KubeletConfig())
-CLASS_PATH = f"{objects.CLASSES_PATH}/{NODE_OBJECTS.class_name}"
+CLASS_PATH = f"{numa_node_class.PATH}/{NODE_OBJECTS.class_name}"
 
 
 def test_the_class_is_there_before_the_node_that_refers_to_it() -> None:
@@ -209,11 +210,11 @@ def test_the_class_is_there_before_the_node_that_refers_to_it() -> None:
     asyncio.run(twice())
     assert api.asked == [
         ("create", CLASS_PATH, False),
-        ("apply", f"{objects.NODES_PATH}/one", True),
-        ("apply", f"{objects.NODES_PATH}/two", True),
+        ("apply", f"{numa_node.PATH}/one", True),
+        ("apply", f"{numa_node.PATH}/two", True),
         # The refresh sees to the class again, which may have been deleted.
         ("create", CLASS_PATH, False),
-        ("apply", f"{objects.NODES_PATH}/two", True),
+        ("apply", f"{numa_node.PATH}/two", True),
     ]
     assert api.bodies[1]["spec"]["published"] == "2026-01-31T00:00:00Z"
 
