@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final
-from urllib.parse import quote
 
 from numalet.core.model.findings import BadInput
 from numalet.insight.fleet import keeping_away
 from numalet.insight.fleet.keeping_away import KeepAway
-from numalet.io.kube_api import client
+from numalet.io.kube_api import client, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.listing import ApiCollection
 from numalet.io.kube_api.values import Access
 
 _MOST_ATTEMPTS: Final = 5
@@ -44,14 +44,15 @@ async def kept_away(access: Access) -> list[str]:
     """
     try:
         async with client.opened(access, "numalet-fleet") as api:
-            listed = json.loads(await api.get("/api/v1/nodes"))
+            listed = await listing.listed(api, ApiCollection(paths.NODES), _name_if_kept_away)
     except (ApiRefused, ApiUnreachable) as no:
         raise BadInput([no.finding]) from None
-    return sorted(
-        each["metadata"]["name"]
-        for each in listed["items"]
-        if keeping_away.undoing(each) is not None
-    )
+    return sorted(listed.items.values())
+
+
+def _name_if_kept_away(content: bytes) -> str | None:
+    node = json.loads(content)
+    return None if keeping_away.undoing(node) is None else str(node["metadata"]["name"])
 
 
 async def _each(
@@ -71,7 +72,7 @@ async def _one(
     api: ApiClient, name: str, patch: Callable[[dict[str, Any]], dict[str, Any] | None]
 ) -> bool:
     """Whether the node was changed; made anew when another one changed it in between."""
-    path = f"/api/v1/nodes/{quote(name, safe='')}"
+    path = paths.node(name)
     for attempt in range(1, _MOST_ATTEMPTS + 1):
         body = patch(json.loads(await api.get(path)))
         if body is None:

@@ -12,25 +12,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+from numalet.cluster import object_kinds
+from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
 from numalet.core.cluster.classes import ClassSpec
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.cluster.objects import ListedState
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents import numa_node
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.typed import Place
-from numalet.io.kube_api import follow, listing
+from numalet.io.kube_api import follow
 from numalet.io.kube_api.answers import ApiStatus
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (
-    ApiCollection,
     Changed,
     Connected,
     Deleted,
@@ -61,38 +62,12 @@ class ClusterDisconnected(WarningFinding):
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Followed:
-    """A collection; ``kind`` is that of its objects."""
-
-    kind: str
-    path: str
-    is_needed: bool = False
-
-    @property
-    def key(self) -> Callable[[listing.ObjectMeta], str]:
-        return listing.uid if self.kind == "Pod" else listing.qualified_name
-
-
-_NUMALET: Final = f"/apis/{numa_node.API_VERSION}"
-_COLLECTIONS: Final = (
-    _Followed("Node", "/api/v1/nodes", is_needed=True),
-    _Followed("Pod", "/api/v1/pods", is_needed=True),
-    _Followed("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
-    _Followed("NodeResourceTopology", "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"),
-    _Followed(numa_node.KIND, f"{_NUMALET}/{numa_node.PLURAL}"),
-    _Followed(numa_node_class.KIND, f"{_NUMALET}/{numa_node_class.PLURAL}"),
-)
-_OLD_BUDGETS: Final = _Followed("PodDisruptionBudget", "/apis/policy/v1beta1/poddisruptionbudgets")
-"""Until Kubernetes 1.20 the only ones."""
-
-
 @dataclass(slots=True)
 class _Copies:
     """What the API server has, as far as it is known, by kind and key."""
 
     of_kind: dict[str, dict[str, Any]] = field(
-        default_factory=lambda: {each.kind: {} for each in _COLLECTIONS}
+        default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
     )
     bound: dict[str, dict[str, ClusterPod]] = field(default_factory=dict)
     """Pods by node and uid."""
@@ -119,7 +94,7 @@ class LiveCluster:
         self._classes = Classes(self._specs, rules)
         self._decoder = ObjectDecoder()
         self._listed: set[str] = set()
-        self._wanted = {each.path for each in _COLLECTIONS}
+        self._wanted = {each.path for each in OBJECT_KINDS}
         self._problems: dict[str, Finding] = {}
         self._dirty: set[str] = set()
         self._nodes: dict[str, ClusterNode] = {}
@@ -181,13 +156,13 @@ class LiveCluster:
             BadInput: the credentials can not be read, and never could.
         """
         async with asyncio.TaskGroup() as group:
-            for each in _COLLECTIONS:
+            for each in OBJECT_KINDS:
                 group.create_task(self._follow(api, each, group))
 
-    async def _follow(self, api: ApiClient, what: _Followed, group: asyncio.TaskGroup) -> None:
+    async def _follow(self, api: ApiClient, what: ObjectKind, group: asyncio.TaskGroup) -> None:
         news = follow.follow(
             api,
-            ApiCollection(what.path),
+            what.collection,
             partial(self._decoded, what),
             what.key,
             self._pace,
@@ -195,15 +170,15 @@ class LiveCluster:
         async with contextlib.aclosing(news):
             async for each in news:
                 if self._has_old_budgets_instead(what, each):
-                    self._wanted ^= {what.path, _OLD_BUDGETS.path}
-                    group.create_task(self._follow(api, _OLD_BUDGETS, group))
+                    self._wanted ^= {what.path, OLD_BUDGETS.path}
+                    group.create_task(self._follow(api, OLD_BUDGETS, group))
                     return
                 self._take_in(what, each)
                 self._value = None
                 self._changed.set()
 
-    def _decoded(self, what: _Followed, content: bytes) -> Any:
-        made = self._decoder.decode(what.kind, content, Place(what.path))
+    def _decoded(self, what: ObjectKind, content: bytes) -> Any:
+        made = self._decoder.decode(what.name, content, Place(what.path))
         if made is None:
             # No news comes of it, and a pod that can not be read is still on its node.
             self._dirty |= self._decoder.unread_pods().keys()
@@ -212,39 +187,39 @@ class LiveCluster:
             return None
         return made[1]
 
-    def _has_old_budgets_instead(self, what: _Followed, news: News[Any]) -> bool:
+    def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
         status = news.status if isinstance(news, Disconnected) else None
         is_absent = status is not None and status.is_not_found
-        return is_absent and what.path != _OLD_BUDGETS.path and what.kind == _OLD_BUDGETS.kind
+        return is_absent and object_kinds.has_older(what)
 
-    def _take_in(self, what: _Followed, news: News[Any]) -> None:
-        copy = self._copies.of_kind[what.kind]
+    def _take_in(self, what: ObjectKind, news: News[Any]) -> None:
+        copy = self._copies.of_kind[what.name]
         match news:
             case Replaced(items):
                 self._listed.add(what.path)
                 self._problems.pop(what.path, None)
                 for key in [key for key in copy if key not in items]:
-                    self._put(what.kind, key, None)
+                    self._put(what.name, key, None)
                 for key, item in items.items():
                     if copy.get(key) is not item:
-                        self._put(what.kind, key, item)
+                        self._put(what.name, key, item)
             case Changed(key, item):
-                self._put(what.kind, key, item)
+                self._put(what.name, key, item)
             case Deleted(key):
-                self._put(what.kind, key, None)
+                self._put(what.name, key, None)
             case Connected():
                 self._problems.pop(what.path, None)
             case Disconnected():
                 self._note_problem(what, news)
 
-    def _note_problem(self, what: _Followed, news: Disconnected) -> None:
+    def _note_problem(self, what: ObjectKind, news: Disconnected) -> None:
         lasting = None if what.is_needed else _lasting(what.path, news.status)
         if lasting is None:
             self._problems[what.path] = ClusterDisconnected(path=what.path, problem=news.why)
             return
         self._problems[what.path] = lasting
-        for key in list(self._copies.of_kind[what.kind]):
-            self._put(what.kind, key, None)
+        for key in list(self._copies.of_kind[what.name]):
+            self._put(what.name, key, None)
         self._listed.add(what.path)
 
     def _put(self, kind: str, key: str, item: Any) -> None:

@@ -6,13 +6,13 @@ One that can not be read is named with its place and is no reason to do without 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from numalet.core.cluster import classes
-from numalet.core.cluster.objects import ListedState
+from numalet.core.cluster.objects import ClusterObjects, ListedState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.io.documents import cluster_objects, cluster_values, numa_node, numa_node_class
 from numalet.io.documents.cluster_objects import NodeObjectReader
@@ -62,7 +62,8 @@ class ObjectDecoder:
             numa_node.KIND: _numa_node,
             numa_node_class.KIND: _numa_node_class,
         }
-        self._warnings: list[Finding] = []
+        self._warnings: dict[tuple[str, str], Finding] = {}
+        """By kind and name: an object that is read again is still one."""
         self._left_out = 0
         self._unread_pods: dict[str, str] = {}
 
@@ -93,17 +94,16 @@ class ObjectDecoder:
         if bound is not None and bound.spec.node_name:
             uid = None if named is None else named.metadata.uid
             self._unread_pods[uid or f"pod {self._left_out}"] = bound.spec.node_name
-        if not self.names_what_is_bad:
-            return
         parts = () if named is None else (named.metadata.namespace, named.metadata.name)
+        name = "/".join(filter(None, parts))
+        key = kind, name or f"object {self._left_out}"
+        if key in self._warnings:
+            self._left_out -= 1
+        elif not self.names_what_is_bad:
+            return
         first = findings.all[0]
-        self._warnings.append(
-            ClusterObjectLeftOut(
-                kind=kind,
-                name="/".join(filter(None, parts)) or "without a name",
-                problem=str(first),
-                where=first.where,
-            )
+        self._warnings[key] = ClusterObjectLeftOut(
+            kind=kind, name=name or "without a name", problem=str(first), where=first.where
         )
 
     def unread_pods(self) -> Mapping[str, int]:
@@ -114,7 +114,7 @@ class ObjectDecoder:
         """What is to be said of objects that were left out."""
         more = self._left_out - len(self._warnings)
         said = (ClusterMoreLeftOut(count=more),) if more else ()
-        return (*self._warnings, *said)
+        return (*self._warnings.values(), *said)
 
     def _pod(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
         read = self._pods.read(text, place, findings)
@@ -123,6 +123,26 @@ class ObjectDecoder:
     def _node(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
         read = self._nodes.read(text, place, findings)
         return None if read is None else (read.name, read)
+
+
+def of_kinds(
+    kept: Mapping[str, Mapping[str, Any]], unread_pods: Mapping[str, int], notes: Iterable[Finding]
+) -> ClusterObjects:
+    """The objects of a cluster, of what ``decode`` gave by kind and key."""
+
+    def of_kind(kind: str) -> Mapping[str, Any]:
+        return kept.get(kind, {})
+
+    return ClusterObjects(
+        nodes=of_kind("Node"),
+        pods=of_kind(_POD),
+        budgets=of_kind("PodDisruptionBudget"),
+        topologies=of_kind("NodeResourceTopology"),
+        states=of_kind(numa_node.KIND),
+        classes=of_kind(numa_node_class.KIND),
+        unread_pods=unread_pods,
+        notes=tuple(notes),
+    )
 
 
 def _budget(text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:

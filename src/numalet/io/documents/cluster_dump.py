@@ -20,13 +20,7 @@ import msgspec
 
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
-from numalet.io.documents import (
-    cluster_decoder,
-    numa_node,
-    numa_node_class,
-    object_stream,
-    yaml_source,
-)
+from numalet.io.documents import cluster_decoder, object_stream, yaml_source
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.object_stream import ObjectText
 from numalet.io.documents.typed import LineOf, Place, no_line
@@ -102,19 +96,8 @@ class ObjectReader:
 
     def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:
         """What was read, and what is to be said of it."""
-        return ClusterObjects(
-            nodes=self._of_kind("Node"),
-            pods=self._of_kind("Pod"),
-            budgets=self._of_kind("PodDisruptionBudget"),
-            topologies=self._of_kind("NodeResourceTopology"),
-            states=self._of_kind(numa_node.KIND),
-            classes=self._of_kind(numa_node_class.KIND),
-            unread_pods=self._decoder.unread_pods(),
-            notes=(*notes, *self._decoder.notes()),
-        )
-
-    def _of_kind(self, kind: str) -> dict[str, Any]:
-        return self._kept.get(kind, {})
+        said = (*notes, *self._decoder.notes())
+        return cluster_decoder.of_kinds(self._kept, self._decoder.unread_pods(), said)
 
     def _read(self, each: ObjectText, document: str) -> None:
         kind = _kind(each)

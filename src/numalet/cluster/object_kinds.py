@@ -1,0 +1,48 @@
+"""The kinds of objects that a cluster is made of, for those who list them and those who follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.kube_api import listing, paths
+from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectKind:
+    """Objects of one kind and where they are; without those that are needed there is no cluster."""
+
+    name: str
+    path: str
+    is_needed: bool = False
+
+    @property
+    def collection(self) -> ApiCollection:
+        """All of them."""
+        return ApiCollection(self.path)
+
+    @property
+    def key(self) -> Callable[[ObjectMeta], str]:
+        """By what an object is known: another pod of the same name is another pod."""
+        return listing.uid if self.name == "Pod" else listing.qualified_name
+
+
+OBJECT_KINDS: Final = (
+    ObjectKind("Node", paths.NODES, is_needed=True),
+    ObjectKind("Pod", paths.PODS, is_needed=True),
+    ObjectKind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
+    ObjectKind(node_resource_topology.KIND, node_resource_topology.PATH),
+    ObjectKind(numa_node.KIND, numa_node.PATH),
+    ObjectKind(numa_node_class.KIND, numa_node_class.PATH),
+)
+OLD_BUDGETS: Final = ObjectKind("PodDisruptionBudget", "/apis/policy/v1beta1/poddisruptionbudgets")
+"""Until Kubernetes 1.20 the only ones."""
+
+
+def has_older(kind: ObjectKind) -> bool:
+    """Whether a server that does not have them may have ``OLD_BUDGETS`` instead."""
+    return kind.name == OLD_BUDGETS.name and kind != OLD_BUDGETS
