@@ -56,8 +56,16 @@ def time_text(at: datetime) -> str:
 
 def of_node(node: Node, config: KubeletConfig) -> NodeObjects:
     """The objects of a node that was started with this configuration."""
-    spec = classes.spec_of(node, config)
-    class_object = numa_node_class.class_object(spec)
+    return of_class(node, class_of(node, config))
+
+
+def class_of(node: Node, config: KubeletConfig) -> Mapping[str, Any]:
+    """The object of the class of a node that was started with this configuration."""
+    return numa_node_class.class_object(classes.spec_of(node, config))
+
+
+def of_class(node: Node, class_object: Mapping[str, Any]) -> NodeObjects:
+    """The objects of a node of this class."""
     state = published.of_node(node)
     return NodeObjects(
         class_object=class_object,

@@ -12,15 +12,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
-
 from numalet.agent.publish import objects
-from numalet.agent.publish.objects import NodeOwner
+from numalet.agent.publish.objects import NodeObjects, NodeOwner
+from numalet.agent.publish.writer import ClassWriter
+from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import Member
 from numalet.cluster.parallel import together
-from numalet.core.cluster import classes, published
-from numalet.core.node.node import Node
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents import numa_node
 from numalet.io.documents.numa_node import NumaNodeSpec
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
@@ -56,8 +54,8 @@ class HollowPublisher:
         self._under_way: set[str] = set()
         self._written_at: dict[str, float] = {}
         self._specs: dict[str, NumaNodeSpec] = {}
-        self._class_names: dict[str, str] = {}
-        self._known_classes: set[str] = set()
+        self._classes = ClassWriter(api)
+        self._class_of_kind: dict[str, Mapping[str, Any]] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -103,12 +101,10 @@ class HollowPublisher:
     async def _written(self, name: str) -> bool:
         """Publish a node that has another state than was published; False: again later."""
         member = self._members[name]
-        node = member.published
+        made = objects.of_class(member.published, self._class_of(member.kind))
         try:
-            class_name = await self._class_of(member)
-            spec = _spec(node, class_name)
-            if self._specs.get(name) != spec:
-                await self._write(member, spec)
+            if self._specs.get(name) != made.spec:
+                await self._write(member, made)
         except ApiRefused as refused:
             self.refused += 1
             self.last_refusal = refused
@@ -117,32 +113,20 @@ class HollowPublisher:
             return False
         return True
 
-    async def _write(self, member: Member, spec: NumaNodeSpec) -> None:
+    async def _write(self, member: Member, made: NodeObjects) -> None:
         name = member.life.name
-        owner = NodeOwner(name, member.uid).reference()
-        body = numa_node.published_object(name, spec, owner)
-        body["spec"]["published"] = objects.time_text(datetime.now(UTC))
+        await self._classes.ensure(made)
+        body = made.node_object(name, datetime.now(UTC), NodeOwner(name, member.uid))
         await self._api.apply(f"{numa_node.PATH}/{name}", body, MANAGER, force=True)
-        self._specs[name] = spec
+        self._specs[name] = made.spec
         self.written += 1
 
-    async def _class_of(self, member: Member) -> str:
-        """The name of the class of a node, which is published once for all of its kind."""
-        kind = member.kind
-        name = self._class_names.get(kind.name)
-        if name is None:
-            spec = classes.spec_of(kind.empty, kind.config)
-            made: dict[str, Any] = numa_node_class.class_object(spec)
-            name = made["metadata"]["name"]
-            if name not in self._known_classes:
-                try:
-                    await self._api.create(numa_node_class.PATH, msgspec.json.encode(made))
-                except ApiRefused as refused:
-                    if not refused.status.is_conflict:
-                        raise
-                self._known_classes.add(name)
-            self._class_names[kind.name] = name
-        return name
+    def _class_of(self, kind: NodeKind) -> Mapping[str, Any]:
+        """The object of the class of a node, made once for all of its kind."""
+        made = self._class_of_kind.get(kind.name)
+        if made is None:
+            made = self._class_of_kind[kind.name] = objects.class_of(kind.empty, kind.config)
+        return made
 
     async def _stay_alive(self) -> None:
         """Write every node once an hour although nothing has changed."""
@@ -153,16 +137,3 @@ class HollowPublisher:
                 if member.life.is_up and name in self._specs:
                     del self._specs[name]
                     self.changed(name)
-
-
-def _spec(node: Node, class_name: str) -> NumaNodeSpec:
-    """What is published of a node, but for the time."""
-    state = published.of_node(node)
-    return NumaNodeSpec(
-        class_name=class_name,
-        published="",
-        state=numa_node.document(state),
-        pods=len(state.pods),
-        free_cpus=objects.free_cpus(node),
-        free_devices=objects.free_devices(node),
-    )
