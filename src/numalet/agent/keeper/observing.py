@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -79,7 +79,7 @@ class KubeletWatch:
     def observe(self) -> KubeletSeen:
         """What there is now. Blocks."""
         # Before the files are read: what is written meanwhile is a change.
-        self._read = tuple(self._signatures())
+        self._read = state_directory.signatures(self.places.root)
         files, unread = self._files()
         configuration = self.configuration.read()
         node, refusal = self._started(configuration, files)
@@ -131,19 +131,6 @@ class KubeletWatch:
             )
             for pod in answer.document.get("podResources", ())
         }
-
-    def _signatures(self) -> Iterator[object]:
-        for folder in self._folders():
-            for name in state_directory.FILE_NAMES:
-                try:
-                    status = (folder / name).stat()
-                except OSError:
-                    continue
-                yield folder, name, status.st_ino, status.st_mtime_ns, status.st_size
-
-    def _folders(self) -> tuple[Path, ...]:
-        root = self.places.root
-        return root, root / state_directory.DEVICE_PLUGINS
 
     def _files(self) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
         if not self.places.root.is_dir():
@@ -197,11 +184,11 @@ class KubeletWatch:
         until = time.monotonic() + within
         while (left := until - time.monotonic()) > 0:
             await folder_news.wait(
-                self._folders(),
+                state_directory.folders(self.places.root),
                 min(left, _CHECK_SECONDS),
-                lambda path: path.name in state_directory.FILE_NAMES,
+                state_directory.is_state_file,
             )
-            if self._read != tuple(self._signatures()):
+            if self._read != state_directory.signatures(self.places.root):
                 return
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -155,26 +155,15 @@ class KubeletSource:
         listed, allocatable = documents
         return listed, allocatable, tuple(problems)
 
-    def _folders(self) -> tuple[Path, ...]:
-        return self.root, self.root / state_directory.DEVICE_PLUGINS
-
-    def _signatures(self) -> Iterator[object]:
-        for folder in self._folders():
-            for name in state_directory.FILE_NAMES:
-                try:
-                    status = (folder / name).stat()
-                except OSError:
-                    continue
-                yield folder, name, status.st_ino, status.st_mtime_ns, status.st_size
-
     async def _news(self) -> None:
         """Wait until a state file may have changed, or until everything is read again anyway."""
-        before = tuple(self._signatures())
+        before = state_directory.signatures(self.root)
         began = time.monotonic()
         await folder_news.wait(
-            self._folders(), _CHECK_SECONDS, lambda path: path.name in state_directory.FILE_NAMES
+            state_directory.folders(self.root), _CHECK_SECONDS, state_directory.is_state_file
         )
-        if before != tuple(self._signatures()) or time.monotonic() - began < _SETTLE_SECONDS:
+        has_changed = before != state_directory.signatures(self.root)
+        if has_changed or time.monotonic() - began < _SETTLE_SECONDS:
             await asyncio.sleep(_SETTLE_SECONDS)
 
 

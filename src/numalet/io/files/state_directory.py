@@ -71,6 +71,29 @@ def read(path: Path) -> StateDirectory:
     return StateDirectory(path, files)
 
 
+def folders(root: Path) -> tuple[Path, ...]:
+    """The folders in which state files of a kubelet with this root directory may be."""
+    return root, root / DEVICE_PLUGINS
+
+
+def signatures(root: Path) -> tuple[object, ...]:
+    """Another value than before once a state file was written; for the price of a few ``stat``."""
+    there: list[object] = []
+    for folder in folders(root):
+        for name in FILE_NAMES:
+            try:
+                status = (folder / name).stat()
+            except OSError:
+                continue
+            there.append((folder, name, status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(there)
+
+
+def is_state_file(path: Path) -> bool:
+    """Whether a file of this name is a state file."""
+    return path.name in FILE_NAMES
+
+
 def _path_of(directory: Path, name: str) -> Path:
     """The first place of a state file, unless it is only in the other one."""
     beside = directory / name

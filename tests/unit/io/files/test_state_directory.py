@@ -81,3 +81,19 @@ def test_a_recording_has_a_name_that_is_recognised_later(tmp_path: Path) -> None
     with pytest.raises(BadInput) as bad:
         recording.read(tmp_path / "a.json")
     assert codes(bad) == ["files/record-name"]
+
+
+def test_signatures_are_others_after_a_state_file_was_written(tmp_path: Path) -> None:
+    signatures = [state_directory.signatures(tmp_path)]
+    plugins = tmp_path / state_directory.DEVICE_PLUGINS
+    plugins.mkdir()
+    for path in (tmp_path / CPU, tmp_path / MEMORY, plugins / "kubelet_internal_checkpoint"):
+        path.write_text("{}", encoding="utf-8")
+        signatures.append(state_directory.signatures(tmp_path))
+    (tmp_path / CPU).write_text("{}\n", encoding="utf-8")
+    signatures.append(state_directory.signatures(tmp_path))
+    (tmp_path / MEMORY).unlink()
+    signatures.append(state_directory.signatures(tmp_path))
+    assert len(set(signatures)) == len(signatures)
+    (tmp_path / "config.yaml").write_text("x", encoding="utf-8")
+    assert state_directory.signatures(tmp_path) == signatures[-1]
