@@ -28,9 +28,9 @@ from numalet.agent.keeper.settings import (
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
-from numalet.agent.telemetry import admission_log, node_log
+from numalet.agent.telemetry import admission_log, log_line, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.io.files import atomic
 
 _SWITCH_SECONDS: Final = 0.0005
@@ -72,16 +72,16 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
     log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
     others = _others(settings)
     asked, settings = settings, _standing(settings, others)
-    log.write([_line(each) for each in settings.notes if each not in asked.notes])
+    log.write([log_line.of_finding(each) for each in settings.notes if each not in asked.notes])
     for each in others:
-        log.write([_line(AgentOtherOwner(owner=each.who))])
+        log.write([log_line.of_finding(AgentOtherOwner(owner=each.who))])
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
 
     def log_finding(finding: Finding) -> None:
-        log.write([_line(finding)])
+        log.write([log_line.of_finding(finding)])
 
     def broke(bug: Exception) -> None:
         _log_bug(log, "A request to the API failed", bug)
@@ -122,7 +122,7 @@ def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEvent
         loop.call_soon(write_decision, traced)
 
     def log_findings(findings: Sequence[Finding]) -> None:
-        log.write([_line(each) for each in findings])
+        log.write([log_line.of_finding(each) for each in findings])
 
     def misread(bug: Exception) -> None:
         # Files are read beside the loop.
@@ -209,8 +209,3 @@ def _begun(view: AgentView) -> list[LogLine]:
     if view.standing is OwnershipMode.OBSERVING:
         return policies
     return [*policies, *node_log.of_guarantee(view.level, view.notes)]
-
-
-def _line(finding: Finding) -> LogLine:
-    is_error = finding.severity is not Severity.NOTE
-    return LogLine(finding.located, {"code": finding.code}, is_error=is_error)

@@ -23,6 +23,7 @@ from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.telemetry import log_line
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.io import kubelets
@@ -183,7 +184,7 @@ async def _run(ready: PreparedPublishing, access: Access, options: PublishOption
     log = logs.to_stderr(LogFormat(options.log_format), options.verbosity)
 
     def report(finding: Finding) -> None:
-        log.write([_line(finding)])
+        log.write([log_line.of_finding(finding)])
 
     for each in ready.settings.notes:
         report(each)
@@ -252,7 +253,7 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
     log = logs.to_stderr(LogFormat(options.log_format), options.verbosity)
 
     def report(finding: Finding) -> None:
-        log.write([_line(finding)])
+        log.write([log_line.of_finding(finding)])
 
     async with _publisher(ready, access, options, report) as writers:
         reading: KubeletReading = await asyncio.to_thread(ready.source.read)
@@ -262,8 +263,3 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
             report(each)
         writers.offer(reading.view)
         return await writers.write_once()
-
-
-def _line(finding: Finding) -> LogLine:
-    is_error = finding.severity is not Severity.NOTE
-    return LogLine(finding.located, {"code": finding.code}, is_error=is_error)

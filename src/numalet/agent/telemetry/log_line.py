@@ -8,6 +8,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from numalet.core.model.findings import Finding, Severity
+
 
 class LogFormat(StrEnum):
     """The form of the lines of the log."""
@@ -28,3 +30,9 @@ class LogLine:
     keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     level: int = 0
     is_error: bool = False
+
+
+def of_finding(finding: Finding) -> LogLine:
+    """The line of a finding; only a note is none of an error."""
+    is_error = finding.severity is not Severity.NOTE
+    return LogLine(finding.located, {"code": finding.code}, is_error=is_error)
