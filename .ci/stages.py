@@ -2,7 +2,7 @@
 """Run the stages of continuous integration, say how long each took, and keep the whole short.
 
     stages.py run TIMES "make check" make check    # run it, note its time in the file TIMES
-    stages.py sum TIMES 50                         # all of them; status 1 if over 50 minutes
+    stages.py sum TIMES 50                # all of them; status 1 if over 50 minutes, or one failed
 
 What counts is how long a stage would have taken alone on a machine like the one that the limit is
 for. A clock says more wherever others work on the machine or its CPUs are slow, and a run must not
@@ -103,7 +103,7 @@ def run(times: Path, name: str, command: list[str]) -> int:
 
 
 def summed(times: Path, limit_minutes: float) -> int:
-    """Print all stages and their sum; status 1 if it is over the limit."""
+    """Print all stages and their sum; status 1 if it is over the limit, or a stage failed."""
     noted = [json.loads(line) for line in times.read_text().splitlines()]
     for each in noted:
         _say(_line(each))
@@ -115,7 +115,10 @@ def summed(times: Path, limit_minutes: float) -> int:
         f"all stages: {quiet_minutes:.1f} min on a quiet machine's scale, {verdict} "
         f"{limit_minutes:g} ({wall_minutes:.1f} min by the clock)"
     )
-    return 1 if is_over else 0
+    failed = [each["stage"] for each in noted if each["status"]]
+    if failed:
+        _say(f"FAILED: {', '.join(failed)}")
+    return 1 if is_over or failed else 0
 
 
 def _line(noted: dict[str, Any]) -> str:

@@ -88,6 +88,18 @@ def test_all_stages_together_have_a_limit(
     assert "(99.0 min by the clock)" in done.stdout
 
 
+def test_a_stage_that_failed_is_named_at_the_end_and_fails_all(tmp_path: Path) -> None:
+    times = tmp_path / "times"
+    for name, status in (("one", 0), ("two", 2), ("three", 1)):
+        stage = {"stage": name, "status": status, "cpu_seconds": 1.0, "slowness": 1.0}
+        took = {"wall_seconds": 1.0, "quiet_seconds": 1.0}
+        with times.open("a") as file:
+            file.write(json.dumps(stage | took) + "\n")
+    done = stages("sum", times, 50)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == ".ci/run: FAILED: two, three"
+
+
 def test_every_stage_of_continuous_integration_is_timed() -> None:
     script = [line.strip() for line in (PROGRAM.parent / "run").read_text().splitlines()]
     made = [line for line in script if "make " in line and not line.startswith("#")]
