@@ -121,6 +121,19 @@ def defined(plane: ControlPlane) -> ControlPlane:
     return plane
 
 
+@pytest.fixture(scope="module")
+def plane_without_cache(
+    programs: ControlPlanePrograms, pytestconfig: pytest.Config
+) -> Iterator[ControlPlane]:
+    """One whose API server asks etcd each time, so that what etcd forgot is gone at once.
+
+    With its cache the API server knows the last changes better than etcd does; releases from 1.34
+    on even serve old pages of lists from it.
+    """
+    with _opened(programs, pytestconfig, ("--watch-cache=false",)) as plane:
+        yield plane
+
+
 @pytest.fixture
 def own_plane(
     programs: ControlPlanePrograms, pytestconfig: pytest.Config

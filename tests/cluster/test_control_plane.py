@@ -73,7 +73,8 @@ def test_nothing_of_one_test_is_left_for_the_next(plane: ControlPlane) -> None:
     assert plane.get("/api/v1/pods")["items"] == []
 
 
-def test_a_list_that_goes_on_after_a_compaction_is_gone(plane: ControlPlane) -> None:
+def test_a_list_that_goes_on_after_a_compaction_is_gone(plane_without_cache: ControlPlane) -> None:
+    plane = plane_without_cache
     for name in ("node-a", "node-b"):
         plane.create("/api/v1/nodes", node(name))
     first = plane.get("/api/v1/nodes?limit=1")
@@ -83,13 +84,10 @@ def test_a_list_that_goes_on_after_a_compaction_is_gone(plane: ControlPlane) -> 
     assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
 
 
-def test_a_watch_from_before_a_compaction_is_gone(
-    own_plane: Callable[..., ControlPlane],
-) -> None:
-    # With its cache the API server knows the last changes better than etcd does.
-    plane = own_plane("--watch-cache=false")
+def test_a_watch_from_before_a_compaction_is_gone(plane_without_cache: ControlPlane) -> None:
+    plane = plane_without_cache
     old = plane.get("/api/v1/nodes")["metadata"]["resourceVersion"]
-    plane.create("/api/v1/nodes", node("node-a"))
+    plane.create("/api/v1/nodes", node("node-d"))
     plane.compact()
     path = f"/api/v1/nodes?watch=1&resourceVersion={old}"
     with plane.api.stream("GET", path) as answer:

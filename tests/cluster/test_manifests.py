@@ -69,7 +69,7 @@ def test_the_agent_on_every_node_has_no_privilege() -> None:
 def test_what_is_applied_is_kept_whole(plane: ControlPlane) -> None:
     plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
     folders = (*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    for sent in (each for folder in folders for each in built("kubectl", folder)):
+    for sent in (each for folder in folders for each in built(plane.programs.kubectl, folder)):
         where = ["-n", sent["metadata"].get("namespace", "default")]
         name = f"{sent['kind']}/{sent['metadata']['name']}"
         read = yaml.safe_load(plane.kubectl("get", name, *where, "-o", "yaml"))

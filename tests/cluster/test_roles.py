@@ -71,7 +71,7 @@ class Account:
         self, method: str, path: str, body: object = None, content_type: str = "application/json"
     ) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
-        policy = "v1" if self._plane.programs.release >= (1, 21) else "v1beta1"
+        policy = self._plane.programs.policy_version
         asked = path.format(namespace=self.namespace, policy=policy)
         return self._plane.request(method, asked, body, headers=headers)
 

@@ -135,4 +135,3 @@ def test_a_check_that_fails_ends_all_at_once(project: Project) -> None:
     assert (ran.status, ran.stages) == (1, ["check"])
     builder = int((project.folder / "seen.builder").read_text())
     assert not Path(f"/proc/{builder}").exists()
-

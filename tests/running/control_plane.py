@@ -11,8 +11,9 @@ import json
 import shutil
 import ssl
 import subprocess
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,12 @@ import yaml
 from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
 from running.control_plane_programs import ControlPlanePrograms
-from running.server_programs import ServerProgram, ServerProgramError, free_port
+from running.server_programs import (
+    PATIENCE_SECONDS,
+    ServerProgram,
+    ServerProgramError,
+    free_port,
+)
 
 _LOOPBACK: Final = ipaddress.ip_address("127.0.0.1")
 _ATTEMPTS: Final = 3
@@ -108,13 +114,17 @@ class ControlPlane:
         """The API server's answer to its administrator, whatever it is; ``body`` as JSON."""
         content = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **given.pop("headers", {})}
-        try:
+
+        def asked() -> httpx.Response:
             return self.api.request(method, path, content=content, headers=headers, **given)
+
+        try:
+            return after_throttling(asked)
         except (httpx.RemoteProtocolError, httpx.ReadError):
             # A connection that was kept from before the server was started again.
             if method == "POST":
                 raise
-            return self.api.request(method, path, content=content, headers=headers, **given)
+            return after_throttling(asked)
 
     def get(self, path: str) -> Any:
         """The object or list; an answer that is none fails the test."""
@@ -148,7 +158,7 @@ class ControlPlane:
 
     def kubectl(self, *arguments: str, given: str = "") -> str:
         """What kubectl says as administrator; its complaint fails the test."""
-        program = shutil.which("kubectl")
+        program = shutil.which(self.programs.kubectl)
         assert program is not None, "kubectl is not installed"
         done = subprocess.run(
             [program, "--kubeconfig", str(self.kubeconfig), *arguments],
@@ -301,6 +311,23 @@ def running(
         finally:
             plane.end()
         return
+
+
+def after_throttling(
+    ask: Callable[[], httpx.Response], wait_seconds: Callable[[float], None] = time.sleep
+) -> httpx.Response:
+    """The first answer that is none of "ask again later"; after a while, that one.
+
+    Releases from 1.31 on answer so, whoever asks, until they have read the objects of a kind.
+    """
+    waited = 0.0
+    while (answer := ask()).status_code == httpx.codes.TOO_MANY_REQUESTS:
+        seconds = float(answer.headers.get("Retry-After", 1))
+        waited += seconds
+        if waited > PATIENCE_SECONDS:
+            break
+        wait_seconds(seconds)
+    return answer
 
 
 def lost(sent: object, read: object, place: str = "") -> list[str]:

@@ -24,6 +24,7 @@ _PROGRAMS: Final = ("kube-apiserver", "kube-scheduler", "kube-controller-manager
 _LAST_V1BETA1: Final = (1, 22)
 _LAST_V1BETA3: Final = (1, 24)
 _LAST_PLAIN_PORT: Final = (1, 23)
+_FIRST_POLICY_V1: Final = (1, 21)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,17 @@ class ControlPlanePrograms:
     folder: Path
     etcd: Path
     release: tuple[int, int]
+
+    @property
+    def kubectl(self) -> str:
+        """The one that came with the servers, else the one of this machine."""
+        own = self.folder / "kubectl"
+        return str(own) if os.access(own, os.X_OK) else "kubectl"
+
+    @property
+    def policy_version(self) -> str:
+        """The version of disruption budgets that all releases from this one on have."""
+        return "v1" if self.release >= _FIRST_POLICY_V1 else "v1beta1"
 
     @property
     def api_server(self) -> Path:
@@ -90,6 +102,10 @@ def default_folder() -> Path:
     """The folder that ``NUMALET_CONTROL_PLANE`` names, else the cache that ``.ci/run`` fills."""
     if named := os.environ.get(VARIABLE):
         return Path(named)
+    return _built_folder()
+
+
+def _built_folder() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "numalet" / "control-plane"
 
@@ -100,12 +116,12 @@ def in_folder(folder: Path) -> ControlPlanePrograms | str:
     for name in _PROGRAMS:
         if not os.access(folder / name, os.X_OK):
             return f"there is no {name} in {folder}; build one with .ci/control-plane {folder}"
-    places = (folder / "etcd", default_folder() / "etcd")
+    places = (folder / "etcd", _built_folder() / "etcd")
     etcd = next((each for each in places if os.access(each, os.X_OK)), None)
     if etcd is None and (installed := shutil.which("etcd")):
         etcd = Path(installed)
     if etcd is None:
-        return f"there is no etcd in {folder}, nor in PATH"
+        return f"there is no etcd in {folder}, {_built_folder()} or PATH"
     said = subprocess.run(
         [folder / "kube-apiserver", "--version"], capture_output=True, text=True, check=False
     )

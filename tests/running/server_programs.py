@@ -49,7 +49,7 @@ class ServerProgram:
     ) -> None:
         self.name = name
         self.log = log
-        self._command = command
+        self.command: Final = tuple(command)
         self._is_ready = is_ready
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -77,7 +77,7 @@ class ServerProgram:
         bound = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*bound, *self._command],
+                [*bound, *self.command],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 cwd=self.log.parent, start_new_session=True,
             )  # fmt: skip
