@@ -87,7 +87,9 @@ def test_a_list_that_goes_on_after_a_compaction_is_gone(plane_without_cache: Con
 def test_a_watch_from_before_a_compaction_is_gone(plane_without_cache: ControlPlane) -> None:
     plane = plane_without_cache
     old = plane.get("/api/v1/nodes")["metadata"]["resourceVersion"]
-    plane.create("/api/v1/nodes", node("node-d"))
+    # The last change before a compaction is still there.
+    for name in ("node-d", "node-e"):
+        plane.create("/api/v1/nodes", node(name))
     plane.compact()
     path = f"/api/v1/nodes?watch=1&resourceVersion={old}"
     with plane.api.stream("GET", path) as answer:

@@ -26,6 +26,7 @@ MORE = ("8n8c", "64n")
 # One guest for all that wants the same machine: a boot and what Python imports for an agent take as
 # long as two tests. The longest ones come first, so that the others go beside them.
 CASES = {
+    "systemd": Case(tests=("test_systemd.py", "test_agent_systemd.py"), init=Init.SYSTEMD),
     "agent": Case(
         tests=("test_enforcement.py", "test_placement.py", "test_agent.py"),
         hugepages="2Mi=0:8,1:16",
@@ -36,7 +37,6 @@ CASES = {
         tests=("test_crashes_kernel.py", "test_sysfs_truth.py"),
         environment={"NUMALET_LAB_CRASHES": CRASHES},
     ),
-    "systemd": Case(tests=("test_systemd.py", "test_agent_systemd.py"), init=Init.SYSTEMD),
     "36n": Case(tests=("test_sysfs_truth.py", "test_agent_tray.py"), topology="36n"),
     "hugepages": Case(
         tests=("test_hugepages.py", "test_enforcement_gigantic.py"),
