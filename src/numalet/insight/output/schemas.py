@@ -1,7 +1,8 @@
-"""Every JSON Schema of a document that a command prints; as a program it writes them to files.
+"""Every JSON Schema of a document that a command prints or a user writes, written to files.
 
 ``python -m numalet.insight.output.schemas FOLDER`` is how ``docs/schemas`` is made. A document is
-called ``numalet.NAME/NUMBER``, and its schema is in ``NAME.json``.
+called ``numalet.NAME/NUMBER``, and its schema is in ``NAME.json``; those of files that users write
+are in ``input_schemas``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from numalet.insight.output import json_schema, state_document
+from numalet.insight.output import input_schemas, json_schema, state_document
 from numalet.insight.output.check_document import CheckDocument, ChecksDocument
 from numalet.insight.output.doctor_document import DoctorDocument
 from numalet.insight.output.explanation_types import Explanation, ExplanationNotStartedDocument
@@ -65,8 +66,10 @@ DOCUMENTS: Final[Mapping[str, tuple[type[Struct], ...]]] = MappingProxyType(
 
 def write(folder: Path) -> None:
     """Write every schema into a folder."""
-    for name, forms in DOCUMENTS.items():
-        text = json.dumps(json_schema.of(*forms), indent=2) + "\n"
+    made = {name: json_schema.of(*forms) for name, forms in DOCUMENTS.items()}
+    made |= {name: input_schemas.of(name) for name in input_schemas.INPUTS}
+    for name, schema in made.items():
+        text = json.dumps(schema, indent=2) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 

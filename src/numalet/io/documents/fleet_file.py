@@ -24,13 +24,17 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from numalet.core.cluster.cluster import NO_LABELS, Taint, TaintEffect
 from numalet.core.config.releases.release import Release
 from numalet.core.model import label_names
 from numalet.core.model.findings import BadInput, Findings
 from numalet.io.documents import cluster_values, kubelet_version, typed, yaml_source
+from numalet.io.documents.fleet_file_types import (
+    MOST_NODES,
+    FleetFileFields,
+    FleetMatchFields,
+    FleetPoolFields,
+)
 from numalet.io.documents.typed import Place
 from numalet.io.findings.clusters import (
     FleetFileDocuments,
@@ -40,38 +44,9 @@ from numalet.io.findings.clusters import (
 )
 from numalet.io.findings.documents import DocumentRange, OptionsNodeLabel
 
-MOST_NODES: Final = 100_000
-"""Of one pool."""
-
 _BEGINNING_BYTES: Final = 64 * 1024
 _POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
 _TAINT: Final = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
-_FILE: Final = ("pools", "pods")
-_MATCH: Final = ("names", "labels")
-
-
-class _Match(msgspec.Struct):
-    names: list[str] = []
-    labels: dict[str, str] = {}
-
-
-class _Pool(msgspec.Struct):
-    name: str
-    machine: str
-    count: int = 1
-    memory_per_node: str | None = None
-    hugepages_per_node: dict[str, int | str] = {}
-    configuration: str | dict[str, Any] | None = None
-    release: str | int | float | None = None
-    devices: str | list[Any] | None = None
-    labels: dict[str, str] = {}
-    taints: list[Any] = []
-    match: dict[str, Any] | None = None
-
-
-class _File(msgspec.Struct):
-    pools: list[Any] | None = None
-    pods: str | list[Any] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,14 +121,14 @@ def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
     (only,) = documents
     findings.extend(only.duplicates)
     place = Place(document, "$", only.line_of)
-    given = typed.decode(only.value, _File, place, findings)
+    given = typed.decode(only.value, FleetFileFields, place, findings)
     pools: list[FleetPool] = []
     pods: list[tuple[str | Mapping[str, Any], Place]] = []
     if given is not None:
-        typed.check_members(only.value, _FILE, place, findings)
+        typed.check_members(only.value, FleetFileFields.__struct_fields__, place, findings)
         if not given.pools:
             findings.add(FleetFileNoPools(where=place.location))
-        pools = _pools(given.pools or [], place.member("pools"), findings)
+        pools = _pools(given.pools, place.member("pools"), findings)
         pods = _pods(given.pods, place.member("pods"), findings)
     findings.raise_errors()
     return FleetFile(document=document, folder=folder, pools=tuple(pools), pods=tuple(pods))
@@ -173,10 +148,10 @@ def _pools(values: list[Any], place: Place, findings: Findings) -> list[FleetPoo
 
 
 def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
-    given = typed.decode(value, _Pool, place, findings)
+    given = typed.decode(value, FleetPoolFields, place, findings)
     if given is None or not isinstance(value, Mapping):
         return None
-    typed.check_members(value, _Pool.__struct_encode_fields__, place, findings)
+    typed.check_members(value, FleetPoolFields.__struct_fields__, place, findings)
     if not 0 <= given.count <= MOST_NODES:
         where = place.member("count").location
         findings.add(DocumentRange(value=str(given.count), least=0, most=MOST_NODES, where=where))
@@ -203,11 +178,11 @@ def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
     )
 
 
-def _match(value: Mapping[str, Any] | None, place: Place, findings: Findings) -> _Match:
+def _match(value: Mapping[str, Any] | None, place: Place, findings: Findings) -> FleetMatchFields:
     if value is None:
-        return _Match()
-    typed.check_members(value, _MATCH, place, findings)
-    return typed.decode(value, _Match, place, findings) or _Match()
+        return FleetMatchFields()
+    typed.check_members(value, FleetMatchFields.__struct_fields__, place, findings)
+    return typed.decode(value, FleetMatchFields, place, findings) or FleetMatchFields()
 
 
 def _check_labels(labels: Mapping[str, str], place: Place, findings: Findings) -> None:

@@ -1,0 +1,45 @@
+"""JSON Schemas of files that users write, made from the types with which these are read.
+
+Unlike those of documents that commands print they forbid what they do not describe, so that a slip
+is found where it is written.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from numalet.insight.output.json_schema import DIALECT, Schema
+from numalet.io.documents import fleet_file_types
+from numalet.io.documents.fleet_file_types import PUBLISHED_AS
+
+INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
+    {"fleet-file": fleet_file_types.PARTS}
+)
+"""The types of a file by the name of its schema, that of the whole file first."""
+
+
+def of(name: str) -> Schema:
+    """The schema of this kind of file."""
+    (whole, *_), parts = msgspec.json.schema_components(INPUTS[name], ref_template="#/$defs/{name}")
+    schema: Schema = _published({"$schema": DIALECT, **whole, "$defs": parts})
+    return schema
+
+
+def _published(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_published(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if PUBLISHED_AS in value:
+        kept = {name: value[name] for name in ("description", "default") if name in value}
+        return {**kept, **value[PUBLISHED_AS]}
+    shown = {name: _published(each) for name, each in value.items()}
+    if "title" in value and "properties" in value:
+        shown["additionalProperties"] = False
+        shown["description"] = inspect.cleandoc(value["description"])
+    return shown
