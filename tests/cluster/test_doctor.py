@@ -10,11 +10,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cluster import manifests
 from cluster.test_roles import CLASSES, NUMA_NODES, a_class
+from numalet.core.cluster import published
+from numalet.core.node.node import Node
+from numalet.io.documents import numa_node
 from running.control_plane import ControlPlane
+from values import gpu_fleet
 
 ROOT = Path(__file__).parents[2]
+WAITING = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "waiting"},
+    "spec": {
+        "containers": [{"name": "main", "image": "any"}],
+        "automountServiceAccountToken": False,
+    },
+}
 
 
 def doctor(plane: ControlPlane, *more: str, kubeconfig: Path | None = None) -> tuple[int, str]:
@@ -42,12 +57,17 @@ def make_node(plane: ControlPlane, name: str, version: str = "v1.34.2") -> None:
     assert plane.request("PATCH", path, {"status": status}, headers=headers).is_success
 
 
-def publish(plane: ControlPlane, name: str, class_name: str, at: datetime) -> None:
+def publish(
+    plane: ControlPlane, name: str, class_name: str, at: datetime, *, node: Node | None = None
+) -> None:
+    spec: dict[str, Any] = {"class": class_name, "published": at.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    if node is not None:
+        spec["state"] = msgspec.to_builtins(numa_node.document(published.of_node(node)))
     body = {
         "apiVersion": "numalet.dev/v1alpha1",
         "kind": "NumaNode",
         "metadata": {"name": name},
-        "spec": {"class": class_name, "published": at.strftime("%Y-%m-%dT%H:%M:%SZ")},
+        "spec": spec,
     }
     headers = {"Content-Type": "application/apply-patch+yaml"}
     path = f"{NUMA_NODES}/{name}?fieldManager=numalet"
@@ -93,6 +113,24 @@ def test_nodes_versions_classes_and_clocks_are_examined(plane: ControlPlane) -> 
     assert codes["cluster/node-clock"].endswith(": c")
     _, said = doctor(plane)
     assert "kubectl delete numanodes.numalet.dev gone" in said
+    plane.request("DELETE", CLASSES)
+
+
+def test_a_node_that_holds_something_for_a_pod_that_waits_is_named(plane: ControlPlane) -> None:
+    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    of_class = plane.create(CLASSES, a_class())["metadata"]["name"]
+    make_node(plane, "a")
+    pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
+    waiting = plane.create(pods, WAITING)["metadata"]
+    node, decision = gpu_fleet.empty().admit(gpu_fleet.pod(waiting["uid"], 2))
+    assert decision.admitted
+    publish(plane, "a", of_class, datetime.now(UTC), node=node)
+    (finding,) = findings(plane).values()
+    assert finding["code"] == "cluster/contradicted"
+    assert finding["message"].startswith("1 node whose NumaNode contradicts the pods")
+    assert f"{waiting['name']}, which waits for a node" in finding["message"]
+    publish(plane, "a", of_class, datetime.now(UTC), node=gpu_fleet.empty())
+    assert findings(plane) == {}
     plane.request("DELETE", CLASSES)
 
 

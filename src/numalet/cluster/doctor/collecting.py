@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from numalet.agent.kubernetes import node_resource_topology
+from numalet.cluster.doctor.contradictions import contradictions
 from numalet.cluster.doctor.facts import (
     ClockReading,
     ClusterFacts,
@@ -137,6 +138,7 @@ async def collected(api: ApiClient) -> ClusterFacts:
         numa_nodes=numa_nodes,
         class_names=None if classes is None else frozenset(classes),
         topologies=topologies,
+        contradictions=await contradictions(api),
     )
 
 

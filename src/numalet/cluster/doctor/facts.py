@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from numalet.cluster.doctor.contradictions import Contradictions
 from numalet.cluster.doctor.roles import Permission
 
 
@@ -74,3 +75,4 @@ class ClusterFacts:
     numa_nodes: tuple[NumaNodeFacts, ...] | None = None
     class_names: frozenset[str] | None = None
     topologies: tuple[ZoneOwners, ...] | None = None
+    contradictions: Contradictions | None = None

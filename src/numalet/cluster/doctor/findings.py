@@ -143,6 +143,26 @@ class ClusterNoClass(Finding):
     names: str
 
 
+class ClusterContradicted(WarningFinding):
+    code = "cluster/contradicted"
+    sentence = (
+        "{nodes} whose NumaNode contradicts the pods of the cluster: {names}; {first} is {problem}"
+    )
+    why = (
+        "such an object is not used, and the node is rebuilt from its pods; it is of a publisher "
+        "that does not work, or of one that writes what is not true"
+    )
+    mend = (
+        "kubectl -n numalet delete pods -l app.kubernetes.io/component=publisher "
+        "--field-selector spec.nodeName={first}; if it is said again, see who writes: "
+        "kubectl get numanodes.numalet.dev {first} -o yaml --show-managed-fields"
+    )
+    nodes: str
+    names: str
+    first: str
+    problem: str
+
+
 class ClusterTopologyOwner(WarningFinding):
     code = "cluster/topology-owner"
     sentence = "{nodes} whose NodeResourceTopology has zones of another manager, {manager}: {names}"

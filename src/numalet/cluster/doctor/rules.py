@@ -12,6 +12,7 @@ from numalet.cluster.doctor.findings import (
     ClusterAccountForbidden,
     ClusterAccountsUnknown,
     ClusterClock,
+    ClusterContradicted,
     ClusterDefinitionVersion,
     ClusterForbidden,
     ClusterKubeletUnknown,
@@ -55,6 +56,7 @@ def findings(facts: ClusterFacts) -> tuple[Finding, ...]:
         *_clock(facts),
         *_publishers(facts),
         *_ages(facts),
+        *_contradictions(facts),
         *_topologies(facts),
     )
 
@@ -168,6 +170,18 @@ def _ages(facts: ClusterFacts) -> Iterator[Finding]:
         names = sorted(stale)
         hours = f"{int(min(stale.values())) // _HOUR_SECONDS}"
         yield ClusterStale(nodes=_nodes(names), hours=hours, names=_shown(names), first=names[0])
+
+
+def _contradictions(facts: ClusterFacts) -> Iterator[Finding]:
+    if contradictions := facts.contradictions:
+        names = sorted(contradictions)
+        first = names[0]
+        yield ClusterContradicted(
+            nodes=_nodes(names),
+            names=_shown(names),
+            first=first,
+            problem=str(contradictions[first][0]),
+        )
 
 
 def _topologies(facts: ClusterFacts) -> Iterator[Finding]:

@@ -164,8 +164,7 @@ def node_of(
     name, empty = _class_of(inputs, known)
     if isinstance(empty, Finding):
         return UndecidedNode(name=listed.name, why=empty, pool=pool, labels=listed.labels)
-    identity = NodeIdentity(name=listed.name, labels=listed.labels, has_all_labels=True)
-    member = classes.member(empty, identity)
+    member = _member(empty, listed)
     node, origin, notes = _with_pods(inputs, member, empty, pods, is_of_class=name)
     if inputs.unread_pods:
         notes = (*notes, ClusterUnreadPods(count=inputs.unread_pods))
@@ -182,6 +181,26 @@ def node_of(
         notes=(*_other_sizes(node, listed), *notes),
         uid=listed.uid,
     )
+
+
+def contradictions(
+    inputs: NodeInputs, known: Classes, pods: Mapping[str, ClusterPod]
+) -> tuple[Finding, ...]:
+    """Why the published state of a node can not be its own; none where there is no state of it.
+
+    ``pods`` are all of the cluster, by uid.
+    """
+    state = inputs.state
+    empty = None if state is None else known.empty(state.class_name)
+    if state is None or not isinstance(empty, Node):
+        return ()
+    member = _member(empty, inputs.listed)
+    return trust.checked(member, state.state, pods, inputs.bound).contradictions
+
+
+def _member(empty: Node, listed: ListedNode) -> Node:
+    identity = NodeIdentity(name=listed.name, labels=listed.labels, has_all_labels=True)
+    return classes.member(empty, identity)
 
 
 def _class_of(inputs: NodeInputs, known: Classes) -> tuple[str, Node | Finding]:

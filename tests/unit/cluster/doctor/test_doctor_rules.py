@@ -13,6 +13,7 @@ from numalet.cluster.doctor.facts import (
     ZoneOwners,
 )
 from numalet.cluster.doctor.roles import PUBLISHER, Permission
+from numalet.core.findings.cluster import ClusterStateCpusLost, ClusterStateHolderElsewhere
 from numalet.core.model.findings import Finding
 
 NOW = 1_800_000_000.0
@@ -164,3 +165,15 @@ def test_zones_of_another_manager_are_a_finding_with_its_name() -> None:
     assert str(finding) == (
         "1 node whose NodeResourceTopology has zones of another manager, nfd-topology-updater: b"
     )
+
+
+def test_a_state_that_contradicts_pods_is_a_finding_with_the_first_reason() -> None:
+    why = ClusterStateHolderElsewhere(pod="default/p", place="waits for a node")
+    other = ClusterStateCpusLost(cpus="3")
+    finding = only(replace(HEALTHY, contradictions={"b": (other,), "a": (why, other)}))
+    assert str(finding) == (
+        "2 nodes whose NumaNode contradicts the pods of the cluster: a, b; "
+        "a is not trusted: its state has something for default/p, which waits for a node"
+    )
+    assert "--field-selector spec.nodeName=a;" in mend(finding)
+    assert sentences(replace(HEALTHY, contradictions={})) == []

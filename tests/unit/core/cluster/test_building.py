@@ -178,6 +178,25 @@ def test_a_state_that_contradicts_the_pods_is_not_used() -> None:
     assert set(cluster.nodes["n"].node.snapshot.cpu.exclusive) == {"p1"}
 
 
+def contradictions(given: ClusterObjects) -> list[str]:
+    (inputs,) = building.inputs_of(given)
+    known = building.Classes(given.classes)
+    return [each.code for each in building.contradictions(inputs, known, given.pods)]
+
+
+def test_what_contradicts_a_state_can_be_asked_alone() -> None:
+    given = objects(1, 2)
+    assert contradictions(given) == []
+    thief = replace(given.pods["p0"], pod=replace(given.pods["p0"].pod, node_name="elsewhere"))
+    stolen = replace(given, pods={**given.pods, "p0": thief})
+    assert contradictions(stolen) == ["cluster/state-holder-elsewhere"]
+    # Of what is not there, or does not start, nothing is said here.
+    bad = ClassSpec(machine=SPEC.machine, config=KubeletConfig(cpu_manager_policy="static"))
+    missing: list[dict[str, Any]] = [{"states": {}}, {"classes": {}}, {"classes": {CLASS: bad}}]
+    for more in missing:
+        assert contradictions(replace(stolen, **more)) == []
+
+
 def test_holders_that_are_not_known_are_noted() -> None:
     given = objects(1, 2)
     pods = {"p1": given.pods["p1"]}
