@@ -1,43 +1,55 @@
 """Hollow nodes of five kinds on a real control plane: what the API server says is what they have.
 
-Clients create and delete pods, the servers and the watches fail meanwhile. At every quiet moment
-the nodes are made again from the API server alone, from the published states and the pods, and
-compared with the ledgers that the hollow nodes keep for themselves.
+Clients create and delete pods, of which the scheduler places some, while servers and watches fail.
+At every quiet moment the cluster that a reader follows, with a reader's rights, is compared with
+the ledgers that the hollow nodes keep for themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
+import itertools
+import operator
 import random
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
 
-from numalet.cluster.hollow import kinds, pod_reader
+from cluster import manifests
+from numalet.cluster.hollow import kinds
 from numalet.cluster.hollow.kinds import KindInputs, NodeKind
 from numalet.cluster.hollow.members import FleetOptions
-from numalet.core.cluster import classes, published
-from numalet.core.config.rules import StartRefused
-from numalet.core.model.findings import Findings, Location
-from numalet.core.model.pod import Pod
+from numalet.cluster.live import LiveCluster
+from numalet.core.cluster import published
+from numalet.core.cluster.cluster import Origin
+from numalet.core.cluster.published_state import PublishedState
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node, numa_node_class
+from numalet.io.documents import numa_node
 from numalet.io.documents.kubelet_config import ConfigSources
-from numalet.io.kube_api import access
-from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api import access, client
+from numalet.io.kube_api.access import Access
 from numalet.io.machines import MachineChoice
-from running import hollow_fleets
+from running import breakable_proxy, hollow_fleets
+from running.breakable_proxy import BreakableProxy
 from running.control_plane import ControlPlane
 from running.hollow_fleets import RunningFleet
+from running.pod_clients import GPU, PodClients, Strike
 
-NUMA = "/apis/numalet.dev/v1alpha1"
-GPU = "example.com/gpu"
-GPUS = f"{GPU}=" + ",".join(f"g{at}@{at // 4}" for at in range(8))
-EQUAL_AGAIN_SECONDS = 5.0
-CLIENTS = 8
+NUMA_NODES: Final = "/apis/numalet.dev/v1alpha1/numanodes"
+GPUS: Final = f"{GPU}=" + ",".join(f"g{at}@{at // 4}" for at in range(8))
+NODES: Final = 10
+EQUAL_AGAIN_SECONDS: Final = 5.0
+QUIET_START_SECONDS: Final = 5.0
+"""What the API server takes to start on a quiet machine of two CPUs."""
+LATEST_SECONDS: Final = 120.0
 
 _STATIC = (
     ("--cpu-manager-policy", "static"),
@@ -73,67 +85,6 @@ def five_kinds() -> tuple[NodeKind, ...]:
     return made
 
 
-def pod_document(name: str, rng: random.Random) -> dict[str, Any]:
-    """A pod of 1, 2, 4 or 8 GPUs, now and then without, that runs for ever or for a moment."""
-    gpus = rng.choice([0, 1, 2, 4, 8])
-    amounts = {"cpu": str(rng.choice([1, 2, 3])), "memory": rng.choice(["1Gi", "3Gi", "500Mi"])}
-    if gpus:
-        amounts[GPU] = str(gpus)
-    notes = {} if rng.random() < 0.6 else {"numalet.dev/runs-for": "300ms"}
-    resources = {"requests": amounts, "limits": amounts}
-    container = {"name": "app", "image": "any", "resources": resources}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "annotations": notes},
-        "spec": {
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "terminationGracePeriodSeconds": 1,
-            "tolerations": [{"operator": "Exists"}],
-            "containers": [container],
-        },
-    }
-
-
-def rebuilt(plane: ControlPlane) -> dict[str, Node]:
-    """Every node, made of nothing but what the API server has."""
-    empty: dict[str, Node] = {}
-    for value in plane.get(f"{NUMA}/numanodeclasses")["items"]:
-        name = value["metadata"]["name"]
-        started = classes.start(numa_node_class.decode(value, Location(name)))
-        assert not isinstance(started, StartRefused), started
-        empty[name] = started
-    pods = list(_active_pods(plane.get("/api/v1/pods")["items"]))
-    nodes: dict[str, Node] = {}
-    for value in plane.get(f"{NUMA}/numanodes")["items"]:
-        read = numa_node.decode(value, Location(value["metadata"]["name"]))
-        bound = [each for each in pods if each.node_name == read.name]
-        nodes[read.name] = published.onto(empty[read.class_name], read.state, bound)
-    return nodes
-
-
-def _active_pods(items: Iterable[dict[str, Any]]) -> Iterable[Pod]:
-    for value in sorted(items, key=lambda each: str(each["status"].get("startTime"))):
-        bound = value["spec"].get("nodeName")
-        if bound and value["status"]["phase"] not in ("Succeeded", "Failed"):
-            read = pod_reader.whole(msgspec.json.encode(value), Findings())
-            assert read is not None
-            yield read.workload.pod
-
-
-def differences(plane: ControlPlane, fleet: RunningFleet) -> list[str]:
-    """Every node of which the API server says something else than its own ledgers."""
-    made = rebuilt(plane)
-    own = {name: fleet.node(name) for name in fleet.fleet.members}
-    assert made.keys() == own.keys()
-    return [
-        f"{name}: {ledgers(node)} instead of {ledgers(own[name])}"
-        for name, node in sorted(made.items())
-        if ledgers(node) != ledgers(own[name])
-    ]
-
-
 def ledgers(node: Node) -> tuple[object, ...]:
     """What is compared: all that is held, and by whom as far as it is still there.
 
@@ -151,65 +102,119 @@ def ledgers(node: Node) -> tuple[object, ...]:
     )
 
 
-async def equal_in_time(plane: ControlPlane, fleet: RunningFleet) -> None:
-    """Wait until all is written; then the API server's nodes are those of the fleet."""
-    await fleet.settled()
-    loop = asyncio.get_running_loop()
-    until = loop.time() + EQUAL_AGAIN_SECONDS
-    while differences(plane, fleet) and loop.time() < until:
-        await asyncio.sleep(0.2)
-        await fleet.settled()
-    assert differences(plane, fleet) == []
+@dataclass
+class Watched:
+    """A fleet, and a cluster that is followed by who knows nothing but what the API server says."""
 
+    plane: ControlPlane
+    fleet: RunningFleet
+    seen: LiveCluster
+    following: asyncio.Task[None]
+    strikes: Sequence[Strike]
 
-class PodClients:
-    """Eight clients, each with pods of its own, which they create and delete at random."""
+    def differences(self) -> list[str]:
+        """Every node of which the reader has something else than the node itself."""
+        cluster = self.seen.cluster()
+        if cluster is None:
+            return ["the cluster is not known"]
+        wrong = [f"{name}: {each.why}" for name, each in cluster.undecided.items()]
+        for name in self.fleet.fleet.members:
+            member, own = cluster.nodes.get(name), self.fleet.node(name)
+            if member is None:
+                wrong.append(f"{name}: unknown")
+            elif member.origin is not Origin.PUBLISHED:
+                notes = "; ".join(map(str, member.notes))
+                wrong.append(f"{name}: {member.origin.value}: {notes}")
+            elif ledgers(member.node) != ledgers(own):
+                wrong.append(f"{name}: {ledgers(member.node)} instead of {ledgers(own)}")
+        return wrong
 
-    def __init__(self, fleet: RunningFleet, namespace: str, seed: int) -> None:
-        self._api = fleet.api
-        self._fleet = fleet
-        self._path = f"/api/v1/namespaces/{namespace}/pods"
-        self._rng = random.Random(seed)
-        self.made = 0
+    async def until_none(self, missing: Callable[[], list[str]]) -> None:
+        """Wait until nothing is missing; else fails with what is, or what ended reader or fleet."""
+        last = time.monotonic() + LATEST_SECONDS
+        while still := missing():
+            for task in (self.following, self.fleet.task):
+                if task is not None and task.done():
+                    task.result()
+            assert time.monotonic() < last, still
+            await asyncio.sleep(0.02)
 
-    async def work(self, steps: int) -> None:
-        """So many steps of every client; what the server refuses meanwhile is left."""
-        await asyncio.gather(*(self._client(at, steps) for at in range(CLIENTS)))
+    async def equal_again(self) -> float:
+        """Wait until nothing is on its way and all is equal; seconds since a node changed last."""
+        began = changed = time.monotonic()
+        before: list[Node] = []
 
-    async def _client(self, number: int, steps: int) -> None:
-        own: list[str] = []
-        names = [*self._fleet.fleet.members]
-        for _ in range(steps):
-            self.made += 1
-            name = f"pod-{number}-{self.made}"
-            body = pod_document(name, self._rng)
-            body["spec"]["nodeName"] = self._rng.choice(names)
-            try:
-                await self._api.create(self._path, body)
-                own.append(name)
-                if own and self._rng.random() < 0.4:
-                    gone = own.pop(self._rng.randrange(len(own)))
-                    await self._api.delete(f"{self._path}/{gone}")
-            except (ApiRefused, ApiUnreachable):
-                await asyncio.sleep(0.1)
+        def missing() -> list[str]:
+            nonlocal before, changed
+            now = [each.life.node for each in self.fleet.fleet.members.values()]
+            if before and any(map(operator.is_not, before, now)):
+                changed = time.monotonic()
+            before = now
+            return self.unsettled()
 
-
-async def all_seen(plane: ControlPlane, fleet: RunningFleet) -> None:
-    """Wait until the fleet knows the pods that the API server has, and no others."""
-
-    def uids() -> set[str]:
-        return {each["metadata"]["uid"] for each in plane.get("/api/v1/pods")["items"]}
-
-    def known() -> set[str]:
-        return {uid for each in fleet.fleet.members.values() for uid in each.pods}
-
-    async with asyncio.timeout(60):
         while True:
-            await fleet.settled()
-            before = uids()
-            if before == known():
-                return
-            await asyncio.sleep(0.2)
+            await self.until_none(missing)
+            done = time.monotonic()
+            pods = (await asyncio.to_thread(self.plane.get, "/api/v1/pods"))["items"]
+            bound = {each["metadata"]["uid"] for each in pods if each["spec"].get("nodeName")}
+            members = self.fleet.fleet.members.values()
+            unknown = bound ^ {uid for each in members for uid in each.pods}
+            if not missing() and not unknown:
+                return done - changed
+            assert time.monotonic() < began + LATEST_SECONDS, unknown
+
+    def unsettled(self) -> list[str]:
+        """What is on its way, or not equal."""
+        return [
+            *self.differences(),
+            *([] if self.fleet.fleet.writer.is_idle else ["a status of a pod is not written"]),
+            *([] if self.fleet.publisher.is_idle else ["the state of a node is not written"]),
+            *([] if self.seen.is_current else map(str, self.seen.notes)),
+        ]
+
+
+def account(plane: ControlPlane, name: str) -> Access:
+    """The access of one of the accounts of the manifests."""
+    token = plane.service_account_token("numalet", name)
+    return access.of(plane.kubeconfig_of(token, name))
+
+
+@contextlib.asynccontextmanager
+async def watched(plane: ControlPlane) -> AsyncIterator[Watched]:
+    """Hollow nodes and a reader, each with the rights that they have, and a network that breaks."""
+    port = urlsplit(plane.server).port or 0
+    options = FleetOptions(untaints=True, reboot_seconds=0.5, writers=8)
+    rng = random.Random(4)
+    async with (
+        breakable_proxy.to("127.0.0.1", port) as of_fleet,
+        breakable_proxy.to("127.0.0.1", port) as of_reader,
+        hollow_fleets.running(
+            through(of_fleet, account(plane, "numalet-hollow")), NODES, five_kinds(), options
+        ) as fleet,
+        client.opened(through(of_reader, account(plane, "numalet-reader"))) as api,
+    ):
+        seen = LiveCluster()
+        following = asyncio.create_task(seen.follow(api))
+        strikes = [*cuts(of_fleet, rng), *cuts(of_reader, rng)]
+        try:
+            yield Watched(plane, fleet, seen, following, strikes)
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+
+def through(proxy: BreakableProxy, to: Access) -> Access:
+    """The same access by the proxy."""
+    return dataclasses.replace(to, server=f"https://127.0.0.1:{proxy.port}")
+
+
+def cuts(proxy: BreakableProxy, rng: random.Random) -> list[Strike]:
+    """Every connection is reset, at once or in the middle of what comes next."""
+
+    async def reset_soon() -> None:
+        await proxy.reset_later(rng.randrange(2_000))
+
+    return [proxy.reset, reset_soon]
 
 
 @pytest.mark.slow
@@ -217,43 +222,129 @@ async def test_the_api_server_says_what_the_nodes_hold_at_every_quiet_moment(
     defined: ControlPlane,
 ) -> None:
     plane = defined
+    plane.apply(*manifests.ACCOUNTS)
     namespace = plane.namespace()
-    options = FleetOptions(untaints=True, reboot_seconds=0.5, writers=8)
-    async with hollow_fleets.running(
-        access.of(plane.kubeconfig), 10, five_kinds(), options
-    ) as fleet:
-        clients = PodClients(fleet, namespace, seed=17)
-        await equal_in_time(plane, fleet)
+    plane.start_scheduler()
+    waits: dict[str, float] = {}
+    started_seconds = plane.api_server.start_seconds
+    async with watched(plane) as all_of_it, client.opened(access.of(plane.kubeconfig)) as api:
+        fleet = all_of_it.fleet
+        clients = PodClients(api, sorted(fleet.fleet.members), namespace, seed=17)
+        await all_of_it.equal_again()
 
         await clients.work(6)
-        await all_seen(plane, fleet)
-        await equal_in_time(plane, fleet)
+        waits["pods came and went"] = await all_of_it.equal_again()
 
-        # The publisher is killed and another one is started, while pods come and go.
+        for turn in range(3):
+            await clients.work(2, all_of_it.strikes)
+            waits[f"watches were cut, turn {turn}"] = await all_of_it.equal_again()
+
         working = asyncio.create_task(clients.work(4))
         await asyncio.sleep(0)
         fleet.publisher.kill()
         await working
-        await all_seen(plane, fleet)
-        await equal_in_time(plane, fleet)
+        waits["the publisher was killed"] = await all_of_it.equal_again()
 
-        # The API server is killed in the middle of it, and with it every watch.
-        working = asyncio.create_task(clients.work(4))
+        working = asyncio.create_task(clients.work(4, all_of_it.strikes))
         await asyncio.sleep(0)
         await plane.api_server.restart_meanwhile()
         await working
-        await all_seen(plane, fleet)
-        await equal_in_time(plane, fleet)
-        assert {"admitted", "TopologyAffinityError"} <= {*fleet.phases().values()}
+        waits["the API server was killed"] = await all_of_it.equal_again()
 
-        # And the comparison sees as little as one CPU.
-        name = "hollow-0"
-        value = plane.get(f"{NUMA}/numanodes/{name}")
-        moved = published.of_node(fleet.node(name))
-        assert moved.shared_cpus is not None
-        fewer = frozenset(sorted(moved.shared_cpus)[1:])
-        written = numa_node.document(replace(moved, shared_cpus=fewer))
-        value["spec"]["state"] = msgspec.to_builtins(written)
-        assert plane.request("PUT", f"{NUMA}/numanodes/{name}", value).status_code == 200
-        (difference,) = differences(plane, fleet)
-        assert difference.startswith(f"{name}: ")
+        assert {"admitted", "TopologyAffinityError"} <= {*fleet.phases().values()}
+        assert await asyncio.to_thread(placed_by_scheduler, plane)
+        latest = EQUAL_AGAIN_SECONDS * slowness(started_seconds, plane.api_server.start_seconds)
+        assert {what: seconds for what, seconds in waits.items() if seconds > latest} == {}
+
+        # From here on nothing changes but what is written into the objects.
+        plane.scheduler.kill()
+        await all_of_it.equal_again()
+        await one_cpu_is_noticed(all_of_it)
+
+
+def slowness(*start_seconds: float) -> float:
+    """How many times slower than a quiet machine of two CPUs this one is, by what starts took."""
+    return max(QUIET_START_SECONDS, *start_seconds) / QUIET_START_SECONDS
+
+
+def placed_by_scheduler(plane: ControlPlane) -> int:
+    """How many pods were admitted where the scheduler had placed them."""
+    events = plane.get("/api/v1/events?fieldSelector=reason%3DScheduled")["items"]
+    running = {
+        each["metadata"]["name"]
+        for each in plane.get("/api/v1/pods")["items"]
+        if each["status"]["phase"] == "Running"
+    }
+    return len(running & {each["involvedObject"]["name"] for each in events})
+
+
+async def one_cpu_is_noticed(all_of_it: Watched) -> None:
+    """One CPU is moved in an object: the reader does not trust it, or has other ledgers."""
+    fleet = all_of_it.fleet
+    name, one, other = two_of_a_size(all_of_it)
+    state = published.of_node(fleet.node(name))
+
+    to_shared = with_cpus(state, {one: cpus_of(state, one) - {min(cpus_of(state, one))}})
+    await asyncio.to_thread(write, all_of_it.plane, name, to_shared)
+    await all_of_it.until_none(lambda: [] if all_of_it.differences() else ["distrust"])
+    (difference,) = all_of_it.differences()
+    assert re.match(rf"{name}: rebuilt: not trusted: .* asks for \d+ of CPUs, and has", difference)
+
+    mine, yours = min(cpus_of(state, one)), min(cpus_of(state, other))
+    swapped = {
+        one: cpus_of(state, one) - {mine} | {yours},
+        other: cpus_of(state, other) - {yours} | {mine},
+    }
+    await asyncio.to_thread(write, all_of_it.plane, name, with_cpus(state, swapped))
+    await all_of_it.until_none(
+        lambda: ["distrust"] if "not trusted" in str(all_of_it.differences()) else []
+    )
+    (difference,) = all_of_it.differences()
+    assert difference.startswith(f"{name}: ")
+
+    fleet.publisher.kill()  # Another one publishes everything anew.
+    await all_of_it.equal_again()
+
+
+def two_of_a_size(all_of_it: Watched) -> tuple[str, str, str]:
+    """A node, and two pods that run on it and have as many CPUs as each other, two or more."""
+    cluster = all_of_it.seen.cluster()
+    assert cluster is not None
+    for name in all_of_it.fleet.fleet.members:
+        state = published.of_node(all_of_it.fleet.node(name))
+        running = [
+            uid
+            for uid in sorted(state.pods)
+            if uid in cluster.pods and cluster.pods[uid].pod.phase == "Running"
+        ]
+        for one, other in itertools.combinations(running, 2):
+            if len(cpus_of(state, one)) == len(cpus_of(state, other)) >= 2:
+                return name, one, other
+    raise AssertionError("no node has two such pods")
+
+
+def cpus_of(state: PublishedState, uid: str) -> frozenset[int]:
+    """The CPUs of a pod, which has one container."""
+    (container,) = state.pods[uid].containers
+    return frozenset(container.held.cpus or ())
+
+
+def with_cpus(state: PublishedState, cpus: Mapping[str, frozenset[int]]) -> PublishedState:
+    """The state in which these pods have these CPUs, and what they have no more is shared."""
+    pods = dict(state.pods)
+    for uid, own in cpus.items():
+        (container,) = pods[uid].containers
+        held = dataclasses.replace(container.held, cpus=own)
+        changed = dataclasses.replace(container, held=held)
+        pods[uid] = dataclasses.replace(pods[uid], containers=(changed,))
+    before = frozenset[int]().union(*(cpus_of(state, uid) for uid in cpus))
+    left = before - frozenset[int]().union(*cpus.values())
+    shared = None if state.shared_cpus is None else state.shared_cpus | left
+    return dataclasses.replace(state, pods=pods, shared_cpus=shared)
+
+
+def write(plane: ControlPlane, name: str, state: PublishedState) -> None:
+    """Put this state into the object of a node."""
+    value = plane.get(f"{NUMA_NODES}/{name}")
+    value["spec"]["state"] = msgspec.to_builtins(numa_node.document(state))
+    assert plane.request("PUT", f"{NUMA_NODES}/{name}", value).status_code == 200

@@ -52,6 +52,8 @@ class ServerProgram:
         self.command: Final = tuple(command)
         self._is_ready = is_ready
         self._process: subprocess.Popen[bytes] | None = None
+        self.start_seconds = 0.0
+        """How long it took to get ready when it was started last."""
 
     @property
     def is_running(self) -> bool:
@@ -85,16 +87,17 @@ class ServerProgram:
     def wait_ready(self) -> None:
         """Wait until a server that was launched is ready; ServerProgramError if it ends before."""
         assert self._process is not None
-        last = time.monotonic() + PATIENCE_SECONDS
+        began = time.monotonic()
         while not self._is_ready():
             try:
                 code = self._process.wait(_GLANCE_SECONDS)
             except subprocess.TimeoutExpired:
-                if time.monotonic() < last:
+                if time.monotonic() < began + PATIENCE_SECONDS:
                     continue
                 self.kill()
                 raise self.failed(f"is not ready after {PATIENCE_SECONDS:.0f} s") from None
             raise self.failed(f"ended with {code} before it was ready")
+        self.start_seconds = time.monotonic() - began
 
     def stop(self) -> None:
         """Ask it to end, and wait until it has."""

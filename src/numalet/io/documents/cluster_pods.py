@@ -207,7 +207,13 @@ class PodReader:
     def _allocated(
         self, status: _Status, place: Place, findings: Findings
     ) -> StatusResources | None:
-        containers, init = status.container_statuses or [], status.init_container_statuses or []
+        """What the entries of the status say; those that say nothing are none here.
+
+        To a kubelet such an entry is one of nothing, but what a pod holds it was given before its
+        status had any. Kubelets write none before 1.33, and API servers before 1.27 drop them.
+        """
+        containers = _with_amounts(status.container_statuses)
+        init = _with_amounts(status.init_container_statuses)
         if not containers and not init:
             return None
         parts = (
@@ -285,6 +291,14 @@ def _container(given: _Container, place: Place, member: str, findings: Findings)
         limits=asked.limits,
         claims=pod_claims.of_container(resources),
     )
+
+
+def _with_amounts(entries: list[_ContainerStatus] | None) -> list[_ContainerStatus]:
+    return [each for each in entries or () if _has_amounts(each.allocated_resources)]
+
+
+def _has_amounts(raw: msgspec.Raw) -> bool:
+    return is_there(raw) and bytes(raw) != b"{}"
 
 
 def _plain_status(given: _ContainerStatus) -> dict[str, object]:

@@ -128,6 +128,15 @@ def test_a_pod_is_read_as_from_its_manifest(name: str) -> None:
     assert read_pod(PODS[name]).pod == manifest
 
 
+@pytest.mark.parametrize("entry", [{}, {"allocatedResources": None}, {"allocatedResources": {}}])
+def test_a_status_without_amounts_does_not_say_that_a_pod_holds_nothing(
+    entry: dict[str, Any],
+) -> None:
+    statuses = [{"name": "main", **entry}]
+    given = with_(pod(), "status", containerStatuses=statuses, initContainerStatuses=statuses)
+    assert read_pod(given).pod.allocated is None
+
+
 def test_what_only_the_cluster_knows_of_a_pod() -> None:
     given = pod(
         schedulerName="other",
