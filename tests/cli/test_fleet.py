@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.commands import Runner
+from cli.commands import EXAMPLES, Runner
 from numalet.insight.output import schemas
 from values import gpu_dump
 
 BIG = "nvidia.com/gpu=4,cpu=16,memory=128Gi"
 SMALL = "nvidia.com/gpu=1,cpu=4,memory=32Gi"
 WHOLE = "nvidia.com/gpu=8,cpu=32,memory=256Gi"
+JOBS = str(EXAMPLES.parent / "fleet" / "jobs.yaml")
 DAY = """arrival,duration,shape,count
 0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",1
 5m,1h,"nvidia.com/gpu=1,cpu=4,memory=32Gi",4
@@ -150,6 +151,18 @@ def test_another_policy_admits_the_pod_that_waits(numalet: Runner, dump: str) ->
     ]
 
 
+def test_kubelets_that_would_not_start_are_said_once(numalet: Runner, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(
+        "pools: [{name: big, machine: 9n4c, count: 30}, {name: small, machine: 2n4c}]\n"
+    )
+    ended = numalet("fleet", "what-if", "--policy", "restricted", "--fleet", str(fleet))
+    assert (ended.status, ended.err.count("note:")) == (0, 0)
+    refused = [each for each in ended.out.splitlines() if "would not start" in each]
+    assert len(refused) == 1
+    assert refused[0].startswith("The kubelet of big-00 (and 29 more) would not start: ")
+
+
 def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: Path) -> None:
     day = tmp_path / "day.csv"
     day.write_text(DAY, encoding="utf-8")
@@ -182,8 +195,14 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
         (("traps", "--cordon", "--watch"), "--watch does not go together with --cordon"),
         (("traps", "--cordon", "--yes"), "change Nodes of a cluster that is asked"),
         (("traps", "--undo"), "change Nodes of a cluster that is asked"),
+        (("free", JOBS), "asks for 2 kinds of pods, and one is asked about at a time"),
         (("fit", SMALL, "--context", "x"), "--dump does not go together with --context"),
         (("what-if", "--release", "9.9"), "is no release"),
+        (("what-if",), "nothing is to be otherwise"),
+        (("what-if", "--pool", "gpus"), "nothing is to be otherwise"),
+        (("what-if", "--policy", "none", "--pool", "gpu"), "there is no pool 'gpu'; pools: gpus"),
+        (("what-if", "--policy", "never"), "no kubelet would start with this: invalid configur"),
+        (("free", BIG, "--node", "gpu-9"), "there is no node 'gpu-9'"),
         (("what-if", "--options", "x"), "--options has 'x'; write KEY=VALUE"),
         (("replay", "DAY", "--weights", "cpu=x"), "--weights has 'cpu=x'; write RESOURCE=N"),
     ],

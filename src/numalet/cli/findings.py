@@ -223,7 +223,10 @@ class FleetNothingToChange(Finding):
 
 class FleetNotOneShape(Finding):
     code = "fleet/not-one-shape"
-    sentence = "{value!r} asks for {count} kinds of pods; name one"
+    sentence = (
+        "{value!r} asks for {count} kinds of pods, and one is asked about at a time; give a file "
+        "with one of them, or what it asks for"
+    )
     value: str
     count: int
 
@@ -234,3 +237,30 @@ class FleetPairs(Finding):
     option: str
     value: str
     expected: str
+
+
+class FleetNothingOtherwise(Finding):
+    code = "fleet/nothing-otherwise"
+    sentence = (
+        "nothing is to be otherwise; say what, for example with --policy, --release or --machine"
+    )
+
+
+class FleetPoolUnknown(Finding):
+    code = "fleet/pool-unknown"
+    sentence = "there is no pool {name!r}; pools: {known}"
+    name: str
+    known: str
+
+
+class FleetNodeUnknown(Finding):
+    code = "fleet/node-unknown"
+    sentence = "there is no node {name!r}, or nothing can be decided on it; nodes: {known}"
+    name: str
+    known: str
+
+
+class FleetNoneStarts(Finding):
+    code = "fleet/none-starts"
+    sentence = "no kubelet would start with this: {problem}"
+    problem: str

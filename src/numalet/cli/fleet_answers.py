@@ -85,12 +85,17 @@ def print_traps(
 def free(
     cluster: Cluster, shape: PodShape, question: FreeQuestion, form: FleetFormat, *, plans: bool
 ) -> int:
-    """What must go for one pod of the shape, and where it could run instead."""
-    from numalet.cli import fleet_csv, fleet_view
+    """What must go for one pod of the shape, and where it could run instead.
+
+    Raises:
+        BadInput: the question is limited to a node that is not there.
+    """
+    from numalet.cli import fleet_csv, fleet_names, fleet_view
     from numalet.insight.fleet import free as freeing
     from numalet.insight.fleet import moves
     from numalet.insight.output import fleet_free_document
 
+    fleet_names.check_nodes(cluster, question.only)
     answer = freeing.free(cluster, shape.pod, question)
     plan = moves.plan(cluster, answer) if plans else None
     match form:

@@ -43,15 +43,22 @@ def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
     yield rows
     yield ""
     yield pools
-    for name, why in sorted(answer.after.refused.items()):
-        yield output.one_line(
-            f"The kubelet of {name} would not start: {kubelet_start.text(why)}", "red"
-        )
+    for text, alike in _refused(answer.after).items():
+        more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
+        yield output.one_line(f"The kubelet of {alike[0]}{more} would not start: {text}", "red")
     homeless = [each for each in answer.after.displaced if each in answer.after.waiting]
     if homeless:
         names = fleet_view.some(str(each.pod) for each in homeless)
         yield output.one_line(f"Pods that run now and would run nowhere: {names}", "yellow")
     yield from fleet_view.ending(cluster)
+
+
+def _refused(side: Side) -> dict[str, list[str]]:
+    """The nodes whose kubelets would not start, by what these say."""
+    nodes: dict[str, list[str]] = {}
+    for name, why in sorted(side.refused.items()):
+        nodes.setdefault(kubelet_start.text(why), []).append(name)
+    return nodes
 
 
 def _counts(side: Side) -> tuple[str, ...]:

@@ -8,11 +8,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
-from numalet.cli.findings import FleetNotLive, FleetOption, FleetPairs
+from numalet.cli.findings import (
+    FleetNoneStarts,
+    FleetNothingOtherwise,
+    FleetNotLive,
+    FleetOption,
+    FleetPairs,
+)
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
@@ -41,6 +47,10 @@ class ChangeOptions:
     release: str | None
     machine: str | None
     pools: tuple[str, ...]
+
+    def is_empty(self) -> bool:
+        """Whether nothing is to be otherwise, on whichever nodes."""
+        return not any(getattr(self, each.name) for each in fields(self) if each.name != "pools")
 
 
 def opened(source: SourceOptions) -> OpenedCluster:
@@ -153,14 +163,21 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     """The nodes that are otherwise; those that can not be are named on the error stream.
 
     Raises:
-        BadInput: the machine or the release can not be read.
+        BadInput: the machine or the release can not be read, a pool is not there, or no kubelet
+            would start.
     """
+    from numalet.cli import fleet_names
     from numalet.core.config.releases import table, versions
+    from numalet.core.config.rules import StartRefused
     from numalet.insight.fleet import variants as making
     from numalet.insight.fleet.variants import Change
     from numalet.io.findings.releases import ReleaseUnreadable
     from numalet.io.machines import open_machine
+    from numalet.wording import kubelet_start
 
+    if changes.is_empty():
+        raise BadInput([FleetNothingOtherwise()])
+    fleet_names.check_pools(fleet.cluster, changes.pools)
     release = None
     if changes.release is not None:
         minor = versions.minor_version(changes.release)
@@ -182,6 +199,10 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     )
     others, unknown = making.nodes_of(fleet.cluster, fleet.specs, change)
     output.show_findings(unknown)
+    refused = [each for each in others.values() if isinstance(each, StartRefused)]
+    if refused and len(refused) == len(others):
+        problems = sorted({kubelet_start.text(each) for each in refused})
+        raise BadInput([FleetNoneStarts(problem=each) for each in problems])
     return others
 
 
