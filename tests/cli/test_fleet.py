@@ -190,6 +190,8 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
     [
         (("fit", SMALL, "--watch"), "--watch needs a cluster that can be asked again"),
         (("fit", "cpu=x"), "is no quantity"),
+        (("fit", "cpu=1,memory=1Gi,cpu=2"), "asks for cpu twice"),
+        (("fit", ""), "is neither a file nor a list of amounts"),
         (("traps", "--cordon", "--taint"), "--cordon does not go together with --taint"),
         (("traps", "--yes"), "--yes does not go together with"),
         (("traps", "--cordon", "--watch"), "--watch does not go together with --cordon"),
@@ -217,3 +219,63 @@ def test_wrong_questions_are_refused(
     assert ended.status == 2
     assert problem in " ".join(ended.err.split())
     assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "problem"),
+    [
+        ("--dump", "", "there are no nodes in FILE; a dump is what 'kubectl get nodes,"),
+        ("--dump", '{"kind": "List", "items": [{"kind": "Service"}]}', "there are no nodes in"),
+        ("--dump", "\x00\x01\x02", "FILE"),
+        ("--fleet", "", "FILE"),
+        ("--fleet", '{"kind": "List", "items": []}', "the field 'pools' is missing"),
+        ("--fleet", "nodes: []", "the field 'pools' is missing"),
+        ("--fleet", "pools: []", "there are no pools"),
+        ("--fleet", "pools: [{name: a, machine: 2n4c, cuont: 3}]", "count"),
+        ("--fleet", "pools: [{name: a, machine: 2n4x}]", "2n4x"),
+    ],
+)
+def test_a_file_without_a_cluster_is_refused(
+    numalet: Runner, tmp_path: Path, option: str, content: str, problem: str
+) -> None:
+    path = tmp_path / "given"
+    path.write_text(content, encoding="utf-8")
+    ended = numalet("fleet", "fit", SMALL, option, str(path))
+    assert (ended.status, ended.out) == (2, "")
+    assert problem.replace("FILE", str(path)) in ended.err
+    assert ended.err.startswith("error: ")
+
+
+UNDECIDED = {
+    "kind": "List",
+    "items": [
+        {"kind": "Node", "metadata": {"name": f"n{at}"}, "status": {"allocatable": {"cpu": "8"}}}
+        for at in range(3)
+    ],
+}
+WHY = (
+    "  n0 (and 2 more): not decided on: it has no NumaNode object, and nothing says of which"
+    " machine and configuration it is; run numalet publish on the node, or give its machine and"
+    " configuration with --class\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "said"),
+    [
+        (("fit", SMALL), 1, "    3  not decided: it has no NumaNode object"),
+        (("traps",), 0, "There is no node that can be decided on.\n\nNodes: 3 undecided."),
+        (("free", SMALL), 1, "there is no node that can be decided on"),
+        (("what-if", "--policy", "none"), 0, "before        0 "),
+    ],
+)
+def test_nodes_of_which_too_little_is_known_are_not_guessed(
+    numalet: Runner, tmp_path: Path, question: tuple[str, ...], status: int, said: str
+) -> None:
+    path = tmp_path / "nodes.json"
+    path.write_text(json.dumps(UNDECIDED), encoding="utf-8")
+    ended = numalet("fleet", *question, "--dump", str(path))
+    assert ended.status == status
+    assert said in ended.out
+    assert ended.out.endswith(WHY)
+    assert "POOL" not in ended.out

@@ -41,8 +41,9 @@ def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
             figures = (str(each.nodes), str(running), str(each.traps))
             pools.add_row(pool, name, *figures, amounts(each.stranded))
     yield rows
-    yield ""
-    yield pools
+    if pools.row_count:
+        yield ""
+        yield pools
     for text, alike in _refused(answer.after).items():
         more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
         yield output.one_line(f"The kubelet of {alike[0]}{more} would not start: {text}", "red")

@@ -108,6 +108,7 @@ def _opened(source: SourceOptions) -> OpenedCluster:
         paths=[str(source.fleet)] if source.fleet is not None else source.dump,
         class_file=source.class_file,
         pool_label=source.pool_label or building.POOL_LABEL,
+        is_description=source.fleet is not None,
     )
     if not source.is_live:
         return clusters.opened(sources)

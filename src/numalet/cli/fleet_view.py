@@ -75,7 +75,9 @@ def noted(cluster: Cluster) -> Iterator[RenderableType]:
     """Why nothing can be said of some nodes, and what is to be said of others, each kind once."""
     kinds: dict[str, list[tuple[str, str]]] = {}
     for name, each in sorted(cluster.undecided.items()):
-        kinds.setdefault(each.why.code, []).append((name, str(each.why)))
+        mend = f"; {each.why.mend}" if each.why.mend else ""
+        text = f"not decided on: {each.why}{mend}"
+        kinds.setdefault(each.why.code, []).append((name, text))
     for name, on in sorted(cluster.nodes.items()):
         for note in on.notes:
             kinds.setdefault(note.code, []).append((name, str(note)))
@@ -155,9 +157,11 @@ def _devices(ids: list[str]) -> str:
 def _traps(
     cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None
 ) -> Iterator[RenderableType]:
-    if not answer.shapes:
+    if not cluster.nodes:
+        yield output.one_line("There is no node that can be decided on.", "yellow")
+    elif not answer.shapes:
         yield output.one_line("No pod runs or waits whose shape could be asked about: see --shape.")
-    if not answer.traps:
+    elif not answer.traps:
         yield output.one_line("No node is a trap for these shapes.", "green")
     else:
         count = len(answer.traps)
@@ -217,7 +221,9 @@ def _free(
     cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None
 ) -> Iterator[RenderableType]:
     best = answer.best
-    if best is None:
+    if not cluster.nodes:
+        yield output.one_line(f"{name}: there is no node that can be decided on", "red")
+    elif best is None:
         yield output.one_line(f"{name}: no set of pods that may go makes room", "red")
     elif not best.going:
         yield output.one_line(f"{name}: there is room on {best.name}; nothing must go", "green")

@@ -8,8 +8,7 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 class ClusterNodeWithoutClass(Finding):
     code = "cluster/node-without-class"
     sentence = (
-        "node {node} is not decided on: it has no NumaNode object, and no class of the class file"
-        " matches it"
+        "it has no NumaNode object, and nothing says of which machine and configuration it is"
     )
     why = (
         "A Node object has sums alone. Where a pod fits depends on NUMA nodes, CPUs and the"
@@ -22,7 +21,7 @@ class ClusterNodeWithoutClass(Finding):
 class ClusterOnlySums(Finding):
     code = "cluster/only-sums"
     sentence = (
-        "node {node} is not decided on: its NodeResourceTopology has what is free in {zones}"
+        "its NodeResourceTopology has what is free in {zones}"
         " ({attributes}), but neither which CPUs and devices that is nor groups of NUMA nodes,"
         " reserved memory, or who holds what"
     )
@@ -35,7 +34,7 @@ class ClusterOnlySums(Finding):
 
 class ClusterClassUnknown(Finding):
     code = "cluster/class-unknown"
-    sentence = "node {node} is not decided on: its class {name} is not among the NumaNodeClasses"
+    sentence = "its class {name} is not among the NumaNodeClasses"
     mend = "add numanodeclasses to what kubectl gets"
     node: str
     name: str
@@ -43,17 +42,14 @@ class ClusterClassUnknown(Finding):
 
 class ClusterClassDoesNotStart(Finding):
     code = "cluster/class-does-not-start"
-    sentence = "node {node} is not decided on: a kubelet of its class would not start: {problem}"
+    sentence = "a kubelet of its class would not start: {problem}"
     node: str
     problem: str
 
 
 class ClusterReleaseUnknown(Finding):
     code = "cluster/release-unknown"
-    sentence = (
-        "node {node} is not decided on: the release of its kubelet {version!r} is not known here,"
-        " and its class names none"
-    )
+    sentence = "the release of its kubelet {version!r} is not known here, and its class names none"
     mend = "give a release in the class file"
     node: str
     version: str

@@ -28,9 +28,17 @@ EVERYTHING: Final = "nodes,pods,pdb,noderesourcetopologies,numanodes,numanodecla
 
 class ClusterNothingToRead(Finding):
     code = "cluster/nothing-to-read"
-    sentence = "there are no nodes in {sources}"
-    mend = "kubectl get " + EVERYTHING + " -A -o json"
+    sentence = (
+        f"there are no nodes in {{sources}}; a dump is what 'kubectl get {EVERYTHING} -A -o json'"
+        " prints"
+    )
     sources: str
+
+
+class ClusterWithoutNodes(Finding):
+    code = "cluster/without-nodes"
+    sentence = "the cluster at {server} has no nodes"
+    server: str
 
 
 class ClusterDescribedAndListed(Finding):
@@ -46,6 +54,8 @@ class ClusterDescribedAndListed(Finding):
 class ClusterSources:
     """What the user named: files, folders, or ``-``; one description of a fleet, or dumps.
 
+    With ``is_description`` the one path is a description, whatever is in it; otherwise it is one by
+    how it begins.
     ``class_file`` is a description whose pools say of which machine and configuration nodes of a
     dump are. ``pool_label`` is the label of nodes that names their pool.
     """
@@ -53,6 +63,7 @@ class ClusterSources:
     paths: Sequence[str]
     class_file: str | None = None
     pool_label: str = building.POOL_LABEL
+    is_description: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +95,21 @@ def opened(sources: ClusterSources) -> OpenedCluster:
     """
     yaml_source.refuse_second_reader((*sources.paths, sources.class_file or ""))
     with _without_collection():
-        described = [path for path in sources.paths if fleet_file.is_fleet_file(path)]
+        described = [
+            path
+            for path in sources.paths
+            if sources.is_description or fleet_file.is_fleet_file(path)
+        ]
         if described and len(sources.paths) > 1:
             raise BadInput([ClusterDescribedAndListed(path=described[0])])
         if described:
             fleet = fleets.load(described[0])
             return OpenedCluster(fleet.cluster(sources.pool_label), _specs(fleet.rules()))
-        return listed_cluster(cluster_dump.load(sources.paths), sources)
+        listed = cluster_dump.load(sources.paths)
+        if not listed.nodes:
+            named = ", ".join(sources.paths)
+            raise BadInput([ClusterNothingToRead(sources=named), *listed.notes])
+        return listed_cluster(listed, sources)
 
 
 def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedCluster:
@@ -103,7 +122,7 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     if sources.class_file is not None:
         rules = fleets.load(sources.class_file).rules()
     if not listed.nodes:
-        raise BadInput([ClusterNothingToRead(sources=", ".join(sources.paths)), *listed.notes])
+        raise BadInput([ClusterWithoutNodes(server=", ".join(sources.paths)), *listed.notes])
     return OpenedCluster(
         building.build(listed, rules, sources.pool_label),
         {**_specs(rules), **listed.classes},

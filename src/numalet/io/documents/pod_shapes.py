@@ -20,7 +20,7 @@ from numalet.io.documents import kube_objects, pod_document, pod_templates, yaml
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.typed import Place
-from numalet.io.findings.fleet import FleetAmounts, FleetNoPods
+from numalet.io.findings.fleet import FleetAmounts, FleetAmountTwice, FleetNoPods
 
 _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("spec",),
@@ -70,6 +70,10 @@ def of_amounts(text: str) -> ClusterPod:
     parts = [each.partition("=") for each in text.split(",")]
     if not all(name.strip() and amount.strip() for name, _, amount in parts):
         raise BadInput([FleetAmounts(value=text)])
+    names = [name.strip() for name, _, _ in parts]
+    twice = [name for at, name in enumerate(names) if name in names[:at]]
+    if twice:
+        raise BadInput([FleetAmountTwice(value=text, name=twice[0])])
     return of_mapping({name.strip(): amount.strip() for name, _, amount in parts}, text)
 
 
@@ -96,6 +100,8 @@ def of_mapping(amounts: Mapping[str, Any], name: str) -> ClusterPod:
 
 
 def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
+    if not text:
+        raise BadInput([FleetAmounts(value=text)])
     if is_amounts(text):
         yield PodShape(text, of_amounts(text))
         return

@@ -14,6 +14,13 @@ class FleetAmounts(Finding):
     value: str
 
 
+class FleetAmountTwice(Finding):
+    code = "fleet/amount-twice"
+    sentence = "{value!r} asks for {name} twice; write the sum"
+    value: str
+    name: str
+
+
 class FleetNoPods(Finding):
     code = "fleet/no-pods"
     sentence = "nothing in {value!r} asks for a pod; name a Pod, a Job or another workload"
