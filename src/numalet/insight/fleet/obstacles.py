@@ -9,7 +9,7 @@ refused the pod already, and each obstacle is a fact about the node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -20,13 +20,10 @@ from numalet.core.admission.reasons import (
     Rejection,
 )
 from numalet.core.cluster.facts import DeviceFacts, StateFacts
-from numalet.core.config.rules import NodeRules, Scope, TopologyPolicy
-from numalet.core.managers.cpu import demand as cpu_demand
-from numalet.core.managers.memory import demand as memory_demand
-from numalet.core.managers.memory.reasons import NotAnInteger
-from numalet.core.model import numa_mask, pod_demand, resources
+from numalet.core.config.rules import NodeRules, TopologyPolicy
+from numalet.core.model import numa_mask, resources
 from numalet.core.model.pod import Pod
-from numalet.core.model.pod_demand import Overhead
+from numalet.insight.fleet import aligned
 from numalet.insight.fleet.worded import Worded
 from numalet.wording import english, numbers
 
@@ -174,15 +171,15 @@ def _code(rejection: Rejection) -> str:
 
 def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obstacle]:
     policy = rules.topology.policy
-    for name, asked in _devices_asked(facts, pod, rules).items():
+    for name, asked in aligned.devices(facts, pod).items():
         yield from _of_devices(facts.devices[name], name, asked, rules)
     is_aligned = policy in (TopologyPolicy.SINGLE_NUMA_NODE, TopologyPolicy.RESTRICTED)
     if not is_aligned:
         return
-    for name, asked in _memory_asked(facts, pod, rules).items():
+    for name, asked in aligned.memory(facts, pod).items():
         yield from _of_memory(facts, name, asked, policy)
     static = facts.node_class.static_cpus
-    cpus = _cpus_asked(pod, rules) if static is not None else 0
+    cpus = aligned.cpus(facts, pod)
     if cpus and static is not None:
         every = [part.cpus.bit_count() for part in static.topology.nodes]
         if policy is TopologyPolicy.SINGLE_NUMA_NODE and cpus > max(every, default=0):
@@ -253,52 +250,13 @@ def _of_memory(
         yield TooLittleTogether(resource, asked)
 
 
-def _is_pod_scope(rules: NodeRules) -> bool:
-    return rules.topology.scope is Scope.POD
-
-
-def _devices_asked(facts: StateFacts, pod: Pod, rules: NodeRules) -> dict[str, int]:
-    """Devices that are aligned as one: of the pod, or the most that one container asks for."""
-    if _is_pod_scope(rules):
-        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
-        every = {name: limit.value for name, limit in limits.items()}
-    else:
-        every = {}
-        for container in pod.containers():
-            for name, limit in container.limits.items():
-                every[name] = max(every.get(name, 0), limit.value)
-    return {name: every[name] for name in sorted(every) if name in facts.devices and every[name]}
-
-
-def _memory_asked(facts: StateFacts, pod: Pod, rules: NodeRules) -> Mapping[str, int]:
-    if not facts.node_class.counts_memory or not memory_demand.is_guaranteed(pod):
-        return {}
-    if _is_pod_scope(rules):
-        asked = memory_demand.of_pod(pod, rules.behaviour)
-        return {} if isinstance(asked, NotAnInteger) else asked
-    most: dict[str, int] = {}
-    for container in pod.containers():
-        of_one = memory_demand.of_container(container, rules.behaviour)
-        if not isinstance(of_one, NotAnInteger):
-            for name, size in of_one.items():
-                most[name] = max(most.get(name, 0), size)
-    return most
-
-
-def _cpus_asked(pod: Pod, rules: NodeRules) -> int:
-    if _is_pod_scope(rules):
-        return cpu_demand.of_pod(pod)
-    return max((cpu_demand.of_container(pod, each) for each in pod.containers()), default=0)
-
-
 def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
     """What the pod asks the managers for, in words."""
-    rules = facts.node.rules
     names = []
-    if facts.node_class.static_cpus is not None and _cpus_asked(pod, rules):
-        names.append(f"{_cpus_asked(pod, rules)} CPUs")
-    memory = _memory_asked(facts, pod, rules).items()
+    if cpus := aligned.cpus(facts, pod):
+        names.append(f"{cpus} CPUs")
+    memory = aligned.memory(facts, pod).items()
     names += [f"{numbers.amount(name, size)} of {name}" for name, size in memory if size]
-    devices = _devices_asked(facts, pod, rules).items()
+    devices = aligned.devices(facts, pod).items()
     names += [f"{count} of {name}" for name, count in devices]
     return tuple(names)

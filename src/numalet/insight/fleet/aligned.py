@@ -1,0 +1,62 @@
+"""What of a pod has to come from NUMA nodes that its policy accepts: the amounts that count there.
+
+In scope pod the whole pod is aligned as one; in scope container each container by itself, so that
+of each resource the most counts that one container asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numalet.core.cluster.facts import StateFacts
+from numalet.core.config.rules import NodeRules, Scope
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model import pod_demand
+from numalet.core.model.pod import Pod
+from numalet.core.model.pod_demand import Overhead
+
+
+def is_whole(rules: NodeRules) -> bool:
+    """Whether a pod is aligned as one."""
+    return rules.topology.scope is Scope.POD
+
+
+def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
+    """Devices by resource, in order."""
+    if is_whole(facts.node.rules):
+        limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
+        every = {name: limit.value for name, limit in limits.items()}
+    else:
+        every = {}
+        for container in pod.containers():
+            for name, limit in container.limits.items():
+                every[name] = max(every.get(name, 0), limit.value)
+    return {name: every[name] for name in sorted(every) if name in facts.devices and every[name]}
+
+
+def memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
+    """Bytes by memory type; none where the Memory Manager does nothing for the pod."""
+    rules = facts.node.rules
+    if not facts.node_class.counts_memory or not memory_demand.is_guaranteed(pod):
+        return {}
+    if is_whole(rules):
+        asked = memory_demand.of_pod(pod, rules.behaviour)
+        return {} if isinstance(asked, NotAnInteger) else asked
+    most: dict[str, int] = {}
+    for container in pod.containers():
+        of_one = memory_demand.of_container(container, rules.behaviour)
+        if not isinstance(of_one, NotAnInteger):
+            for name, size in of_one.items():
+                most[name] = max(most.get(name, 0), size)
+    return most
+
+
+def cpus(facts: StateFacts, pod: Pod) -> int:
+    """Whole CPUs; none where the CPU Manager gives none away."""
+    if facts.node_class.static_cpus is None:
+        return 0
+    if is_whole(facts.node.rules):
+        return cpu_demand.of_pod(pod)
+    return max((cpu_demand.of_container(pod, each) for each in pod.containers()), default=0)
