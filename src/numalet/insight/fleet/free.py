@@ -17,6 +17,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origi
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible, victims
+from numalet.insight.fleet.judging import StateJudge
 from numalet.insight.fleet.smallest_set import SearchBudget, SetSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
@@ -124,8 +125,9 @@ def free(
         if not question.only or name in question.only
     ]
     chosen = [each for each in asked if eligible.whatever_its_room(each, new) is None]
+    judge = StateJudge(new.pod)
     searches = [
-        _NodeSearch(cluster, each, new.pod, question, budgets_of, budget) for each in chosen
+        _NodeSearch(cluster, each, new.pod, question, budgets_of, budget, judge) for each in chosen
     ]
     size, is_answered, active = 0, False, list(searches)
     while active and not (is_answered and not question.every_node):
@@ -161,6 +163,7 @@ class _NodeSearch:
         question: FreeQuestion,
         budgets_of: Mapping[str, list[int]],
         budget: SearchBudget,
+        judge: StateJudge,
     ) -> None:
         self._on = on
         self._pod = pod
@@ -168,7 +171,10 @@ class _NodeSearch:
             cluster, on.node.snapshot.pods, pod, question.rules, budgets_of
         )
         self._node = without(on.node.without_plugins(), self._victims.leaving)
-        self._search = SetSearch(self._node, pod, self._victims.candidates, cluster.budgets, budget)
+        self._judge = judge
+        self._search = SetSearch(
+            self._node, pod, self._victims.candidates, cluster.budgets, budget, judge
+        )
         self._going: tuple[Candidate, ...] | None = None
         self._next_size = 0
 
@@ -188,7 +194,6 @@ class _NodeSearch:
         search, going = self._search, self._going
         if going is None and search.is_bounded:
             going = search.any_set()
-        _, now = self._node.admit(self._pod)
         proof = Proof.NOT_PROVED if search.is_bounded else Proof.SMALLEST
         common = NodeAnswer(
             name=self._on.name,
@@ -197,7 +202,7 @@ class _NodeSearch:
             proof=proof,
             leaving=self._victims.leaving,
             kept=self._victims.kept,
-            rejection=now.rejection,
+            rejection=self._judge.rejection(self._node),
         )
         if going is None:
             may_be_larger = is_answered and self._next_size <= search.largest_size

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from numalet.core.admission.reasons import Rejection
+from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.cluster.facts import FactReader, StateFacts
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts, VerdictTable
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
 
 
 class Judge:
@@ -20,3 +25,39 @@ class Judge:
         if table is None:
             table = self._tables[shape] = self._verdicts.table(pod.pod)
         return table.verdict(self._verdicts.reader.facts(on.name, on.node)).admitted
+
+
+class StateJudge:
+    """Verdicts on one new pod, of nodes in states in which they are not."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+        self._reader = FactReader()
+        self._table = Verdicts().table(pod)
+        self._last: StateFacts | None = None
+
+    def facts(self, node: Node) -> StateFacts:
+        """What is read of a node; of the last one it is at hand."""
+        if self._last is None or self._last.node is not node:
+            self._last = self._reader.facts(node)
+        return self._last
+
+    def asking(self, facts: StateFacts) -> Asking:
+        """What the pod asks of nodes of this class."""
+        return self._table.asking(facts.node_class)
+
+    def rejection(self, node: Node) -> Rejection | None:
+        """Why the node rejects the pod; its figures may be those of another node alike."""
+        if not self._is_new(node):
+            return node.admit(self._pod)[1].rejection
+        return self._table.verdict(self.facts(node)).rejection
+
+    def admits(self, node: Node) -> bool:
+        """Whether the node admits the pod, and evicts no other for it."""
+        if self._pod.is_critical or not self._is_new(node):
+            _, decision = node.admit(self._pod)
+            return decision.admitted and not decision.evicted
+        return self._table.verdict(self.facts(node)).admitted
+
+    def _is_new(self, node: Node) -> bool:
+        return self._pod.uid not in node.snapshot.pods

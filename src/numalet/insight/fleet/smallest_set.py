@@ -7,7 +7,8 @@ left out only for one of these reasons, each of which holds whatever the manager
 
 - The sums: after the managers, the kubelet compares the sum of all requests with what the node has.
   A set that leaves a resource short is refused, and so is all that a partial set can still become
-  if the largest pods that are left would not give what is missing.
+  if the largest pods that are left would not give what is missing (``size_bound``).
+- Under single-numa-node the same holds of what one NUMA node has (``one_numa_node``).
 - A pod that holds nothing in a ledger, gives nothing of what is short, and has none of the ports
   that the new one wants, changes nothing by going.
 - Of pods that hold nothing and give the same of what is short, the cheaper ones go first.
@@ -18,17 +19,18 @@ The search is bounded by a number of sets. One that was bounded says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from numalet.core.admission import counting
 from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import DisruptionBudget
 from numalet.core.model import resources
 from numalet.core.model.pod import Pod
-from numalet.core.model.pod_demand import amounts
 from numalet.core.node.node import Node
-from numalet.insight.fleet import victims
+from numalet.insight.fleet import one_numa_node, victims
+from numalet.insight.fleet.judging import StateJudge
+from numalet.insight.fleet.size_bound import Lack, Need, SizeBound
 from numalet.insight.fleet.victims import Candidate, SetCost
 
 
@@ -57,32 +59,38 @@ class SetSearch:
     candidates: Sequence[Candidate]
     budgets: Sequence[DisruptionBudget]
     left: SearchBudget
+    judge: StateJudge
     is_bounded: bool = False
     _lacks: dict[str, int] = field(init=False)
     _useful: list[Candidate] = field(init=False)
     _before: list[int | None] = field(init=False)
-    _largest: list[dict[str, int]] = field(init=False)
+    _bound: SizeBound = field(init=False)
     _best: list[tuple[SetCost, tuple[Candidate, ...]]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self._lacks = _lacking(self.node, self.pod)
+        facts = self.judge.facts(self.node)
+        asking = self.judge.asking(facts)
+        self._lacks = _lacking(self.node, asking)
         snapshot = self.node.snapshot
         holders = {
             key.pod_uid for slot in self.node.roster.slots for key in slot.holders(snapshot, None)
         }
         self._useful = [each for each in self.candidates if self._matters(each, holders)]
         self._before = self._cheaper_equals(holders)
-        self._largest = self._largest_from()
+        uids = [each.uid for each in self._useful]
+        numa = one_numa_node.needs(facts, asking.pod, uids)
+        self._bound = SizeBound([*self._sums(), *numa], len(uids))
 
     @property
     def largest_size(self) -> int:
-        """The size of the largest set that is worth trying."""
-        return len(self._useful)
+        """The size of the largest set that is worth trying; less than nothing if none is."""
+        return -1 if self._bound.fewest is None else len(self._useful)
 
     def cheapest_of_size(self, size: int) -> tuple[Candidate, ...] | None:
         """The cheapest set of so many pods with which the pod is admitted; None if none is."""
         self._best.clear()
-        self._extend(0, (), self.node, size, self._lacks)
+        if self._bound.is_within(self._bound.short, size, 0):
+            self._extend(0, (), self.node, size, self._bound.short)
         return self._best[-1][1] if self._best else None
 
     def any_set(self) -> tuple[Candidate, ...] | None:
@@ -107,7 +115,7 @@ class SetSearch:
         node = self.node
         for each in chosen:
             node = node.remove(each.uid)
-        return _admits(node, self.pod)
+        return self.judge.admits(node)
 
     def _extend(
         self,
@@ -115,16 +123,15 @@ class SetSearch:
         chosen: tuple[int, ...],
         node: Node,
         more: int,
-        lacks: Mapping[str, int],
+        short: tuple[int, ...],
     ) -> None:
         """Try every set that has these pods, and ``more`` from ``start`` on."""
         if more == 0:
-            self._try(chosen, node, lacks)
+            self._try(chosen, node)
             return
         useful = self._useful
         for at in range(start, len(useful) - more + 1):
-            largest = self._largest[at]
-            if any(short > largest.get(name, 0) * more for name, short in lacks.items()):
+            if not self._bound.is_within(short, more, at):
                 return
             each, before = useful[at], self._before[at]
             if before is not None and before not in chosen:
@@ -133,20 +140,17 @@ class SetSearch:
                 self.is_bounded = True
                 return
             if self._is_allowed([useful[one] for one in chosen], each):
-                left = {name: short - each.amounts.get(name, 0) for name, short in lacks.items()}
-                if scheduler_sums.PODS in left:
-                    left[scheduler_sums.PODS] -= 1
-                self._extend(at + 1, (*chosen, at), node.remove(each.uid), more - 1, left)
+                left = self._bound.after(short, at)
+                if self._bound.is_within(left, more - 1, at + 1):
+                    self._extend(at + 1, (*chosen, at), node.remove(each.uid), more - 1, left)
 
-    def _try(self, at: tuple[int, ...], node: Node, lacks: Mapping[str, int]) -> None:
+    def _try(self, at: tuple[int, ...], node: Node) -> None:
         self.left.sets_left -= 1
-        if any(short > 0 for short in lacks.values()):
-            return
         chosen = tuple(self._useful[one] for one in at)
         cost = victims.cost(chosen)
         if self._best and self._best[-1][0] <= cost:
             return
-        if _admits(node, self.pod):
+        if self.judge.admits(node):
             self._best.append((cost, chosen))
 
     def _is_allowed(self, chosen: Sequence[Candidate], more: Candidate) -> bool:
@@ -190,23 +194,19 @@ class SetSearch:
             last[kind] = at
         return before
 
-    def _largest_from(self) -> list[dict[str, int]]:
-        """The most that one of the pods from each place on gives of what is short."""
-        largest: dict[str, int] = {}
-        every = []
-        for each in reversed(self._useful):
-            for name, amount in zip(self._lacks, self._gives(each), strict=True):
-                largest[name] = max(largest.get(name, 0), amount)
-            every.append(dict(largest))
-        return every[::-1]
+    def _sums(self) -> Iterator[Need]:
+        """What is short in all, and what each pod gives of it."""
+        given = [self._gives(each) for each in self._useful]
+        if self._lacks:
+            yield [
+                [
+                    Lack(short, [gives[at] for gives in given])
+                    for at, short in enumerate(self._lacks.values())
+                ]
+            ]
 
 
-def _admits(node: Node, pod: Pod) -> bool:
-    _, decision = node.admit(pod)
-    return decision.admitted and not decision.evicted
-
-
-def _lacking(node: Node, pod: Pod) -> dict[str, int]:
+def _lacking(node: Node, asking: Asking) -> dict[str, int]:
     """How much of which resource the sums lack, CPU in thousandths; all of it must be freed.
 
     Resources of which a device is ill and in use are left out: it counts while it is in use.
@@ -215,7 +215,7 @@ def _lacking(node: Node, pod: Pod) -> dict[str, int]:
         return {}
     devices, left = node.snapshot.device, scheduler_sums.free(node)
     short = {scheduler_sums.PODS: 1 - left[scheduler_sums.PODS]}
-    for name, amount in amounts(counting.counted(pod, node.rules.release_rules)).items():
+    for name, amount in asking.amounts:
         is_ill = devices.in_use.get(name, frozenset()) - devices.inventory.healthy(name)
         if name in left and name != resources.EPHEMERAL_STORAGE and not is_ill:
             short[name] = amount - left[name]

@@ -73,6 +73,23 @@ def test_a_pod_that_fits_on_no_numa_node_is_refused_whatever_goes() -> None:
     assert answer.is_proved
 
 
+def test_that_no_set_makes_room_on_one_numa_node_is_proved_without_trying_any() -> None:
+    none = FreeQuestion(most_sets=0)
+    answer = free(gpu_fleet.cluster([_fragmented()]), gpu_fleet.pod("whole", 8), question=none)
+    assert (answer.nodes[0].outcome, answer.nodes[0].proof) == (Outcome.NO_SET, Proof.SMALLEST)
+    assert answer.sets_tried == 0
+    pods = [gpu_fleet.pod(uid, 2, priority=10 * (uid in "ac")) for uid in "abcd"]
+    kept = gpu_fleet.cluster([gpu_fleet.running("n", pods)])
+    answer = free(kept, gpu_fleet.pod("new", 4, priority=5), question=none)
+    assert (answer.nodes[0].outcome, answer.is_proved) == (Outcome.NO_SET, True)
+
+
+def test_a_pod_that_runs_already_is_asked_about_as_it_is() -> None:
+    cluster = gpu_fleet.cluster([_fragmented()])
+    again = gpu_fleet.pod("n-b", 2)
+    assert _going(free(cluster, again).best) == []
+
+
 def test_higher_priorities_stay_and_lower_ones_go_first() -> None:
     pods = [gpu_fleet.pod("high", 4, priority=10), gpu_fleet.pod("low", 4, priority=-1)]
     cluster = gpu_fleet.cluster([gpu_fleet.running("n", pods)])
@@ -216,10 +233,10 @@ def test_a_bounded_search_says_that_nothing_is_proved() -> None:
     assert answer.nodes[0].proof is Proof.NOT_PROVED
     assert not answer.is_proved
     assert len(_going(answer.best)) == 4
-    whole = free(cluster, gpu_fleet.pod("whole", 8), question=FreeQuestion(most_sets=0))
-    assert whole.nodes[0].outcome is Outcome.UNDECIDED
+    none_tried = free(cluster, BIG, question=FreeQuestion(most_sets=0))
+    assert none_tried.nodes[0].proof is Proof.NOT_PROVED
     guarded = replace(cluster, budgets=(_budget(3, *(each.uid for each in pods)),))
-    kept = free(guarded, BIG, question=FreeQuestion(most_sets=1))
+    kept = free(guarded, BIG, question=FreeQuestion(most_sets=0))
     assert kept.nodes[0].outcome is Outcome.UNDECIDED
 
 
