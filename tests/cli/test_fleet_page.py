@@ -47,7 +47,10 @@ def test_the_page_has_commands() -> None:
 
 
 @pytest.mark.slow
-def test_the_metrics_are_served_until_the_end(folder: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_the_metrics_are_served_until_the_end(
+    folder: Path, number: signal.Signals, status: int
+) -> None:
     arguments = ["--dump", "dump.json", "--listen", "127.0.0.1:0", "--shape"]
     with subprocess.Popen(
         [sys.executable, "-m", "numalet", "fleet", "serve", *arguments, "nvidia.com/gpu=4,cpu=16"],
@@ -60,8 +63,8 @@ def test_the_metrics_are_served_until_the_end(folder: Path) -> None:
         address = served.stderr.readline().removeprefix("serving ").strip()
         with urllib.request.urlopen(address, timeout=60) as answer:
             page = answer.read().decode()
-        served.send_signal(signal.SIGINT)
-        assert served.wait(60) == 130
+        served.send_signal(number)
+        assert served.wait(60) == status
     assert 'numalet_fleet_trap_nodes{pool="gpus"} 2.0' in page
     assert 'numalet_fleet_stranded{pool="gpus",resource="nvidia.com/gpu"} 8.0' in page
     assert 'numalet_fleet_nodes{origin="published",pool="gpus"} 3.0' in page

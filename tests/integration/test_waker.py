@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -91,9 +94,32 @@ async def test_a_cluster_that_is_followed_wakes_a_pod_when_another_goes() -> Non
             await server.watched("/api/v1/pods", 2)
             server.remove(f"{PODS}/one")
             async with asyncio.timeout(60):
-                assert await lines.get() == "hollow-0: touched for default/job"
+                assert await lines.get() == f"following the cluster at {server.url}"
+                while "touched" not in (line := await lines.get()):
+                    assert line == "connected, and up to date" or "the API server has no" in line
+            assert line == "hollow-0: touched for default/job"
             assert LABEL in server.store.one(Target.of(NODE))["metadata"]["labels"]
         finally:
             waking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await waking
+
+
+@pytest.mark.slow
+async def test_the_command_says_what_it_misses_and_ends_when_asked(tmp_path: Path) -> None:
+    async with fake_api_server.running() as server:
+        kubeconfig = server.write_kubeconfig(tmp_path / "kubeconfig")
+        await server.stop()
+        command = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "numalet", "fleet", "wake", "--kubeconfig", str(kubeconfig)),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert command.stderr is not None
+        async with asyncio.timeout(120):
+            first = await command.stderr.readline()
+            second = await command.stderr.readline()
+            command.send_signal(signal.SIGTERM)
+            rest = await command.stderr.read()
+            assert (await command.wait(), b"Traceback" in rest) == (0, False)
+        assert first.decode() == f"following the cluster at {server.url}\n"
+        assert b" may be out of date: " in second

@@ -236,7 +236,7 @@ def free(
   numalet fleet serve
   numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml --every 30
 
-Exit status: 130 after Ctrl-C, 2 unusable input, 3 a bug.
+Exit status: 0 ended by SIGTERM, 130 by Ctrl-C, 2 unusable input, 3 a bug.
 """
     ),
 )

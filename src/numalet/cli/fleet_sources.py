@@ -123,12 +123,17 @@ def _opened(source: SourceOptions) -> OpenedCluster:
 def serve(
     source: SourceOptions, shapes: Sequence[PodShape], listen: str, every_seconds: float
 ) -> None:
-    """Serve metrics until interrupted.
+    """Serve metrics until interrupted, or ended by SIGTERM, which is no error.
 
     Raises:
         BadInput: nothing can listen there.
     """
+    import signal
+
     from numalet.cluster.serve import FleetServer
+
+    # Without a handler the first process of a container is not ended by it at all.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     host, _, port = listen.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()):

@@ -16,6 +16,7 @@ from typing import Final
 from numalet.cluster import waking
 from numalet.cluster.live import LiveCluster
 from numalet.cluster.parallel import together
+from numalet.cluster.signals import until_signal
 from numalet.cluster.waking import Touch, Waking, WakingLimits
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.verdicts import Verdicts
@@ -100,19 +101,28 @@ class Waker:
 
 
 async def live(to: Access, say: Callable[[str], None]) -> None:
-    """Follow a cluster and touch its nodes, without end.
+    """Follow a cluster and touch its nodes until a signal comes.
 
     Raises:
         BadInput: the credentials can not be used.
     """
     async with client.opened(to, "numalet-waker") as api:
         followed = LiveCluster()
-        await together([followed.follow(api), Waker(api, say).run(_states(followed))])
+        say(f"following the cluster at {to.server}")
+        states = _states(followed, say)
+        await until_signal(together([followed.follow(api), Waker(api, say).run(states)]))
 
 
-async def _states(followed: LiveCluster) -> AsyncIterator[Cluster]:
-    await followed.wait_until_ready()
+async def _states(followed: LiveCluster, say: Callable[[str], None]) -> AsyncIterator[Cluster]:
+    told: frozenset[str] = frozenset()
+    was_current = False
     while True:
+        problems = frozenset(map(str, followed.notes))
+        for each in sorted(problems - told):
+            say(each)
+        if followed.is_current and not was_current:
+            say("connected, and up to date")
+        told, was_current = problems, followed.is_current
         value = followed.cluster()
         if value is not None:
             yield value
