@@ -21,7 +21,7 @@ _MODULES: Final = (
     "cluster.doctor.findings",
     "cluster.serve",
     "cluster.hollow.findings",
-    "cluster.live",
+    "cluster.findings",
     "core.admission.reasons",
     "core.findings.cluster",
     "core.findings.config",

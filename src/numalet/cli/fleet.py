@@ -105,6 +105,7 @@ def fit(
             source,
             lambda cluster: fleet_answers.fit(cluster, shapes, count, output, assessor),
             watch=watch,
+            is_table=output is FleetFormat.TABLE,
         )
     )
 
@@ -153,6 +154,7 @@ def traps(
             source,
             lambda cluster: fleet_answers.traps(cluster, shapes, output, finder),
             watch=watch,
+            is_table=output is FleetFormat.TABLE,
         )
     )
 
@@ -234,7 +236,8 @@ def free(
         """Examples:
 
   numalet fleet serve
-  numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml --every 30
+  numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml
+  numalet fleet serve --dump dump.json --every 30
 
 Exit status: 0 ended by SIGTERM, 130 by Ctrl-C, 2 unusable input, 3 a bug.
 """
@@ -249,15 +252,22 @@ def serve(
     ] = "127.0.0.1:9646",
     every: Annotated[
         float,
-        typer.Option("--every", metavar="SECONDS", min=0.2, help="How often it is worked out."),
+        typer.Option(
+            "--every",
+            metavar="SECONDS",
+            min=0.2,
+            help="How often --dump or --fleet is read again; a cluster is followed instead.",
+        ),
     ] = 15.0,
     shape: Shapes = None,
     source: Source,
 ) -> None:
     """Serve metrics of each pool: stranded resources, trap nodes, fits of shapes, publishers' age.
 
-    Alert rules for them are in packaging/prometheus. The line 'serving' on the error stream says
-    that the first answer is there.
+    They are current within about a second of a change in the cluster. While it can not be followed
+    they stay as they are, numalet_fleet_up is 0, and numalet_fleet_view_age_seconds says how old
+    they are. Alert rules for them are in packaging/prometheus. The line 'serving' on the error
+    stream says that the first answer is there; then /readyz answers 200, as /healthz does always.
     """
     from numalet.cli import fleet_sources
 

@@ -38,7 +38,11 @@ Shape = Annotated[
 ]
 Watch = Annotated[
     bool,
-    typer.Option("--watch", help="Stay, and answer again whenever the answer changes; live only."),
+    typer.Option(
+        "--watch",
+        help="Stay, follow the cluster, and answer again within about a second when the answer is"
+        " another one; not of --dump or --fleet, which stay as they are.",
+    ),
 ]
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from numalet.cli import output
 from numalet.cli.findings import (
@@ -23,16 +19,13 @@ from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
+    from numalet.cluster.following import FollowedClasses
     from numalet.core.cluster.classes import DevicePlaces
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.fleet.variants import NodeVariants
-    from numalet.insight.usecases.clusters import OpenedCluster
+    from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
     from numalet.io.documents.device_file import DeviceLists
     from numalet.io.documents.pod_shapes import PodShape
-
-WATCH_SECONDS: Final = 5.0
-"""How often a cluster is listed again under --watch."""
-_CLEAR: Final = "\x1b[H\x1b[2J"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,34 +58,38 @@ def opened(source: SourceOptions) -> OpenedCluster:
 
 
 def answered(
-    source: SourceOptions, answer: Callable[[Cluster], int], *, watch: bool = False
+    source: SourceOptions,
+    answer: Callable[[Cluster], int],
+    *,
+    watch: bool = False,
+    is_table: bool = True,
 ) -> int:
     """The exit status of an answer about the cluster; of a watch there is none, as it stays."""
     if not watch:
         return answer(opened(source).cluster)
     if not source.is_live:
         raise BadInput([FleetNotLive()])
-    _watch(source, answer)
+    import asyncio
+
+    from numalet.cli.fleet_watch import WatchedAnswer
+    from numalet.cluster import following
+    from numalet.io.kube_api import access
+
+    classes, server = _classes(source), access.of(source.kubeconfig, source.context)
+    asyncio.run(following.follow(server, classes, WatchedAnswer(answer, is_table).receive))
     return 0
 
 
-def _watch(source: SourceOptions, answer: Callable[[Cluster], int]) -> None:
-    """Answer again and again, and print when the answer is another one."""
-    before = None
-    while True:
-        text = io.StringIO()
-        with redirect_stdout(text):
-            answer(_opened(source).cluster)
-        if text.getvalue() != before:
-            before = text.getvalue()
-            sys.stdout.write(f"{_CLEAR if sys.stdout.isatty() else ''}{before}\n")
-            sys.stdout.flush()
-        time.sleep(WATCH_SECONDS)
-
-
-def _opened(source: SourceOptions) -> OpenedCluster:
-    from numalet.core.cluster import building
+def _classes(source: SourceOptions) -> FollowedClasses:
+    from numalet.cluster.following import FollowedClasses
     from numalet.insight.usecases import clusters
+
+    sources = _sources(source)
+    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=sources.pool_label)
+
+
+def _sources(source: SourceOptions) -> ClusterSources:
+    from numalet.core.cluster import building
     from numalet.insight.usecases.clusters import ClusterSources
 
     given = {
@@ -104,14 +101,22 @@ def _opened(source: SourceOptions) -> OpenedCluster:
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1 and named[0] in ("--fleet", "--dump"):
         raise BadInput([FleetOption(option=named[0], other=named[1])])
-    sources = ClusterSources(
+    return ClusterSources(
         paths=[str(source.fleet)] if source.fleet is not None else source.dump,
         class_file=source.class_file,
         pool_label=source.pool_label or building.POOL_LABEL,
         is_description=source.fleet is not None,
     )
+
+
+def _opened(source: SourceOptions) -> OpenedCluster:
+    from numalet.insight.usecases import clusters
+
+    sources = _sources(source)
     if not source.is_live:
         return clusters.opened(sources)
+    import asyncio
+
     from numalet.cluster import listing
     from numalet.io.kube_api import access
 
@@ -143,15 +148,20 @@ def serve(
         sys.stderr.write(f"serving http://{host}:{port}/metrics\n")
         sys.stderr.flush()
 
-    FleetServer(
+    server = FleetServer(
         host=host.strip("[]"),
         port=int(port[:6]),
-        every_seconds=every_seconds,
         shapes=[(each.name, each.pod) for each in shapes],
-        listed=lambda: _opened(source),
         complain=output.show_findings,
         ready=ready,
-    ).run()
+    )
+    if source.is_live:
+        from numalet.io.kube_api import access
+
+        classes = _classes(source)
+        server.follow(access.of(source.kubeconfig, source.context), classes)
+    else:
+        server.read_again(every_seconds, lambda: _opened(source))
 
 
 def emptied(cluster: Cluster) -> Cluster:

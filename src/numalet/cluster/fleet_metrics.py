@@ -5,17 +5,22 @@ CPUs are counted whole or in parts, memory in bytes, devices by number.
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from numalet.core.cluster import scheduler_sums, shapes
+from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import resources
+from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
 
 MOST_COPIES: Final = 1_000
@@ -25,8 +30,8 @@ MOST_SHAPES: Final = 20
 
 _PREFIX: Final = "numalet_fleet_"
 HELP: Final[Mapping[str, str]] = {
-    "up": "Whether the cluster could be listed the last time.",
-    "listed_timestamp_seconds": "When the cluster was listed last.",
+    "up": "Whether what is shown is current: the cluster is followed, or could be read.",
+    "view_age_seconds": "Seconds since what is shown was current last; 0 while it is.",
     "nodes": "Nodes by pool and by where their state comes from; undecided: too little is known.",
     "stranded": "What the sums promise and no pod of the shapes can have.",
     "free": "What is free by the scheduler's sums.",
@@ -41,64 +46,85 @@ HELP: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetMeasures:
-    """One moment of a fleet, measured. Amounts are by (pool, resource)."""
+    """One moment of a fleet, measured. Amounts are by (pool, resource).
 
-    listed_seconds: float
+    ``published_seconds`` is when the node of a pool changed its object that did so longest ago,
+    since 1970.
+    """
+
     nodes: Mapping[tuple[str, str], int]
     stranded: Mapping[tuple[str, str], float]
     free: Mapping[tuple[str, str], float]
     trap_nodes: Mapping[str, int]
     fits: Mapping[str, int]
     waiting_pods: Mapping[str, int]
-    publisher_age_seconds: Mapping[str, float]
+    published_seconds: Mapping[str, float]
 
 
-def measured(
-    cluster: Cluster,
-    asked: Iterable[tuple[str, ClusterPod]],
-    published_seconds: Mapping[str, float],
-    now_seconds: float,
-    finder: TrapFinder,
-) -> FleetMeasures:
-    """The measures of a cluster, for the shapes of these pods or, without any, of its own.
+class FleetMeter:
+    """Measures one cluster after another; nodes that are the same objects are decided on once.
 
-    ``published_seconds`` is when each node changed its object last, since 1970.
+    ``shapes`` are those that are shown; without any those of the cluster's own pods.
     """
-    own = finder.shapes_of(cluster)
-    named = tuple(asked) or tuple((str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES])
-    answer = finder.find(cluster, [pod for _, pod in named] if named else None)
-    waiting = {shapes.key_of(each.pod): each.waiting for each in own}
-    nodes: dict[tuple[str, str], int] = {}
-    for each in cluster.nodes.values():
-        key = (each.pool, each.origin.value)
-        nodes[key] = nodes.get(key, 0) + 1
-    for unknown in cluster.undecided.values():
-        key = (unknown.pool, "undecided")
-        nodes[key] = nodes.get(key, 0) + 1
-    ages: dict[str, float] = {}
+
+    def __init__(self, shapes: Iterable[tuple[str, ClusterPod]] = ()) -> None:
+        self.finder = TrapFinder()
+        self._shapes = tuple(shapes)
+
+    def measured(
+        self, cluster: Cluster, published_seconds: Mapping[str, float] = MappingProxyType({})
+    ) -> FleetMeasures:
+        """The measures of a cluster.
+
+        ``published_seconds`` is when each node changed its object last, since 1970.
+        """
+        own = self.finder.shapes_of(cluster)
+        named = self._shapes or [(str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES]]
+        answer = self.finder.find(cluster, [pod for _, pod in named] if self._shapes else None)
+        waiting = {shapes.key_of(each.pod): each.waiting for each in own}
+        assessor = self.finder.assessor
+        asked = sorted({name for _, pod in named for name in _asked(pod)})
+        return FleetMeasures(
+            nodes=_nodes(cluster),
+            stranded={
+                (pool.pool, resource): _counted(resource, pool.stranded.get(resource, 0))
+                for pool in answer.pools
+                for resource in asked
+            },
+            free=_free(cluster, assessor),
+            trap_nodes={each.pool: each.traps for each in answer.pools},
+            fits={name: assessor.count(cluster, pod, MOST_COPIES) for name, pod in named},
+            waiting_pods={name: waiting.get(shapes.key_of(pod), 0) for name, pod in named},
+            published_seconds=_oldest(cluster, published_seconds),
+        )
+
+
+def _nodes(cluster: Cluster) -> dict[tuple[str, str], int]:
+    counts = Counter((each.pool, each.origin.value) for each in cluster.nodes.values())
+    counts.update((each.pool, "undecided") for each in cluster.undecided.values())
+    return counts
+
+
+def _free(cluster: Cluster, assessor: Assessor) -> dict[tuple[str, str], float]:
+    sums: dict[str, dict[str, int]] = {}
+    for name, amounts in assessor.free(cluster).items():
+        of_pool = sums.setdefault(cluster.nodes[name].pool, {})
+        for resource, amount in amounts.items():
+            of_pool[resource] = of_pool.get(resource, 0) + amount
+    return {
+        (pool, resource): _counted(resource, amount)
+        for pool, amounts in sums.items()
+        for resource, amount in amounts.items()
+    }
+
+
+def _oldest(cluster: Cluster, published_seconds: Mapping[str, float]) -> dict[str, float]:
+    oldest: dict[str, float] = {}
     for name, at in published_seconds.items():
-        if name in cluster.nodes:
-            pool = cluster.nodes[name].pool
-            ages[pool] = max(ages.get(pool, 0.0), now_seconds - at)
-    free: dict[tuple[str, str], float] = {}
-    for each in cluster.nodes.values():
-        for resource, amount in scheduler_sums.free(each.node).items():
-            key = (each.pool, resource)
-            free[key] = free.get(key, 0.0) + _counted(resource, amount)
-    return FleetMeasures(
-        listed_seconds=now_seconds,
-        nodes=nodes,
-        stranded={
-            (pool.pool, resource): _counted(resource, pool.stranded.get(resource, 0))
-            for pool in answer.pools
-            for resource in sorted({name for _, pod in named for name in _asked(pod)})
-        },
-        free=free,
-        trap_nodes={each.pool: each.traps for each in answer.pools},
-        fits={name: finder.assessor.count(cluster, pod, MOST_COPIES) for name, pod in named},
-        waiting_pods={name: waiting.get(shapes.key_of(pod), 0) for name, pod in named},
-        publisher_age_seconds=ages,
-    )
+        node = cluster.nodes.get(name)
+        if node is not None and at < oldest.get(node.pool, math.inf):
+            oldest[node.pool] = at
+    return oldest
 
 
 def _asked(pod: ClusterPod) -> Iterator[str]:
@@ -111,27 +137,44 @@ def _counted(resource: str, amount: int) -> float:
 
 
 class FleetCollector(Collector):
-    """Shows the measures that it was given last."""
+    """Shows the measures that it was given last.
+
+    ``current_until`` is the moment up to which the view was known to be current, of the monotonic
+    clock in seconds; None while it is current.
+    """
 
     def __init__(self) -> None:
         self.measures: FleetMeasures | None = None
-        self.is_up = False
+        self.current_until: float | None = time.monotonic()
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the view is current."""
+        return self.current_until is None
+
+    @property
+    def age_seconds(self) -> float:
+        """How long the view has not been current."""
+        until = self.current_until
+        return 0.0 if until is None else max(0.0, time.monotonic() - until)
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric; only ``up`` before the first measures."""
+        """Every metric; before the first measures only what is known of the view."""
         yield GaugeMetricFamily(f"{_PREFIX}up", HELP["up"], value=float(self.is_up))
+        age = "view_age_seconds"
+        yield GaugeMetricFamily(f"{_PREFIX}{age}", HELP[age], value=self.age_seconds)
         of = self.measures
         if of is None:
             return
-        listed = "listed_timestamp_seconds"
-        yield GaugeMetricFamily(f"{_PREFIX}{listed}", HELP[listed], value=of.listed_seconds)
         yield _family("nodes", ("pool", "origin"), of.nodes.items())
         yield _family("stranded", ("pool", "resource"), of.stranded.items())
         yield _family("free", ("pool", "resource"), of.free.items())
         yield _family("trap_nodes", ("pool",), _alone(of.trap_nodes))
         yield _family("fits", ("shape",), _alone(of.fits))
         yield _family("waiting_pods", ("shape",), _alone(of.waiting_pods))
-        yield _family("publisher_age_seconds", ("pool",), _alone(of.publisher_age_seconds))
+        now = time.time()
+        ages = {pool: max(0.0, now - at) for pool, at in of.published_seconds.items()}
+        yield _family("publisher_age_seconds", ("pool",), _alone(ages))
 
 
 def registry(collector: FleetCollector) -> CollectorRegistry:

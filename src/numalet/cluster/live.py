@@ -5,31 +5,39 @@ are made anew when the value is asked for next: a node of its own facts, its pod
 NumaNode. Until all lists are in there is no value: half a cluster would pass for a small one.
 
 A collection that the server does not have (no such CRD), or does not show to these credentials,
-counts as empty where a cluster can do without it; the reason stands in the notes.
+counts as empty where a cluster can do without it; the reason stands in the notes. Where a
+connection is lost, the value stays as it was, and ``age_seconds`` says how old it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from numalet.cluster import object_kinds
+from numalet.cluster.findings import ClusterDisconnected, ClusterUnlisted, not_to_be_had
 from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
 from numalet.core.cluster.classes import ClassSpec
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, UndecidedNode
+from numalet.core.cluster.cluster import (
+    Cluster,
+    ClusterNode,
+    ClusterPod,
+    DisruptionBudget,
+    UndecidedNode,
+)
 from numalet.core.cluster.objects import ListedState
-from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
-from numalet.io.documents import numa_node
+from numalet.core.model.findings import Finding
+from numalet.io.documents import cluster_decoder, numa_node
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.typed import Place
 from numalet.io.kube_api import follow
-from numalet.io.kube_api.answers import ApiStatus
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import (
     Changed,
@@ -41,25 +49,14 @@ from numalet.io.kube_api.follow import (
 )
 from numalet.io.kube_api.pace import PACE, Pace
 
-
-class ClusterCollectionAbsent(NoteFinding):
-    code = "cluster/collection-absent"
-    sentence = "the API server has no {path}; they count as none"
-    path: str
+_NODES_IN_A_TURN: Final = 50
 
 
-class ClusterCollectionForbidden(WarningFinding):
-    code = "cluster/collection-forbidden"
-    sentence = "these credentials may not list {path}; they count as none"
-    mend = "grant get, list and watch of them"
-    path: str
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """In the place of an object that can not be read; a pod is on a node all the same."""
 
-
-class ClusterDisconnected(WarningFinding):
-    code = "cluster/disconnected"
-    sentence = "{path} may be out of date: {problem}"
-    path: str
-    problem: str
+    node_name: str = ""
 
 
 @dataclass(slots=True)
@@ -73,6 +70,10 @@ class _Copies:
     """Pods by node and uid."""
     holders: dict[str, set[str]] = field(default_factory=dict)
     """Nodes whose state names a pod, by uid."""
+    unread: dict[tuple[str, str], _Unread] = field(default_factory=dict)
+    """By kind and key."""
+    unread_on: Counter[str] = field(default_factory=Counter)
+    """How many pods of a node can not be read."""
 
 
 class LiveCluster:
@@ -96,9 +97,12 @@ class LiveCluster:
         self._listed: set[str] = set()
         self._wanted = {each.path for each in OBJECT_KINDS}
         self._problems: dict[str, Finding] = {}
+        self._lost_at: dict[str, float] = {}
         self._dirty: set[str] = set()
         self._nodes: dict[str, ClusterNode] = {}
         self._undecided: dict[str, UndecidedNode] = {}
+        self._pods: Mapping[str, ClusterPod] | None = None
+        self._budgets: tuple[DisruptionBudget, ...] | None = None
         self._value: Cluster | None = None
         self._changed = asyncio.Event()
 
@@ -110,14 +114,49 @@ class LiveCluster:
     @property
     def is_current(self) -> bool:
         """Whether it is ready, and connected to all that is there."""
-        return self.is_ready and not any(
-            isinstance(each, ClusterDisconnected) for each in self._problems.values()
-        )
+        return self.is_ready and not self._lost_at
+
+    @property
+    def age_seconds(self) -> float:
+        """How long some of it may have been out of date; 0 while it is current."""
+        lost = self._lost_at.values()
+        return self._pace.clock.now_seconds() - min(lost) if lost else 0.0
+
+    @property
+    def problems(self) -> tuple[Finding, ...]:
+        """Why it is not ready, or not current."""
+        kinds = (ClusterUnlisted, ClusterDisconnected)
+        return tuple(each for each in self._problems.values() if isinstance(each, kinds))
 
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What is to be said of collections and of objects that could not be read."""
         return (*self._problems.values(), *self._decoder.notes())
+
+    @property
+    def specs(self) -> Mapping[str, ClassSpec]:
+        """The classes that the API server has, by name."""
+        return dict(self._specs)
+
+    @property
+    def published_seconds(self) -> Mapping[str, float]:
+        """When nodes changed their objects last, since 1970."""
+        states: Mapping[str, ListedState] = self._copies.of_kind[numa_node.KIND]
+        return {
+            name: each.published_seconds
+            for name, each in states.items()
+            if each.published_seconds is not None
+        }
+
+    async def value(self) -> Cluster | None:
+        """The same as ``cluster``; other tasks have their turn while many nodes are made."""
+        for at, name in enumerate(tuple(self._dirty) if self.is_ready else ()):
+            if at % _NODES_IN_A_TURN == 0:
+                await asyncio.sleep(0)
+            if name in self._dirty:
+                self._make(name)
+                self._dirty.discard(name)
+        return self.cluster()
 
     def cluster(self) -> Cluster | None:
         """The cluster as it is known now; None until it is ready.
@@ -127,14 +166,19 @@ class LiveCluster:
         if not self.is_ready:
             return None
         if self._value is None:
-            self._make_dirty_nodes()
-            pods: Mapping[str, ClusterPod] = dict(self._copies.of_kind["Pod"])
-            budgets = self._copies.of_kind["PodDisruptionBudget"].values()
+            for name in self._dirty:
+                self._make(name)
+            self._dirty.clear()
+            if self._pods is None:
+                self._pods = dict(self._copies.of_kind["Pod"])
+            if self._budgets is None:
+                facts = self._copies.of_kind["PodDisruptionBudget"].values()
+                self._budgets = objects.budgets_over(facts, self._pods.values())
             self._value = Cluster(
                 nodes=dict(self._nodes),
                 undecided=dict(self._undecided),
-                pods=pods,
-                budgets=objects.budgets_over(budgets, pods.values()),
+                pods=self._pods,
+                budgets=self._budgets,
                 notes=self.notes,
             )
         return self._value
@@ -173,32 +217,28 @@ class LiveCluster:
                     self._wanted ^= {what.path, OLD_BUDGETS.path}
                     group.create_task(self._follow(api, OLD_BUDGETS, group))
                     return
-                self._take_in(what, each)
-                self._value = None
-                self._changed.set()
+                if self._take_in(what, each):
+                    self._value = None
+                    self._changed.set()
 
     def _decoded(self, what: ObjectKind, content: bytes) -> Any:
         made = self._decoder.decode(what.name, content, Place(what.path))
-        if made is None:
-            # No news comes of it, and a pod that can not be read is still on its node.
-            self._dirty |= self._decoder.unread_pods().keys()
-            self._value = None
-            self._changed.set()
-            return None
-        return made[1]
+        return _Unread(cluster_decoder.node_name_of(content)) if made is None else made[1]
 
     def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
         status = news.status if isinstance(news, Disconnected) else None
         is_absent = status is not None and status.is_not_found
         return is_absent and object_kinds.has_older(what)
 
-    def _take_in(self, what: ObjectKind, news: News[Any]) -> None:
+    def _take_in(self, what: ObjectKind, news: News[Any]) -> bool:
+        """Whether there was anything new in it."""
         copy = self._copies.of_kind[what.name]
         match news:
             case Replaced(items):
                 self._listed.add(what.path)
-                self._problems.pop(what.path, None)
-                for key in [key for key in copy if key not in items]:
+                self._has_it(what)
+                unread = [key for kind, key in self._copies.unread if kind == what.name]
+                for key in [key for key in (*copy, *unread) if key not in items]:
                     self._put(what.name, key, None)
                 for key, item in items.items():
                     if copy.get(key) is not item:
@@ -208,22 +248,36 @@ class LiveCluster:
             case Deleted(key):
                 self._put(what.name, key, None)
             case Connected():
-                self._problems.pop(what.path, None)
+                self._has_it(what)
             case Disconnected():
-                self._note_problem(what, news)
+                return self._lose(what, news)
+        return True
 
-    def _note_problem(self, what: ObjectKind, news: Disconnected) -> None:
-        lasting = None if what.is_needed else _lasting(what.path, news.status)
-        if lasting is None:
+    def _has_it(self, what: ObjectKind) -> None:
+        self._problems.pop(what.path, None)
+        self._lost_at.pop(what.path, None)
+
+    def _lose(self, what: ObjectKind, news: Disconnected) -> bool:
+        """Whether that was not known."""
+        lasting = None if what.is_needed else not_to_be_had(what.path, news.status)
+        if lasting is not None and self._problems.get(what.path) == lasting:
+            return False
+        if lasting is not None:
+            self._lost_at.pop(what.path, None)
+            self._problems[what.path] = lasting
+            for key in list(self._copies.of_kind[what.name]):
+                self._put(what.name, key, None)
+            self._listed.add(what.path)
+        elif what.path in self._listed:
+            self._lost_at.setdefault(what.path, self._pace.clock.now_seconds())
             self._problems[what.path] = ClusterDisconnected(path=what.path, problem=news.why)
-            return
-        self._problems[what.path] = lasting
-        for key in list(self._copies.of_kind[what.name]):
-            self._put(what.name, key, None)
-        self._listed.add(what.path)
+        else:
+            self._problems[what.path] = ClusterUnlisted(path=what.path, problem=news.why)
+        return True
 
     def _put(self, kind: str, key: str, item: Any) -> None:
         """Keep an object, or its absence, and mark the nodes that it is about."""
+        item = self._put_unread(kind, key, item)
         copy = self._copies.of_kind[kind]
         before = copy.pop(key, None)
         if item is not None:
@@ -238,14 +292,36 @@ class LiveCluster:
             case "Node" | "NodeResourceTopology":
                 self._dirty.add(key)
             case _:
-                pass
+                self._budgets = None
+
+    def _put_unread(self, kind: str, key: str, item: Any) -> Any:
+        """The object; None in the place of one that can not be read, which is remembered."""
+        unread = item if isinstance(item, _Unread) else None
+        before = self._copies.unread.pop((kind, key), None)
+        if unread is not None:
+            self._copies.unread[kind, key] = unread
+        elif before is not None:
+            self._decoder.forget(kind, key)
+        for each, count in ((before, -1), (unread, 1)):
+            if each is not None and each.node_name:
+                self._dirty.add(each.node_name)
+                self._copies.unread_on[each.node_name] += count
+        if before is not None and not self._copies.unread_on[before.node_name]:
+            del self._copies.unread_on[before.node_name]
+        return None if unread is not None else item
 
     def _put_pod(self, uid: str, before: ClusterPod | None, item: ClusterPod | None) -> None:
         for each in (before, item):
             if each is not None and each.pod.node_name:
                 self._dirty.add(each.pod.node_name)
-        if before is not None:
-            self._copies.bound.get(before.pod.node_name, {}).pop(uid, None)
+        self._pods = None
+        if before is None or item is None or before.pod.labels != item.pod.labels:
+            self._budgets = None
+        if before is not None and before.pod.node_name:
+            there = self._copies.bound[before.pod.node_name]
+            del there[uid]
+            if not there:
+                del self._copies.bound[before.pod.node_name]
         if item is not None and item.pod.node_name:
             self._copies.bound.setdefault(item.pod.node_name, {})[uid] = item
         # Where it is known to be decides whether others that name it are to be trusted.
@@ -263,38 +339,29 @@ class LiveCluster:
 
     def _put_class(self, name: str, item: ClassSpec | None) -> None:
         self._specs.pop(name, None)
+        self._classes.forget(name)
         if item is not None:
             self._specs[name] = item
         states = self._copies.of_kind[numa_node.KIND]
         self._dirty |= {node for node, each in states.items() if each.class_name == name}
 
-    def _make_dirty_nodes(self) -> None:
+    def _make(self, name: str) -> None:
+        """Make a node anew, of what is known of it now."""
         copies = self._copies.of_kind
-        for name in self._dirty:
-            self._nodes.pop(name, None)
-            self._undecided.pop(name, None)
-            listed = copies["Node"].get(name)
-            if listed is None:
-                continue
-            inputs = NodeInputs(
-                listed=listed,
-                bound=rebuilding.in_order(self._copies.bound.get(name, {}).values()),
-                state=copies[numa_node.KIND].get(name),
-                topology=copies["NodeResourceTopology"].get(name),
-                unread_pods=self._decoder.unread_pods().get(name, 0),
-            )
-            made = building.node_of(inputs, self._classes, copies["Pod"], self._pool_label)
-            if isinstance(made, ClusterNode):
-                self._nodes[name] = made
-            else:
-                self._undecided[name] = made
-        self._dirty.clear()
-
-
-def _lasting(path: str, status: ApiStatus | None) -> Finding | None:
-    """What is to be said of a collection that is not to be had, and need not be waited for."""
-    if status is not None and status.is_not_found:
-        return ClusterCollectionAbsent(path=path)
-    if status is not None and status.is_forbidden:
-        return ClusterCollectionForbidden(path=path)
-    return None
+        self._nodes.pop(name, None)
+        self._undecided.pop(name, None)
+        listed = copies["Node"].get(name)
+        if listed is None:
+            return
+        inputs = NodeInputs(
+            listed=listed,
+            bound=rebuilding.in_order(self._copies.bound.get(name, {}).values()),
+            state=copies[numa_node.KIND].get(name),
+            topology=copies["NodeResourceTopology"].get(name),
+            unread_pods=self._copies.unread_on[name],
+        )
+        made = building.node_of(inputs, self._classes, copies["Pod"], self._pool_label)
+        if isinstance(made, ClusterNode):
+            self._nodes[name] = made
+        else:
+            self._undecided[name] = made

@@ -1,24 +1,32 @@
-"""``numalet fleet serve``: the measures of a fleet for Prometheus, worked out again and again.
+"""``numalet fleet serve``: the measures of a fleet for Prometheus, worked out after each change.
 
-The page is answered by a thread of prometheus-client from the last measures; this procedure lists
-the cluster, works out new ones and puts them in their place. A cluster that can not be listed for a
-while leaves the page as it is, with ``numalet_fleet_up`` 0.
+A cluster is followed (``following``); a dump or a description is read again and again. Pages are
+answered by threads of prometheus-client from the last measures. What can not be followed or read
+for a while leaves them as they are, with ``numalet_fleet_up`` 0 and the age of the view.
+
+``/healthz`` answers as long as this process works, since an API server that is away is no reason to
+start it again; ``/readyz`` once there are measures. Every other path is the page of metrics.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from prometheus_client import start_http_server
+from prometheus_client import make_wsgi_app, start_http_server
 
-from numalet.cluster import fleet_metrics
-from numalet.cluster.fleet_metrics import FleetCollector
-from numalet.core.cluster.cluster import ClusterPod
+from numalet.cluster import fleet_metrics, following
+from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
+from numalet.cluster.following import FollowedClasses, FollowedView
+from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.findings import BadInput, Finding
-from numalet.insight.fleet.traps import TrapFinder
 from numalet.insight.usecases.clusters import OpenedCluster
+from numalet.io.kube_api.values import Access
 
 
 class FleetAddressUnusable(Finding):
@@ -30,56 +38,131 @@ class FleetAddressUnusable(Finding):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetServer:
-    """What is listed and shown, and how often.
+    """What is shown where.
 
-    ``complain`` is called with the findings of a listing that failed, once for each new text.
+    ``complain`` is called with findings for which the measures are not current, once for each new
+    text; ``ready`` with the port, once it is known whether there is a cluster.
     """
 
     host: str
     port: int
-    every_seconds: float
     shapes: Sequence[tuple[str, ClusterPod]]
-    listed: Callable[[], OpenedCluster]
     complain: Callable[[Sequence[Finding]], None]
     ready: Callable[[int], None]
 
-    def run(self) -> None:
-        """Serve until interrupted; ``ready`` is called with the port once something is shown.
+    def follow(self, access: Access, classes: FollowedClasses) -> None:
+        """Serve the measures of a cluster that is followed, until interrupted.
+
+        Raises:
+            BadInput: nothing can listen at the address, or the credentials can not be used.
+        """
+        with self._served() as shown:
+            asyncio.run(following.follow(access, classes, shown.receive))
+
+    def read_again(self, every_seconds: float, read: Callable[[], OpenedCluster]) -> None:
+        """Serve the measures of what is read every so often, until interrupted.
 
         Raises:
             BadInput: nothing can listen at the address.
         """
+        with self._served() as shown:
+            while True:
+                shown.read(read)
+                time.sleep(every_seconds)
+
+    @contextmanager
+    def _served(self) -> Iterator[_Shown]:
         collector = FleetCollector()
+        registry = fleet_metrics.registry(collector)
         try:
-            server, _ = start_http_server(self.port, self.host, fleet_metrics.registry(collector))
+            server, _ = start_http_server(self.port, self.host, registry)
         except (OSError, OverflowError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             address = f"{self.host}:{self.port}"
             raise BadInput([FleetAddressUnusable(address=address, problem=problem)]) from None
-        finder, said, is_ready = TrapFinder(), "", False
+        server.set_app(_pages(collector, make_wsgi_app(registry)))
         try:
-            while True:
-                said = self._once(collector, finder, said)
-                if not is_ready:
-                    is_ready = True
-                    self.ready(server.server_port)
-                time.sleep(self.every_seconds)
+            yield _Shown(self, server.server_port, collector, FleetMeter(self.shapes))
         finally:
             server.shutdown()
             server.server_close()
 
-    def _once(self, collector: FleetCollector, finder: TrapFinder, said: str) -> str:
-        """What was complained of, empty if the cluster could be listed."""
+
+@dataclass(slots=True)
+class _Shown:
+    """What is shown now, and what was complained of."""
+
+    server: FleetServer
+    port: int
+    collector: FleetCollector
+    meter: FleetMeter
+    cluster: Cluster | None = None
+    said: str = ""
+    is_ready: bool = False
+
+    async def receive(self, view: FollowedView) -> None:
+        """Show a view of a cluster that is followed; it is measured while the next ones come."""
+        self._complain(view.problems)
+        if view.opened is None:
+            if view.problems:
+                self._ready()
+            return
+        if view.age_seconds:
+            self.collector.current_until = time.monotonic() - view.age_seconds
+        if view.opened.cluster is not self.cluster:
+            await asyncio.to_thread(self._measure, view.opened)
+        if not view.age_seconds:
+            self.collector.current_until = None
+        self._ready()
+
+    def read(self, read: Callable[[], OpenedCluster]) -> None:
+        """Show what is read, or why it can not be."""
         try:
-            fleet = self.listed()
+            opened = read()
         except BadInput as bad:
-            collector.is_up = False
-            text = "; ".join(map(str, bad.findings))
-            if text != said:
-                self.complain(bad.findings)
-            return text
-        collector.measures = fleet_metrics.measured(
-            fleet.cluster, self.shapes, fleet.published_seconds, time.time(), finder
-        )
-        collector.is_up = True
-        return ""
+            if self.collector.is_up:
+                self.collector.current_until = time.monotonic()
+            self._complain(bad.findings)
+        else:
+            self._complain(())
+            self._measure(opened)
+            self.collector.current_until = None
+        self._ready()
+
+    def _measure(self, opened: OpenedCluster) -> None:
+        self.collector.measures = self.meter.measured(opened.cluster, opened.published_seconds)
+        self.cluster = opened.cluster
+
+    def _complain(self, findings: Sequence[Finding]) -> None:
+        text = "; ".join(map(str, findings))
+        if text and text != self.said:
+            self.server.complain(findings)
+        self.said = text
+
+    def _ready(self) -> None:
+        if not self.is_ready:
+            self.is_ready = True
+            self.server.ready(self.port)
+
+
+def _pages(collector: FleetCollector, metrics: WSGIApplication) -> WSGIApplication:
+    """The page of metrics, and whether the process works and has measures."""
+
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        match environ.get("PATH_INFO", ""):
+            case "/healthz":
+                return _plain(start, HTTPStatus.OK, "ok")
+            case "/readyz" if collector.measures is None:
+                return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, "nothing is measured yet")
+            case "/readyz":
+                age = f", {collector.age_seconds:.0f} s old" if not collector.is_up else ""
+                return _plain(start, HTTPStatus.OK, f"ok{age}")
+            case _:
+                return metrics(environ, start)
+
+    return answer
+
+
+def _plain(start: StartResponse, status: HTTPStatus, text: str) -> Iterable[bytes]:
+    start(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
+    return [f"{text}\n".encode()]

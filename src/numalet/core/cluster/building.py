@@ -89,6 +89,10 @@ class Classes:
             self._started[name] = classes.start(spec)
         return self._started[name]
 
+    def forget(self, name: str) -> None:
+        """Start the class anew when it is asked for next: it is gone, or another one."""
+        self._started.pop(name, None)
+
     def of_rule(self, node: ListedNode) -> str | Finding | None:
         """The class that the first rule that matches gives the node; None if none does."""
         for at, rule in enumerate(self._rules):

@@ -89,9 +89,11 @@ def budgets_over(
     facts: Iterable[BudgetFacts], pods: Iterable[ClusterPod]
 ) -> tuple[DisruptionBudget, ...]:
     """The budgets with the pods that they guard, by namespace and name."""
-    by_namespace: dict[str, list[ClusterPod]] = {}
-    for pod in pods:
-        by_namespace.setdefault(pod.pod.namespace, []).append(pod)
+    every = sorted(facts, key=lambda each: (each.namespace, each.name))
+    by_namespace: dict[str, list[ClusterPod]] = {each.namespace: [] for each in every}
+    for pod in pods if every else ():
+        if pod.pod.namespace in by_namespace:
+            by_namespace[pod.pod.namespace].append(pod)
     return tuple(
         DisruptionBudget(
             namespace=each.namespace,
@@ -99,11 +101,11 @@ def budgets_over(
             allowed=each.allowed,
             pod_uids=frozenset(
                 pod.pod.uid
-                for pod in by_namespace.get(each.namespace, ())
+                for pod in by_namespace[each.namespace]
                 if each.selector is not None and each.selector.selects(pod.pod.labels)
             ),
         )
-        for each in sorted(facts, key=lambda each: (each.namespace, each.name))
+        for each in every
     )
 
 

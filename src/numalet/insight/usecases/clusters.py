@@ -104,7 +104,7 @@ def opened(sources: ClusterSources) -> OpenedCluster:
             raise BadInput([ClusterDescribedAndListed(path=described[0])])
         if described:
             fleet = fleets.load(described[0])
-            return OpenedCluster(fleet.cluster(sources.pool_label), _specs(fleet.rules()))
+            return OpenedCluster(fleet.cluster(sources.pool_label), specs_of(fleet.rules()))
         listed = cluster_dump.load(sources.paths)
         if not listed.nodes:
             named = ", ".join(sources.paths)
@@ -118,14 +118,12 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     Raises:
         BadInput: the class file can not be read, or there are no nodes.
     """
-    rules: tuple[ClassRule, ...] = ()
-    if sources.class_file is not None:
-        rules = fleets.load(sources.class_file).rules()
+    rules = rules_of(sources)
     if not listed.nodes:
         raise BadInput([ClusterWithoutNodes(server=", ".join(sources.paths)), *listed.notes])
     return OpenedCluster(
         building.build(listed, rules, sources.pool_label),
-        {**_specs(rules), **listed.classes},
+        {**specs_of(rules), **listed.classes},
         {
             name: each.published_seconds
             for name, each in listed.states.items()
@@ -134,7 +132,18 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     )
 
 
-def _specs(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
+def rules_of(sources: ClusterSources) -> tuple[ClassRule, ...]:
+    """Which nodes are of which class by the class file, if there is one.
+
+    Raises:
+        BadInput: it can not be read.
+    """
+    if sources.class_file is None:
+        return ()
+    return fleets.load(sources.class_file).rules()
+
+
+def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
     """The classes that rules can give nodes, by name: one for each release."""
     every = (
         replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))

@@ -62,9 +62,9 @@ class ObjectDecoder:
             numa_node.KIND: _numa_node,
             numa_node_class.KIND: _numa_node_class,
         }
-        self._warnings: dict[tuple[str, str], Finding] = {}
-        """By kind and name: an object that is read again is still one."""
-        self._left_out = 0
+        self._left_out: dict[tuple[str, str], Finding | None] = {}
+        """By kind and key, as an object that is read again is still one; the first are named."""
+        self._named = 0
         self._unread_pods: dict[str, str] = {}
 
     def knows(self, kind: str) -> bool:
@@ -74,7 +74,7 @@ class ObjectDecoder:
     @property
     def names_what_is_bad(self) -> bool:
         """Whether the next object that is left out is named, and not only counted."""
-        return len(self._warnings) < MOST_WARNINGS
+        return self._named < MOST_WARNINGS
 
     def decode(self, kind: str, text: bytes, place: Place) -> tuple[str, Any] | None:
         """The key and the value of an object of a known kind; None if it is left out."""
@@ -88,23 +88,29 @@ class ObjectDecoder:
 
     def leave_out(self, kind: str, text: bytes, findings: Findings) -> None:
         """Remember that an object can not be read."""
-        self._left_out += 1
-        named = read_as(text, _Name)
-        bound = read_as(text, _BoundTo) if kind == _POD else None
-        if bound is not None and bound.spec.node_name:
-            uid = None if named is None else named.metadata.uid
-            self._unread_pods[uid or f"pod {self._left_out}"] = bound.spec.node_name
-        parts = () if named is None else (named.metadata.namespace, named.metadata.name)
-        name = "/".join(filter(None, parts))
-        key = kind, name or f"object {self._left_out}"
-        if key in self._warnings:
-            self._left_out -= 1
-        elif not self.names_what_is_bad:
-            return
+        read = read_as(text, _Name)
+        named = _Named() if read is None else read.metadata
+        name = "/".join(filter(None, (named.namespace, named.name)))
+        key = (named.uid if kind == _POD else "") or name or f"{kind} {len(self._left_out)}"
+        node_name = node_name_of(text) if kind == _POD else ""
+        if node_name:
+            self._unread_pods[key] = node_name
+        if self._left_out.get((kind, key)) is None:
+            if not self.names_what_is_bad:
+                self._left_out[kind, key] = None
+                return
+            self._named += 1
         first = findings.all[0]
-        self._warnings[key] = ClusterObjectLeftOut(
+        self._left_out[kind, key] = ClusterObjectLeftOut(
             kind=kind, name=name or "without a name", problem=str(first), where=first.where
         )
+
+    def forget(self, kind: str, key: str) -> None:
+        """Say no more of an object that is gone, or can be read now; ``key`` is a pod's uid."""
+        if self._left_out.pop((kind, key), None) is not None:
+            self._named -= 1
+        if kind == _POD:
+            self._unread_pods.pop(key, None)
 
     def unread_pods(self) -> Mapping[str, int]:
         """How many pods that are bound to a node can not be read, by node."""
@@ -112,9 +118,9 @@ class ObjectDecoder:
 
     def notes(self) -> tuple[Finding, ...]:
         """What is to be said of objects that were left out."""
-        more = self._left_out - len(self._warnings)
+        more = len(self._left_out) - self._named
         said = (ClusterMoreLeftOut(count=more),) if more else ()
-        return (*self._warnings.values(), *said)
+        return (*filter(None, self._left_out.values()), *said)
 
     def _pod(self, text: bytes, place: Place, findings: Findings) -> tuple[str, Any] | None:
         read = self._pods.read(text, place, findings)
@@ -181,6 +187,12 @@ def _decoded(
         for each in bad.findings:
             findings.add(each.at(place._replace(path=each.where.path or place.path).location))
         return None
+
+
+def node_name_of(text: bytes) -> str:
+    """The node that a pod is bound to, even one that can not be read otherwise; else empty."""
+    bound: _BoundTo | None = read_as(text, _BoundTo)
+    return "" if bound is None else bound.spec.node_name
 
 
 def read_as(text: bytes, shape: type[Any]) -> Any:

@@ -59,7 +59,9 @@ def test_what_is_remembered_changes_no_answer(seed: str) -> None:
     for cluster in lives(seed):
         assert finder.find(cluster, asked) == traps.traps(cluster, asked)
         assert counts.of(cluster.pods) == traps.shapes_of(cluster)
-        assert counts.of(dict(cluster.pods)) is counts.of(cluster.pods)
+        counted = counts.of(cluster.pods)
+        assert counts.of(cluster.pods) is counted
+        assert counts.of(dict(cluster.pods)) is counted
         assert own.find(cluster) == traps.traps(cluster)
         for each in asked:
             whole = fit.fit(cluster, each, None).count

@@ -1,0 +1,84 @@
+"""``numalet fleet ... --watch``: the answer again whenever it is another one, and how old it is."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from numalet.cli import output
+from numalet.core.model.findings import BadInput, Finding
+
+if TYPE_CHECKING:
+    from numalet.cluster.following import FollowedView
+    from numalet.core.cluster.cluster import Cluster
+
+_CLEAR: Final = "\x1b[H\x1b[2J"
+_OLD_SECONDS: Final = 2.0
+"""A connection that is there again within this is not worth a word."""
+
+
+@dataclass(slots=True)
+class WatchedAnswer:
+    """Prints the answer about a cluster that is followed, and below it how old it is, if it is.
+
+    Where the answer is for programs, its age is said on the error stream instead.
+    """
+
+    answer: Callable[[Cluster], int]
+    is_table: bool
+    _cluster: Cluster | None = None
+    _text: str = ""
+    _shown: str = ""
+    _state: tuple[str, bool] = ("", False)
+    _was_old: bool = False
+    _notes: tuple[Finding, ...] = ()
+
+    async def receive(self, view: FollowedView) -> None:
+        """Print what is new in a view.
+
+        Raises:
+            BadInput: the cluster can not be listed, and never could.
+        """
+        if view.opened is None:
+            if view.problems:
+                raise BadInput(view.problems)
+            return
+        cluster = view.opened.cluster
+        if cluster is not self._cluster:
+            notes = tuple(each for each in cluster.notes if each not in view.problems)
+            output.show_findings([each for each in notes if each not in self._notes])
+            self._notes = notes
+            # What happens meanwhile is taken in while this thread works.
+            self._text = await asyncio.to_thread(self._answered, cluster)
+            self._cluster = cluster
+        is_old = view.age_seconds >= _OLD_SECONDS
+        self._print(self._text + (_age(view) if is_old and self.is_table else ""), is_old=is_old)
+        if is_old and not self._was_old and not self.is_table:
+            output.show_findings(view.problems)
+        self._was_old = is_old
+
+    def _answered(self, cluster: Cluster) -> str:
+        text = io.StringIO()
+        with redirect_stdout(text):
+            self.answer(cluster)
+        return text.getvalue()
+
+    def _print(self, text: str, *, is_old: bool) -> None:
+        """Print it if it is new; that it grows older is shown on a terminal alone."""
+        is_screen = sys.stdout.isatty()
+        state = (self._text, is_old and self.is_table)
+        if text == self._shown or (state == self._state and not is_screen):
+            return
+        self._shown, self._state = text, state
+        sys.stdout.write(f"{_CLEAR if is_screen else ''}{text}\n")
+        sys.stdout.flush()
+
+
+def _age(view: FollowedView) -> str:
+    why = str(view.problems[0]) if view.problems else ""
+    return f"\nThis may be {view.age_seconds:.0f} s old: {output.printable(why)}\n"

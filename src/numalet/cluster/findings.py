@@ -1,0 +1,42 @@
+"""What is to be said of a cluster that is followed: what is missing, and what may be old."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.io.kube_api.answers import ApiStatus
+
+
+class ClusterCollectionAbsent(NoteFinding):
+    code = "cluster/collection-absent"
+    sentence = "the API server has no {path}; they count as none"
+    path: str
+
+
+class ClusterCollectionForbidden(WarningFinding):
+    code = "cluster/collection-forbidden"
+    sentence = "these credentials may not list {path}; they count as none"
+    mend = "grant get, list and watch of them"
+    path: str
+
+
+class ClusterUnlisted(Finding):
+    code = "cluster/unlisted"
+    sentence = "{path} can not be listed: {problem}"
+    path: str
+    problem: str
+
+
+class ClusterDisconnected(WarningFinding):
+    code = "cluster/disconnected"
+    sentence = "{path} may be out of date: {problem}"
+    path: str
+    problem: str
+
+
+def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
+    """What is to be said of a collection that is not to be had, and need not be waited for."""
+    if status is not None and status.is_not_found:
+        return ClusterCollectionAbsent(path=path)
+    if status is not None and status.is_forbidden:
+        return ClusterCollectionForbidden(path=path)
+    return None

@@ -1,0 +1,102 @@
+"""One receiver of a cluster that is followed: a view after each change, one of a whole burst.
+
+    a change            a view within BETWEEN_SECONDS and the time that making it takes
+    a burst             one view of all of it
+    a slow receiver     it is left alone for nine times as long as it worked: a tenth of a CPU
+    a connection lost   a view that says so, and again every AGAIN_SECONDS while it lasts
+
+What is received is a value. The receiver may work on it in a thread while events go on coming.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.cluster.live import LiveCluster
+from numalet.core.cluster import building
+from numalet.core.cluster.building import ClassRule
+from numalet.core.model.findings import Finding
+from numalet.insight.usecases import clusters
+from numalet.insight.usecases.clusters import OpenedCluster
+from numalet.io.kube_api import client
+from numalet.io.kube_api.pace import PACE, Pace
+from numalet.io.kube_api.values import Access
+from numalet.io.tasks import together
+
+BETWEEN_SECONDS: Final = 0.5
+AGAIN_SECONDS: Final = 5.0
+LONGEST_PAUSE_SECONDS: Final = 15.0
+_REST_FOR_WORK: Final = 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedView:
+    """What is known at one moment.
+
+    ``opened`` is None until everything was listed once. ``age_seconds`` is how long some of it may
+    have been out of date, 0 while all of it is current; ``problems`` say why it is not.
+    """
+
+    opened: OpenedCluster | None
+    age_seconds: float = 0.0
+    problems: tuple[Finding, ...] = ()
+
+
+Receiver = Callable[[FollowedView], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedClasses:
+    """What the user says of nodes: which class they are of, and which label names their pool."""
+
+    rules: Iterable[ClassRule] = ()
+    pool_label: str = building.POOL_LABEL
+
+
+async def follow(
+    access: Access,
+    classes: FollowedClasses,
+    receive: Receiver,
+    pace: Pace = PACE,
+    user_agent: str = "numalet-fleet",
+) -> None:
+    """Pass on views of a cluster, without end.
+
+    Raises:
+        BadInput: the credentials can not be used; and whatever the receiver raises.
+    """
+    rules = tuple(classes.rules)
+    live = LiveCluster(rules, classes.pool_label, pace)
+    async with client.opened(access, user_agent) as api, together() as group:
+        group.create_task(live.follow(api))
+        group.create_task(_passed_on(live, rules, receive))
+
+
+async def _passed_on(live: LiveCluster, rules: Iterable[ClassRule], receive: Receiver) -> None:
+    loop = asyncio.get_running_loop()
+    of_rules = clusters.specs_of(rules)
+    was_ready = False
+    while True:
+        with contextlib.suppress(TimeoutError):
+            wait_seconds = None if live.is_current or not live.is_ready else AGAIN_SECONDS
+            await asyncio.wait_for(live.wait_for_change(), wait_seconds)
+        # What changes in a burst is made anew once.
+        await asyncio.sleep(BETWEEN_SECONDS)
+        began = loop.time()
+        cluster = await live.value()
+        opened = None
+        if cluster is not None:
+            opened = OpenedCluster(cluster, {**of_rules, **live.specs}, live.published_seconds)
+        if opened is not None and not was_ready:
+            was_ready = True
+            # A cluster has no cycles: what stays for long is not to be walked over again and again.
+            gc.freeze()
+        await receive(FollowedView(opened, live.age_seconds, live.problems))
+        worked_seconds = loop.time() - began
+        rest_seconds = min(worked_seconds * _REST_FOR_WORK, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(max(0.0, rest_seconds - BETWEEN_SECONDS))
