@@ -245,6 +245,17 @@ def test_an_object_that_is_refused_is_an_exit_status_and_a_sentence() -> None:
     run(scenario)
 
 
+def test_once_does_not_wait_for_a_server_that_gives_no_answer() -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.server.stop()
+        code, printed, errors = await ended("publish", "--once", *bench.words)
+        assert (code, printed) == (2, "")
+        assert errors.startswith("error: the API server can not be reached: ")
+        await bench.server.start()
+
+    run(scenario)
+
+
 def test_a_kubelet_is_asked_for_its_configuration_where_that_is_wanted() -> None:
     async def scenario(bench: Bench) -> None:
         reported = {**yaml.safe_load(CONFIG), "maxPods": 77}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from numalet.agent.kubernetes import node_resource_topology
 from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
+from numalet.agent.publish.objects import NodeOwner
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
 from numalet.agent.telemetry import log_line
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
@@ -141,13 +142,14 @@ async def _publisher(
     access: Access,
     options: PublishOptions,
     report: Callable[[Finding], None],
+    owner_of: Callable[..., Awaitable[NodeOwner | None]],
 ) -> AsyncIterator[NodePublisher]:
     # The writers have a pace of their own: they get the first 429, and wait.
     limits = RequestLimits(patience_seconds=0)
     async with client.opened(access, USER_AGENT, limits=limits) as api:
         if options.configz:
             ready.source.configuration = await _with_configz(ready, api)
-        owner = await publisher.owner_of(api, ready.choice.node_name, report)
+        owner = await owner_of(api, ready.choice.node_name, report)
         yield publisher.publisher(api, ready.choice, owner, _utc_now, report)
 
 
@@ -212,7 +214,7 @@ async def _publish(
     options: PublishOptions,
     report: Callable[[Finding], None],
 ) -> None:
-    async with _publisher(ready, access, options, report) as writers:
+    async with _publisher(ready, access, options, report, publisher.owner_of) as writers:
         with _counted(writers, options):
             writing = asyncio.ensure_future(writers.run())
             following = asyncio.ensure_future(follow(ready.source, writers, report))
@@ -255,7 +257,7 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
     def report(finding: Finding) -> None:
         log.write([log_line.of_finding(finding)])
 
-    async with _publisher(ready, access, options, report) as writers:
+    async with _publisher(ready, access, options, report, _owner_now) as writers:
         reading: KubeletReading = await asyncio.to_thread(ready.source.read)
         if reading.view is None:
             raise BadInput([*map(_as_error, reading.findings), PublishNothing()])
@@ -263,3 +265,12 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
             report(each)
         writers.offer(reading.view)
         return await writers.write_once()
+
+
+async def _owner_now(
+    api: ApiClient, node_name: str, report: Callable[[Finding], None]
+) -> NodeOwner | None:
+    try:
+        return await publisher.owner_now(api, node_name, report)
+    except BadInput as unreachable:
+        raise BadInput([*map(_as_error, unreachable.findings)]) from None

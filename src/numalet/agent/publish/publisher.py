@@ -20,7 +20,7 @@ from numalet.agent.publish import writer
 from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
-from numalet.core.model.findings import Finding
+from numalet.core.model.findings import BadInput, Finding
 from numalet.io.documents import numa_node
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -134,21 +134,34 @@ async def owner_of(
     wait, is_first = 1.0, True
     while True:
         try:
-            content = await api.get(paths.node(node_name))
-            uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
-            return NodeOwner(node_name, uid) if uid else None
-        except ApiRefused as refused:
-            if not refused.status.is_temporary:
-                report(PublishNodeUnknown(node=node_name, problem=str(refused)))
-                return None
-            finding: Finding = PublishUnreachable(problem=str(refused))
-        except ApiUnreachable as unreachable:
-            finding = PublishUnreachable(problem=str(unreachable))
-        except msgspec.MsgspecError as error:
-            report(PublishNodeUnknown(node=node_name, problem=str(error)))
-            return None
-        if is_first:
-            report(finding)
+            return await owner_now(api, node_name, report)
+        except BadInput as unreachable:
+            if is_first:
+                for each in unreachable.findings:
+                    report(each)
         is_first = False
         await sleep(wait)
         wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+
+async def owner_now(
+    api: ApiClient, node_name: str, report: Callable[[Finding], None]
+) -> NodeOwner | None:
+    """The same, asked once.
+
+    Raises:
+        BadInput: the API server can not be reached, or not now.
+    """
+    try:
+        content = await api.get(paths.node(node_name))
+        uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid
+        return NodeOwner(node_name, uid) if uid else None
+    except ApiRefused as refused:
+        if refused.status.is_temporary:
+            raise BadInput([PublishUnreachable(problem=str(refused))]) from None
+        report(PublishNodeUnknown(node=node_name, problem=str(refused)))
+    except ApiUnreachable as unreachable:
+        raise BadInput([PublishUnreachable(problem=str(unreachable))]) from None
+    except msgspec.MsgspecError as error:
+        report(PublishNodeUnknown(node=node_name, problem=str(error)))
+    return None
