@@ -113,11 +113,16 @@ def plane(_shared: ControlPlane) -> Iterator[ControlPlane]:
     _shared.clear()
 
 
+@pytest.fixture(scope="session")
+def _installed(_shared: ControlPlane) -> None:
+    """What kubectl applies of the project is there: once for all tests, as none removes it."""
+    _shared.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+    _shared.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+
+
 @pytest.fixture
-def defined(plane: ControlPlane) -> ControlPlane:
-    """The control plane with the definitions of what nodes publish."""
-    plane.apply(*manifests.DEFINITIONS)
-    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+def defined(plane: ControlPlane, _installed: None) -> ControlPlane:
+    """The control plane with the definitions of what nodes publish, and the accounts with roles."""
     return plane
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from cluster import manifests
 from cluster.test_roles import CLASSES, NUMA_NODES, a_class
 from numalet.core.cluster import published
 from numalet.core.node.node import Node
@@ -92,8 +91,8 @@ def test_an_empty_cluster_is_mended_by_the_commands_that_are_printed(
     assert doctor(plane, "--strict")[0] == 0
 
 
-def test_nodes_versions_classes_and_clocks_are_examined(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+def test_nodes_versions_classes_and_clocks_are_examined(defined: ControlPlane) -> None:
+    plane = defined
     of_class = plane.create(CLASSES, a_class())["metadata"]["name"]
     now = datetime.now(UTC)
     for name in ("a", "b", "c"):
@@ -116,8 +115,8 @@ def test_nodes_versions_classes_and_clocks_are_examined(plane: ControlPlane) -> 
     plane.request("DELETE", CLASSES)
 
 
-def test_a_node_that_holds_something_for_a_pod_that_waits_is_named(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+def test_a_node_that_holds_something_for_a_pod_that_waits_is_named(defined: ControlPlane) -> None:
+    plane = defined
     of_class = plane.create(CLASSES, a_class())["metadata"]["name"]
     make_node(plane, "a")
     pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
@@ -134,8 +133,7 @@ def test_a_node_that_holds_something_for_a_pod_that_waits_is_named(plane: Contro
     plane.request("DELETE", CLASSES)
 
 
-def test_a_topology_of_another_manager_is_named(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+def test_a_topology_of_another_manager_is_named(defined: ControlPlane) -> None:
     topologies = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
     body = {
         "apiVersion": "topology.node.k8s.io/v1alpha2",
@@ -145,19 +143,18 @@ def test_a_topology_of_another_manager_is_named(plane: ControlPlane) -> None:
     }
     headers = {"Content-Type": "application/apply-patch+yaml"}
     path = f"{topologies}/a?fieldManager=another"
-    assert plane.request("PATCH", path, body, headers=headers).is_success
-    (finding,) = findings(plane).values()
+    assert defined.request("PATCH", path, body, headers=headers).is_success
+    (finding,) = findings(defined).values()
     assert finding["code"] == "cluster/topology-owner"
     assert finding["message"].endswith("zones of another manager, another: a")
 
 
-def test_an_account_without_a_role_is_told_what_it_may_not(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    token = plane.service_account_token(plane.namespace(), "default")
-    shown = findings(plane, plane.kubeconfig_of(token, "nothing"))
+def test_an_account_without_a_role_is_told_what_it_may_not(defined: ControlPlane) -> None:
+    token = defined.service_account_token(defined.namespace(), "default")
+    shown = findings(defined, defined.kubeconfig_of(token, "nothing"))
     assert shown.keys() == {"cluster/forbidden", "cluster/accounts-unknown"}
-    reader = plane.service_account_token("numalet", "numalet-reader")
-    shown = findings(plane, plane.kubeconfig_of(reader, "reader"))
+    reader = defined.service_account_token("numalet", "numalet-reader")
+    shown = findings(defined, defined.kubeconfig_of(reader, "reader"))
     assert shown.keys() == {"cluster/accounts-unknown"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -66,25 +67,29 @@ def test_the_agent_on_every_node_has_no_privilege() -> None:
     assert over["mountPath"] == "/var/lib/kubelet/pods"
 
 
-def test_what_is_applied_is_kept_whole(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    folders = (*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    for sent in (each for folder in folders for each in built(plane.programs.kubectl, folder)):
-        where = ["-n", sent["metadata"].get("namespace", "default")]
-        name = f"{sent['kind']}/{sent['metadata']['name']}"
-        read = yaml.safe_load(plane.kubectl("get", name, *where, "-o", "yaml"))
-        assert lost(sent, read) == [], name
+def test_what_is_applied_is_kept_whole(defined: ControlPlane) -> None:
+    for folder in (*manifests.DEFINITIONS, *manifests.ACCOUNTS):
+        answer = json.loads(defined.kubectl("get", "-k", str(folder), "-o", "json"))
+        # Of a single object there is no list.
+        read = {named(each): each for each in answer.get("items", [answer])}
+        sent = {named(each): each for each in built(defined.programs.kubectl, folder)}
+        assert read.keys() == sent.keys()
+        assert [line for name in sent for line in lost(sent[name], read[name], str(name))] == []
 
 
-def test_applying_again_changes_nothing(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
-    said = plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
+def named(document: dict[str, Any]) -> tuple[str, str]:
+    return document["kind"], document["metadata"]["name"]
+
+
+def test_applying_again_changes_nothing(defined: ControlPlane) -> None:
+    said = defined.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS)
     assert [line for line in said.splitlines() if not line.endswith("unchanged")] == []
 
 
 @pytest.mark.servers(first=(1, 30))
-def test_the_policy_compiles(plane: ControlPlane) -> None:
-    plane.apply(*manifests.DEFINITIONS, *manifests.ACCOUNTS, POLICIES)
+def test_the_policy_compiles(defined: ControlPlane) -> None:
+    plane = defined
+    plane.apply(POLICIES)
     plane.controllers.start()
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/numalet-own-objects"
     while (status := plane.get(path).get("status", {})).get("observedGeneration") is None:

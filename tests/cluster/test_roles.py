@@ -243,12 +243,9 @@ def test_doctor_asks_for_what_accounts_are_allowed() -> None:
 
 
 @pytest.fixture
-def there(plane: ControlPlane) -> tuple[str, str]:
+def there(defined: ControlPlane) -> tuple[str, str]:
     """A namespace, and the name of one object of every kind that a role is about."""
-    plane.apply(*manifests.DEFINITIONS)
-    for name in ("numanodes.numalet.dev", "numanodeclasses.numalet.dev"):
-        plane.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
-    namespace, name = plane.namespace(), f"there-{uuid.uuid4().hex[:8]}"
+    namespace, name = defined.namespace(), f"there-{uuid.uuid4().hex[:8]}"
     paths = {
         "nodes": "/api/v1/nodes",
         "numanodes": NUMA_NODES,
@@ -257,7 +254,7 @@ def there(plane: ControlPlane) -> tuple[str, str]:
         "pods": PODS.format(namespace=namespace),
     }
     for resource, path in paths.items():
-        plane.create(path, {**OBJECTS[resource], "metadata": {"name": name}})
+        defined.create(path, {**OBJECTS[resource], "metadata": {"name": name}})
     return namespace, name
 
 
