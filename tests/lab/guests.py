@@ -29,7 +29,7 @@ from numalet.lab.topology import Topology
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Path("tests/lab/guest")
 
-PATIENCE_SECONDS = 1800.0
+PATIENCE_SECONDS = 3600.0
 """Several times what the slowest guest takes on a quiet machine."""
 
 

@@ -31,7 +31,7 @@ from numalet.io.agent_client.client import AgentClient, AgentRefused
 from running.agent_processes import Forks
 
 TREE = Path("/sys/fs/cgroup/numalet")
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 900.0
 PLACEMENTS = "/apis/numalet.dev/v1alpha1/podplacements"
 MIB = 1 << 20
 TOUCHED = 32 * MIB

@@ -29,7 +29,7 @@ def test_nothing_is_lost_doubled_or_leaked_on_a_kernel_that_enforces(tmp_path: P
         kind=RuntimeKind.PROCESS,
         chance=random.Random(SEED),
         start=forked,
-        patience_seconds=300.0,
+        patience_seconds=900.0,
         last_passage=LAST_PASSAGE,
         pods=4,
         touched=1,

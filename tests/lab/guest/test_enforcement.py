@@ -28,7 +28,7 @@ MIB = 1 << 20
 ROOT = Path("/sys/fs/cgroup/numalet")
 GROUP = ROOT / "podu-1" / "c"
 SIZES = (2 * MIB, 1 << 30)
-PATIENCE_SECONDS = 300.0
+PATIENCE_SECONDS = 900.0
 
 Body = Callable[[ProcessRuntime], Awaitable[None]]
 

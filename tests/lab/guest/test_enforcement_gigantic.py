@@ -22,7 +22,7 @@ GI = 1 << 30
 def test_a_page_of_a_gibibyte_is_on_the_promised_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("running.process_builders.PATIENCE_SECONDS", 300.0)
+    monkeypatch.setattr("running.process_builders.PATIENCE_SECONDS", 900.0)
     code = (
         f"import sys, time; sys.path.append({str(Path(toucher.__file__).parent)!r});"
         f"import toucher; m = toucher.mapped({GI}, 30);"
@@ -31,7 +31,7 @@ def test_a_page_of_a_gibibyte_is_on_the_promised_node(
     wanted = CgroupSettings(memory_nodes=(1,), hugetlb_max_bytes={2 << 20: 0, GI: GI})
 
     async def main() -> None:
-        ours = ProcessRuntime(tmp_path, page_sizes=(2 << 20, GI), patience_seconds=300)
+        ours = ProcessRuntime(tmp_path, page_sizes=(2 << 20, GI), patience_seconds=900)
         command = (sys.executable, "-I", "-S", "-c", code)
         answer = await ours.start(launch(*command, cgroup=wanted))
         assert isinstance(answer, Started), answer
