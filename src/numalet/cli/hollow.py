@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 EPILOG = """Examples:
 
   # 200 nodes with 8 GPUs each; pods that the scheduler binds to them are decided on
-  numalet hollow --nodes 200 -m profile:snc2 -c kubelet.yaml \\
+  numalet hollow --nodes 200 -m profile:dgx-h100 -c kubelet.yaml \\
+      --kubeconfig test-cluster.yaml
+
+  # the same GPUs on another machine
+  numalet hollow --nodes 200 -m profile:xeon-2n -c kubelet.yaml \\
       --device nvidia.com/gpu=g0@0,g1@0,g2@0,g3@0,g4@1,g5@1,g6@1,g7@1 \\
       --kubeconfig test-cluster.yaml
 
