@@ -122,6 +122,11 @@ class FakeApiServer:
         self._changed = asyncio.Condition()
 
     @property
+    def connections(self) -> int:
+        """How many there are now."""
+        return len(self._connections)
+
+    @property
     def url(self) -> str:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 

@@ -35,9 +35,12 @@ from numalet.io.documents import node_labels
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import RequestLimits
 
 MOST_NODES: Final = 10_000
 _PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_LIMITS: Final = RequestLimits(kept_seconds=5.0)
+"""Leases are renewed all the time: what a burst of pods opened is closed soon after it."""
 _LONGEST_PREFIX: Final = 57
 """So that it is fit for a label, with a number after it."""
 _EVENTS: Final = {
@@ -150,7 +153,7 @@ async def live(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     try:
-        async with client.opened(prepared.access, "numalet-hollow") as api:
+        async with client.opened(prepared.access, "numalet-hollow", limits=_LIMITS) as api:
             make = HollowPublisher if prepared.publishes else None
             fleet = HollowFleet(api, prepared.members, prepared.options, say, make)
             await _until(ended, fleet, prepared, say, advance)

@@ -66,11 +66,14 @@ class RequestLimits:
 
     A request may last ``request_seconds`` in all. ``patience_seconds`` is how long the server may
     put a request off altogether; 0 for callers with a pace of their own, which get the first 429.
+    A connection is kept for ``kept_seconds`` after a request. All that are kept are examined before
+    each request, so a client that always asks should not keep those of a busier time.
     """
 
     request_seconds: float = 90.0
     patience_seconds: float = 30.0
     requests_at_once: int = 32
+    kept_seconds: float = 30.0
 
 
 @contextlib.asynccontextmanager
@@ -89,7 +92,7 @@ async def opened(
     """
     clock = clock or LoopClock()
     credentials = ApiCredentials(access, clock)
-    connections = Connections(access, user_agent)
+    connections = Connections(access, user_agent, limits.kept_seconds)
     try:
         connections.current((await credentials.current()).tls)
         yield ApiClient(access, credentials, connections, limits, clock, fraction)

@@ -14,7 +14,6 @@ from numalet.io.kube_api.credentials import TlsMaterial, tls_context
 from numalet.io.kube_api.values import Access, Impersonation
 
 _KEPT_CONNECTIONS: Final = 32
-_KEPT_SECONDS: Final = 30.0
 
 
 def _keepalive() -> list[tuple[int, int, int]]:
@@ -40,9 +39,10 @@ class Connections:
     the last request on them has ended, which may be a watch of five minutes.
     """
 
-    def __init__(self, access: Access, user_agent: str) -> None:
+    def __init__(self, access: Access, user_agent: str, kept_seconds: float) -> None:
         self._access = access
         self._user_agent = user_agent
+        self._kept_seconds = kept_seconds
         self._clients: dict[TlsMaterial, httpx.AsyncClient] = {}
         self._users: dict[TlsMaterial, int] = {}
         self._latest: TlsMaterial | None = None
@@ -84,7 +84,7 @@ class Connections:
         limits = httpx.Limits(
             max_connections=None,
             max_keepalive_connections=_KEPT_CONNECTIONS,
-            keepalive_expiry=_KEPT_SECONDS,
+            keepalive_expiry=self._kept_seconds,
         )
 
         transport = httpx.AsyncHTTPTransport(

@@ -225,6 +225,21 @@ async def test_no_more_requests_at_once_than_are_allowed() -> None:
         assert server.most_connections == 3
 
 
+async def test_connections_of_a_busier_time_are_closed_while_requests_go_on() -> None:
+    limits = RequestLimits(kept_seconds=0.05)
+    async with (
+        fake_api_server.running() as server,
+        client.opened(server.access(), limits=limits) as api,
+    ):
+        async with asyncio.TaskGroup() as busy:
+            for _ in range(8):
+                busy.create_task(api.get(PATH))
+        assert server.most_connections > 1
+        async with asyncio.timeout(60):
+            while server.connections > 1:
+                await api.get(PATH)
+
+
 async def test_values_of_msgspec_are_bodies() -> None:
     class Meta(msgspec.Struct):
         name: str
