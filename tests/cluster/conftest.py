@@ -23,6 +23,7 @@ from running.control_plane import ControlPlane
 from running.control_plane_programs import ControlPlanePrograms
 
 _ASKED: Final = ("NUMALET_CLUSTER", "NUMALET_REQUIRE_CLUSTER")
+_FIGURES: Final = pytest.StashKey[list[str]]()
 _PLANES: Final = pytest.StashKey[list[ControlPlane]]()
 
 
@@ -62,6 +63,23 @@ def pytest_runtest_makereport(
         for plane in item.config.stash.get(_PLANES, []):
             report.sections.append((f"servers of {plane.folder.name}", plane.logs()))
     return report
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what was measured."""
+    if measured := config.stash.get(_FIGURES, []):
+        terminalreporter.section("figures")
+        terminalreporter.write_line("\n".join(measured))
+
+
+@pytest.fixture
+def figures(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> list[str]:
+    """Lines that are printed at the end of the run."""
+    measured = pytestconfig.stash.setdefault(_FIGURES, [])
+    measured.append(f"{request.node.name}:")
+    return measured
 
 
 @pytest.fixture(scope="session")

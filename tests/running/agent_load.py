@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import random
 import subprocess
 import sys
@@ -23,13 +22,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.io.agent_client.client import AgentClient, AgentRefused
+from running import process_costs
 from servers.pods import pod
 
 CLIENTS: Final = 16
 PODS: Final = 1000
 MACHINE: Final = ("-m", "2n16c2t", "--memory-per-node", "128Gi")
 _PODS_PATH: Final = "/api/v1/namespaces/default/pods"
-_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -41,14 +40,11 @@ class RunningAgent:
 
     def memory_bytes(self) -> int:
         """The largest part of it that was in memory so far."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024
+        return process_costs.most_memory_bytes(self.pid)
 
     def cpu_seconds(self) -> float:
         """CPU time it has used."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+        return process_costs.cpu_seconds(self.pid)
 
     def idle_cpu(self, seconds: float) -> float:
         """The part of a CPU that it uses while nobody asks for anything."""

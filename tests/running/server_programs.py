@@ -84,7 +84,7 @@ class ServerProgram:
                 cwd=self.log.parent, start_new_session=True,
             )  # fmt: skip
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until a server that was launched is ready; ServerProgramError if it ends before."""
         assert self._process is not None
         began = time.monotonic()
@@ -92,10 +92,10 @@ class ServerProgram:
             try:
                 code = self._process.wait(_GLANCE_SECONDS)
             except subprocess.TimeoutExpired:
-                if time.monotonic() < began + PATIENCE_SECONDS:
+                if time.monotonic() < began + patience_seconds:
                     continue
                 self.kill()
-                raise self.failed(f"is not ready after {PATIENCE_SECONDS:.0f} s") from None
+                raise self.failed(f"is not ready after {patience_seconds:.0f} s") from None
             raise self.failed(f"ended with {code} before it was ready")
         self.start_seconds = time.monotonic() - began
 
