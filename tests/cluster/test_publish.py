@@ -18,11 +18,12 @@ from numalet.agent.publish.publisher import NodePublisher, PublishChoice
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding, Location
+from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.client import RequestLimits
 from running.control_plane import ControlPlane, lost
-from values import profile_bench, published_lives
+from values import filled_nodes, profile_bench, published_lives
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NODE = f"{numa_node.PATH}/n7"
@@ -75,6 +76,36 @@ def test_a_state_is_replaced_as_a_whole(defined: ControlPlane) -> None:
     assert set(first["spec"]["state"]["pods"]) == {"one"}
     assert "pods" not in second["spec"]["state"]
     assert "memory" not in second["spec"]["state"]
+
+
+@pytest.mark.parametrize(
+    ("made", "first_bytes", "bytes_a_pod"),
+    [(filled_nodes.two_numa_nodes, 1000, 100), (filled_nodes.thirty_four_numa_nodes, 64_000, 0)],
+)
+def test_what_is_stored_is_small(
+    defined: ControlPlane,
+    made: Callable[[int], Node],
+    first_bytes: int,
+    bytes_a_pod: int,
+    figures: list[str],
+) -> None:
+    node = made(1)
+    published_objects = objects.of_node(node, CONFIG)
+    sent = published_objects.node_object("n7", datetime.now(UTC))
+    read = applied(defined, NODE, sent)
+    # It is what the server keeps about the field's owners that a state of one field keeps short.
+    whole = size_bytes(read)
+    del read["metadata"]["managedFields"]
+    pods = len(published_objects.spec.state.pods)
+    figures.append(f"{pods} pods: {size_bytes(read)} bytes, {whole} with managedFields")
+
+    assert pods > 10
+    assert whole < first_bytes + bytes_a_pod * pods
+
+
+def size_bytes(value: Any) -> int:
+    """How large it is as JSON without spaces."""
+    return len(json.dumps(value, separators=(",", ":")).encode())
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import uuid
 from datetime import UTC, datetime
 
@@ -12,28 +11,13 @@ import pytest
 from numalet.agent.publish import objects
 from numalet.agent.publish.objects import NodeOwner
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.managers.device.inventory import Device
 from numalet.core.node.node import Node
-from values import profile_bench
+from values import filled_nodes, profile_bench
+from values.filled_nodes import two_nodes_with
 from values.profile_bench import GPU
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 OWNER = NodeOwner("gpu-node-0123.example.com", str(uuid.UUID(int=1)))
-
-
-def filled(node: Node, seed: int, pods: int) -> Node:
-    """The node after so many random pods asked, and a third of those admitted went again."""
-    rng = random.Random(seed)
-    for _ in range(pods):
-        uid = str(uuid.UUID(int=rng.getrandbits(128)))
-        amounts = {"cpu": rng.choice(("1", "3", "8"))}
-        if rng.random() < 0.6:
-            amounts["gpu"] = rng.choice(("1", "1", "2"))
-        pod = profile_bench.asks(uid, rng.choice(("3Gi", "16Gi", "1537Mi")), **amounts)
-        node, decision = node.admit(pod)
-        if decision.admitted and rng.random() < 0.3:
-            node = node.remove(uid)
-    return node
 
 
 def size_bytes(node: Node) -> int:
@@ -44,25 +28,15 @@ def size_bytes(node: Node) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_object_of_two_numa_nodes_with_8_gpus_has_1_kb_and_100_bytes_a_pod(seed: int) -> None:
-    devices = {GPU: [(f"GPU-{at}", at // 4) for at in range(8)]}
-    node = filled(two_nodes_with(devices), seed, 60)
+    node = filled_nodes.two_numa_nodes(seed)
     pods = len(objects.of_node(node, KubeletConfig()).spec.state.pods)
 
     assert pods > 10
     assert size_bytes(node) < 1000 + 100 * pods
 
 
-def two_nodes_with(devices: dict[str, list[tuple[str, int]]]) -> Node:
-    node = profile_bench.started("xeon-2n", topologyManagerPolicy="single-numa-node")
-    reported = {
-        resource: [Device(name, (place,)) for name, place in listed]
-        for resource, listed in devices.items()
-    }
-    return node.devices_reported(reported)
-
-
 def test_an_object_of_34_numa_nodes_has_less_than_64_kb() -> None:
-    node = filled(profile_bench.started("gb200-34n"), 1, 110)
+    node = filled_nodes.thirty_four_numa_nodes(1)
 
     assert len(node.snapshot.pods) > 20
     assert size_bytes(node) < 64_000
