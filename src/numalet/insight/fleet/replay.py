@@ -204,9 +204,14 @@ class _Day:
         self._waiting_devices = 0
         self._waiting_seconds = self._idle_seconds = 0.0
         self._samples: list[Sample] = []
+        self._last_change = (self._now, 0.0, 0.0)
 
     def run(self) -> ReplayedDay:
-        """The whole day, to the last pod."""
+        """The whole day, to the last pod that came or ended.
+
+        Pods that have not started by then never will: their waiting is counted up to that moment,
+        which is the same for every scheduler, and not while they are rejected again and again.
+        """
         while self._events:
             at, _, event = heapq.heappop(self._events)
             self._pass_time(at)
@@ -222,6 +227,7 @@ class _Day:
                         self._queue.append(event)
             self._give_up()
         self._never += len(self._queue)
+        end_seconds, waiting_seconds, idle_seconds = self._last_change
         return ReplayedDay(
             sent_by=self._sent_by,
             started=len(self._waited),
@@ -230,11 +236,16 @@ class _Day:
             rejections_by_node=dict(self._by_node.most_common()),
             most_rejections_of_a_pod=self._most_rejections,
             waiting_seconds=sorted(self._waited),
-            waiting_device_seconds=self._waiting_seconds,
-            wanted_idle_device_seconds=self._idle_seconds,
-            end_seconds=self._now,
-            samples=self._samples,
+            waiting_device_seconds=waiting_seconds,
+            wanted_idle_device_seconds=idle_seconds,
+            end_seconds=end_seconds,
+            samples=[each for each in self._samples if each.at_seconds <= end_seconds],
         )
+
+    def _changed(self) -> None:
+        """Pods came, started or ended: what was rejected before may be admitted now."""
+        self._rejected_since_change.clear()
+        self._last_change = (self._now, self._waiting_seconds, self._idle_seconds)
 
     def _schedule(self, at_seconds: float, event: _Event) -> None:
         heapq.heappush(self._events, (at_seconds, next(self._order), event))
@@ -256,6 +267,7 @@ class _Day:
         return sum(max(free.get(self._resource, 0), 0) * n for free, n in self._nodes.free())
 
     def _arrived(self, arrival: Arrival) -> None:
+        self._changed()
         pod = eligible.as_new(arrival.pod)
         shape = shapes.key_of(pod)
         devices = pod_demand.amounts(pod.pod).get(self._resource, 0)
@@ -268,7 +280,7 @@ class _Day:
 
     def _ended(self, event: _Ended) -> None:
         self._running -= 1
-        self._rejected_since_change.clear()
+        self._changed()
         on = self._nodes[event.node_name]
         self._nodes.put(replace(on, node=on.node.remove(event.pod_uid)))
         self._try_waiting({event.node_name})
@@ -306,7 +318,7 @@ class _Day:
         self._waited.append(self._now - job.since_seconds)
         self._waiting_devices -= job.devices
         self._running += 1
-        self._rejected_since_change.clear()
+        self._changed()
         self._schedule(self._now + job.duration_seconds, _Ended(node_name, uid))
 
     def _rejected(self, job: _Job, node_name: str) -> None:

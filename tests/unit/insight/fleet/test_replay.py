@@ -67,6 +67,16 @@ def test_a_pod_that_fits_nowhere_is_given_up_at_the_end() -> None:
     assert answer.seeing.rejections == 0
 
 
+def test_a_pod_that_no_scheduler_can_place_costs_the_same_on_both_days() -> None:
+    # It is rejected for the last time long after the small pod has ended.
+    answer = replay(_nodes("a"), [_arrival(0, 5), _arrival(0, 1)])
+    for run in (answer.blind, answer.seeing):
+        assert (run.started, run.never_started, run.end_seconds) == (1, 1, HOUR)
+        assert run.waiting_device_seconds == 5 * HOUR
+        assert run.samples[-1].at_seconds <= HOUR
+    assert answer.waited_device_hours == answer.lost_device_hours == 0
+
+
 def test_attempts_can_be_limited() -> None:
     rules = ReplayRules(most_attempts=2)
     answer = replay(_nodes("a"), [_arrival(0, 8), _arrival(0, 1)], rules)
