@@ -79,8 +79,8 @@ def _replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> Iterator[R
         _hours(answer, answer.waited_device_hours),
     )
     yield output.one_line(
-        f"Blindness costs {lost} hours of {answer.resource} that were idle while pods waited for"
-        f" them, and {waited} hours of waiting."
+        f"Blindness costs {lost} {answer.resource} hours idle while pods asked for them, and"
+        f" {waited} of waiting."
     )
     worst = list(answer.blind.rejections_by_node.items())[:5]
     if worst:
