@@ -11,8 +11,10 @@ import pytest
 
 from numalet.agent.publish import command, view
 from numalet.agent.publish.command import PublishOptions
+from numalet.agent.publish.publisher import PublishChoice
 from numalet.cli.main import run
 from numalet.core.cluster import classes, published
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Location
 from numalet.core.node.node import Node
@@ -63,7 +65,10 @@ def test_the_running_kubelets_file_and_release_count(tmp_path: Path) -> None:
     arguments = (f"--config={kubelet.root / 'config.yaml'}", f"--root-dir={kubelet.root}")
     with kubelet_process(tmp_path / "bin", "v1.34.2", *arguments, "--max-pods=33"):
         options = PublishOptions(
-            kubelet_root=kubelet.root, machine=agents.SHAPE, node_name="n7", has_topology=False
+            kubelet_root=kubelet.root,
+            machine=agents.SHAPE,
+            node_name="n7",
+            given=PublishSettings(node_resource_topology=False),
         )
         document, findings = command.shown(options)
     (of_class, node) = document["items"]
@@ -72,6 +77,27 @@ def test_the_running_kubelets_file_and_release_count(tmp_path: Path) -> None:
     assert of_class["spec"]["configuration"]["maxPods"] == 33
     assert node["spec"]["pods"] == 2
     assert [each.code for each in findings] == ["publish/no-pod-resources"]
+
+
+def test_flags_win_over_the_configuration_and_this_over_what_is_usual(tmp_path: Path) -> None:
+    kubelet = made(tmp_path)
+    config = kubelet.root / "config.yaml"
+    section = "publish: {kubeconfig: node.conf, refreshSeconds: 60, nodeResourceTopology: false}"
+    own = f"apiVersion: numalet.dev/v1alpha1\nkind: NumaletConfiguration\n{section}\n"
+    usual = PublishOptions(
+        kubelet_root=kubelet.root, config_file=config, machine=agents.SHAPE, node_name="n7"
+    )
+    assert command.prepared(usual).choice == PublishChoice(node_name="n7")
+
+    config.write_text(f"{config.read_text()}---\n{own}")
+    ready = command.prepared(usual)
+    assert ready.wanted.kubeconfig == str(kubelet.root / "node.conf")
+    assert ready.choice == PublishChoice(node_name="n7", has_topology=False, refresh_seconds=60.0)
+
+    given = PublishSettings(kubeconfig="mine", force=True, node_resource_topology=True)
+    ready = command.prepared(replace(usual, given=given))
+    assert ready.wanted.kubeconfig == "mine"
+    assert ready.choice == PublishChoice(node_name="n7", force=True, refresh_seconds=60.0)
 
 
 def test_pods_whose_folders_are_gone_are_left_over(tmp_path: Path) -> None:

@@ -209,6 +209,65 @@ def test_an_agent_publishes_what_a_publisher_beside_it_reads() -> None:
     run(scenario, "--publish")
 
 
+OWN = """\
+---
+apiVersion: numalet.dev/v1alpha1
+kind: NumaletConfiguration
+publish: {nodeResourceTopology: false, kubeconfig: kubeconfig, configz: true}
+"""
+
+
+@asynccontextmanager
+async def observed(bench: Bench, *more: str) -> AsyncIterator[None]:
+    """A second agent, which only observes the first one as if that were a kubelet."""
+    place = bench.words.index("--kubeconfig")
+    words = ("--ownership", "observe", "--runtime", "fake", *bench.words[:place])
+    begun = await process("agent", "--root", str(bench.root.parent / "seen"), *words, *more)
+    draining = asyncio.create_task(begun.communicate())
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            begun.send_signal(signal.SIGTERM)
+        _, errors = await draining
+        assert begun.returncode == 0, errors.decode()
+
+
+@pytest.mark.parametrize("is_configured", [False, True], ids=["by a flag", "by its configuration"])
+def test_an_agent_beside_a_kubelet_publishes_what_that_one_holds(is_configured: bool) -> None:
+    async def scenario(bench: Bench) -> None:
+        assert await bench.admit("first") == 0
+        kubeconfig = bench.words[bench.words.index("--kubeconfig") + 1]
+        more: tuple[str, ...] = ("--publish", "--kubeconfig", kubeconfig)
+        if is_configured:
+            config = Path(kubeconfig).with_name("kubelet.yaml")
+            config.write_text(CONFIG + OWN)
+            more = ()
+            # Its Node is asked for first.
+            reported = {"kubeletconfig": {**yaml.safe_load(CONFIG), "maxPods": 77}}
+            for answer in ({"metadata": {"uid": bench.owner_uid}}, reported):
+                bench.server.scripted.append(Scripted(200, {}, json.dumps(answer).encode()))
+        async with observed(bench, *more):
+            await until(lambda: len(bench.held()) == 1)
+            assert await bench.admit("second") == 0
+            await until(lambda: len(bench.held()) == 2)
+            if not is_configured:
+                await until(lambda: bench.stored(TOPOLOGY) is not None)
+        assert (bench.stored(TOPOLOGY) is None) == is_configured
+        code, output, _ = await ended("publish", "--dry-run", "-o", "json", *bench.words)
+        assert code == 0
+        _, node, *_ = json.loads(output)["items"]
+        stored = bench.stored(NODE)
+        assert stored is not None
+        assert stored["spec"]["state"] == node["spec"]["state"]
+        assert stored["spec"]["freeDevices"] == f"{GPU} 0:0 1:0"
+        (created,) = (each for each in bench.server.requests if each.method == "POST")
+        configuration = json.loads(created.body)["spec"]["configuration"]
+        assert configuration["maxPods"] == (77 if is_configured else 110)
+
+    run(scenario)
+
+
 def test_a_server_that_is_busy_is_asked_again_when_it_says() -> None:
     async def scenario(bench: Bench) -> None:
         busy = Scripted(429, {"Retry-After": "1"}, b"{}")

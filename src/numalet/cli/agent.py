@@ -168,13 +168,14 @@ def agent(
         typer.Option("--kube-api-key", metavar="FILE", help="The key of that certificate, PEM."),
     ] = None,
     publish: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--publish",
+            "--publish/--no-publish",
             help="Keep this node's NumaNode and NodeResourceTopology current in a cluster, as"
-            " numalet publish does.",
+            " numalet publish does. Default: if a NumaletConfiguration has publish:.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     kubeconfig: Annotated[
         Path | None,
         typer.Option(
@@ -222,10 +223,12 @@ def agent(
     resolved = settings.resolve(options)
     show_findings(resolved.notes)
     beside = None
-    if publish:
+    if resolved.publish is not None if publish is None else publish:
         from numalet.agent.publish import in_agent
+        from numalet.core.config.publish_settings import PublishSettings
 
-        beside = in_agent.agent_publishing(kubeconfig)
+        given = PublishSettings(kubeconfig=None if kubeconfig is None else str(kubeconfig))
+        beside = in_agent.agent_publishing(given, resolved.publish)
     try:
         main.run(resolved, beside)
     except BadInput as bad:

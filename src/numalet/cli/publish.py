@@ -88,42 +88,50 @@ def publish(
             "-c",
             "--config",
             metavar="FILE",
-            help="Its KubeletConfiguration; default: the file and flags of its process.",
+            help="Its KubeletConfiguration, and perhaps a NumaletConfiguration with publish: after"
+            " it; default: the file and flags of its process.",
             show_default=False,
         ),
     ] = None,
     configz: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--configz",
+            "--configz/--no-configz",
             help="Ask the kubelet for its configuration through the API server. That needs"
-            " nodes/proxy, with which one is root on every node.",
+            " nodes/proxy, with which one is root on every node. Default: not.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     release: release_options.Release,
     machine: machine_options.Chosen,
     topology: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--topology/--no-topology", help="Whether to write the NodeResourceTopology too."
+            "--topology/--no-topology",
+            help="Whether to write the NodeResourceTopology too. Default: it is written.",
+            show_default=False,
         ),
-    ] = True,
+    ] = None,
     force: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--take-over",
-            help="Write the NodeResourceTopology although another publisher owns its zones.",
+            "--take-over/--no-take-over",
+            help="Write the NodeResourceTopology although another publisher owns its zones."
+            " Default: not.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
     refresh: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--refresh",
             min=10,
             metavar="SECONDS",
-            help="Write at least this often, so that readers know that the publisher lives.",
+            help="Write at least this often, so that readers know that the publisher lives."
+            " Default: 3600.",
+            show_default=False,
         ),
-    ] = 3600,
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Write the objects once, and exit.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the objects, and ask no API server.")
@@ -156,10 +164,17 @@ def publish(
     """Publish which CPUs, memory and devices of this node are held, for schedulers and fleet."""
     from numalet.agent.publish import command
     from numalet.agent.publish.command import PublishOptions
+    from numalet.core.config.publish_settings import PublishSettings
 
     options = PublishOptions(
-        kubeconfig=kubeconfig,
-        context=context,
+        given=PublishSettings(
+            kubeconfig=None if kubeconfig is None else str(kubeconfig),
+            context=context,
+            node_resource_topology=topology,
+            force=force,
+            refresh_seconds=refresh,
+            configz=configz,
+        ),
         node_name=node_name,
         kubelet_root=kubelet_root,
         pod_resources=pod_resources,
@@ -167,10 +182,6 @@ def publish(
         machine=machine.choice(),
         release=release.name,
         kubelet_version=release.kubelet_version,
-        configz=configz,
-        has_topology=topology,
-        force=force,
-        refresh_seconds=refresh,
         metrics=metrics,
         log_format=log_format.value,
         verbosity=verbosity,

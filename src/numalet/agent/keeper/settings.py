@@ -27,6 +27,7 @@ from numalet.core.admission import predicates
 from numalet.core.config import feature_gates, node_allocatable, reservation
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.reservation import Spread
@@ -120,6 +121,7 @@ class AgentSettings:
     config_file: Path | None = None
     kubelet_root: Path = kubelets.ROOT
     kubelet: KubeletChoice = field(default_factory=KubeletChoice)
+    publish: PublishSettings | None = None
 
 
 def resolve(options: AgentOptions) -> AgentSettings:
@@ -169,6 +171,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
         config_file=options.config_file,
         kubelet_root=options.kubelet_root,
         kubelet=chosen,
+        publish=loaded.numalet.publish,
     )
 
 

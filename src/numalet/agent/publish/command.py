@@ -17,6 +17,7 @@ from numalet import __version__
 from numalet.agent.findings.publish import PublishNothing
 from numalet.agent.host import logs
 from numalet.agent.keeper import settings as agent_settings
+from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
 from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.kubernetes import node_resource_topology
 from numalet.agent.publish import publisher
@@ -26,10 +27,10 @@ from numalet.agent.publish.objects import NodeOwner
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
 from numalet.agent.telemetry import log_line
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
-from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -41,10 +42,9 @@ USER_AGENT: Final = f"numalet-publish/{__version__}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishOptions:
-    """As it was given on the command line."""
+    """As it was given on the command line; ``given`` wins over what the configuration says."""
 
-    kubeconfig: Path | None = None
-    context: str | None = None
+    given: PublishSettings = field(default_factory=PublishSettings)
     node_name: str = ""
     kubelet_root: Path = kubelets.ROOT
     pod_resources: Path | None = None
@@ -52,10 +52,6 @@ class PublishOptions:
     machine: MachineChoice = field(default_factory=MachineChoice)
     release: str | None = None
     kubelet_version: str | None = None
-    configz: bool = False
-    has_topology: bool = True
-    force: bool = False
-    refresh_seconds: float = 3600.0
     metrics: str = ""
     log_format: str = "console"
     verbosity: int = 2
@@ -68,7 +64,12 @@ class PreparedPublishing:
 
     settings: AgentSettings
     source: KubeletSource
-    choice: PublishChoice
+    wanted: PublishSettings
+
+    @property
+    def choice(self) -> PublishChoice:
+        """What is published of the node."""
+        return publisher.choice_of(self.settings.node_name, self.wanted)
 
 
 def prepared(options: PublishOptions) -> PreparedPublishing:
@@ -89,13 +90,7 @@ def prepared(options: PublishOptions) -> PreparedPublishing:
         configuration=agent_settings.configuration_reader(settings, options.proc),
         socket=options.pod_resources,
     )
-    choice = PublishChoice(
-        node_name=settings.node_name,
-        has_topology=options.has_topology,
-        force=options.force,
-        refresh_seconds=options.refresh_seconds,
-    )
-    return PreparedPublishing(settings, source, choice)
+    return PreparedPublishing(settings, source, options.given.over(settings.publish))
 
 
 def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]:
@@ -111,7 +106,7 @@ def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]
     name = ready.choice.node_name
     objects = reading.view.objects
     items = [dict(objects.class_object), objects.node_object(name, datetime.now(UTC))]
-    if options.has_topology and reading.view.topology is not None:
+    if ready.choice.has_topology and reading.view.topology is not None:
         items.append(node_resource_topology.named(name, reading.view.topology))
     return {"apiVersion": "v1", "kind": "List", "items": items}, reading.findings
 
@@ -122,8 +117,8 @@ def _as_error(finding: Finding) -> Finding:
 
 def run(options: PublishOptions) -> None:
     """Publish until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
-    access = accesses.of(options.kubeconfig, options.context)
-    asyncio.run(_run(prepared(options), access, options))
+    ready = prepared(options)
+    asyncio.run(_run(ready, publisher.access_of(ready.wanted), options))
 
 
 def once(options: PublishOptions) -> bool:
@@ -132,23 +127,23 @@ def once(options: PublishOptions) -> bool:
     Raises:
         BadInput: there is nothing to publish, or the API server can not be reached.
     """
-    access = accesses.of(options.kubeconfig, options.context)
-    return asyncio.run(_once(prepared(options), access, options))
+    ready = prepared(options)
+    return asyncio.run(_once(ready, publisher.access_of(ready.wanted), options))
 
 
 @asynccontextmanager
 async def _publisher(
     ready: PreparedPublishing,
     access: Access,
-    options: PublishOptions,
     report: Callable[[Finding], None],
     owner_of: Callable[..., Awaitable[NodeOwner | None]],
 ) -> AsyncIterator[NodePublisher]:
     # The writers have a pace of their own: they get the first 429, and wait.
     limits = RequestLimits(patience_seconds=0)
     async with client.opened(access, USER_AGENT, limits=limits) as api:
-        if options.configz:
-            ready.source.configuration = await _with_configz(ready, api)
+        if ready.wanted.configz:
+            reader = ready.source.configuration
+            ready.source.configuration = await with_configz(reader, ready.choice.node_name, api)
         owner = await owner_of(api, ready.choice.node_name, report)
         yield publisher.publisher(api, ready.choice, owner, _utc_now, report)
 
@@ -161,13 +156,15 @@ class _Configz(msgspec.Struct):
     kubeletconfig: dict[str, Any]
 
 
-async def _with_configz(ready: PreparedPublishing, api: ApiClient) -> Any:
+async def with_configz(
+    reader: ConfigurationReader, node_name: str, api: ApiClient
+) -> ConfigurationReader:
     """The reader of the configuration that the kubelet reports, and of no other.
 
     Raises:
         BadInput: it does not report it.
     """
-    place = f"{paths.node(ready.choice.node_name)}/proxy/configz"
+    place = f"{paths.node(node_name)}/proxy/configz"
     try:
         content = await api.get(place)
     except (ApiRefused, ApiUnreachable) as failed:
@@ -176,7 +173,6 @@ async def _with_configz(ready: PreparedPublishing, api: ApiClient) -> Any:
         document = msgspec.json.decode(content, type=_Configz)
     except msgspec.MsgspecError:
         document = _Configz({})
-    reader = ready.source.configuration
     config = kubelet_config.decode(document.kubeletconfig, place)
     own = replace(reader.own, config=config)
     return replace(reader, own=own, named=place)
@@ -214,7 +210,7 @@ async def _publish(
     options: PublishOptions,
     report: Callable[[Finding], None],
 ) -> None:
-    async with _publisher(ready, access, options, report, publisher.owner_of) as writers:
+    async with _publisher(ready, access, report, publisher.owner_of) as writers:
         with _counted(writers, options):
             writing = asyncio.ensure_future(writers.run())
             following = asyncio.ensure_future(follow(ready.source, writers, report))
@@ -257,7 +253,7 @@ async def _once(ready: PreparedPublishing, access: Access, options: PublishOptio
     def report(finding: Finding) -> None:
         log.write([log_line.of_finding(finding)])
 
-    async with _publisher(ready, access, options, report, _owner_now) as writers:
+    async with _publisher(ready, access, report, _owner_now) as writers:
         reading: KubeletReading = await asyncio.to_thread(ready.source.read)
         if reading.view is None:
             raise BadInput([*map(_as_error, reading.findings), PublishNothing()])

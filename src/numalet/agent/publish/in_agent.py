@@ -7,16 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from numalet.agent.findings.publish import PublishEnded
 from numalet.agent.keeper.settings import AgentSettings, configuration_reader
 from numalet.agent.publish import command, publisher, view
 from numalet.agent.publish.kubelet_source import KubeletSource
-from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.publish.publisher import NodePublisher
 from numalet.agent.servers.door import Door
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
-from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
@@ -27,8 +26,7 @@ class AgentPublishing:
     """What an agent publishes, and where; it is called with the agent when that runs."""
 
     access: Access
-    has_topology: bool = True
-    force: bool = False
+    wanted: PublishSettings
 
     @asynccontextmanager
     async def __call__(
@@ -43,9 +41,14 @@ class AgentPublishing:
             await asyncio.wait((work,))
 
 
-def agent_publishing(kubeconfig: Path | None, **given: bool) -> AgentPublishing:
-    """Publishing by this kubeconfig. Raises ``BadInput`` if there is no access to a cluster."""
-    return AgentPublishing(access=accesses.of(kubeconfig), **given)
+def agent_publishing(given: PublishSettings, configured: PublishSettings | None) -> AgentPublishing:
+    """Publishing as it was given, and where nothing was given as it is configured.
+
+    Raises:
+        BadInput: there is no access to a cluster.
+    """
+    wanted = given.over(configured)
+    return AgentPublishing(access=publisher.access_of(wanted), wanted=wanted)
 
 
 async def _publish(
@@ -54,9 +57,7 @@ async def _publish(
     settings: AgentSettings,
     report: Callable[[Finding], None],
 ) -> None:
-    choice = PublishChoice(
-        node_name=settings.node_name, has_topology=wanted.has_topology, force=wanted.force
-    )
+    choice = publisher.choice_of(settings.node_name, wanted.wanted)
     limits = RequestLimits(patience_seconds=0)
     try:
         async with client.opened(wanted.access, command.USER_AGENT, limits=limits) as api:
@@ -65,9 +66,10 @@ async def _publish(
             async with asyncio.TaskGroup() as group:
                 group.create_task(writers.run())
                 if settings.observe:
-                    source = KubeletSource(
-                        root=settings.kubelet_root, configuration=configuration_reader(settings)
-                    )
+                    reader = configuration_reader(settings)
+                    if wanted.wanted.configz:
+                        reader = await command.with_configz(reader, choice.node_name, api)
+                    source = KubeletSource(root=settings.kubelet_root, configuration=reader)
                     group.create_task(command.follow(source, writers, report))
                 else:
                     group.create_task(follow(door, writers))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -20,9 +21,12 @@ from numalet.agent.publish import writer
 from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.io.documents import numa_node
+from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import paths
+from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
@@ -37,6 +41,24 @@ class PublishChoice:
     has_topology: bool = True
     force: bool = False
     refresh_seconds: float = 3600.0
+
+
+def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
+    """What is published of this node, where nothing else is said as it is usual."""
+    usual = PublishChoice(node_name=node_name)
+    has_topology, seconds = settings.node_resource_topology, settings.refresh_seconds
+    return PublishChoice(
+        node_name=node_name,
+        has_topology=usual.has_topology if has_topology is None else has_topology,
+        force=bool(settings.force),
+        refresh_seconds=usual.refresh_seconds if seconds is None else seconds,
+    )
+
+
+def access_of(settings: PublishSettings) -> Access:
+    """The cluster in which it is published. Raises ``BadInput`` if there is none."""
+    kubeconfig = settings.kubeconfig
+    return accesses.of(None if kubeconfig is None else Path(kubeconfig), settings.context)
 
 
 @dataclass(slots=True)

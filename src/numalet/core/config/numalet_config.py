@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.config.releases.release import Release
 from numalet.core.model.machine_queries import NodeClass
 
@@ -21,12 +22,14 @@ class NumaletConfig:
     ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the
     general predicates are asked after the managers; None where nothing is configured, and they are.
     ``release`` is the release that is followed; None leaves it to what else is known of it.
+    ``publish`` is how the node is published; None where the file says nothing of it.
     """
 
     mode: Mode = Mode.EXACT
     memory_node_classes: tuple[NodeClass, ...] | None = None
     general_predicates: bool | None = None
     release: Release | None = None
+    publish: PublishSettings | None = None
 
     @property
     def behaviour(self) -> Behaviour:

@@ -14,11 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from numalet.insight.output.json_schema import DIALECT, Schema
-from numalet.io.documents import fleet_file_types
-from numalet.io.documents.fleet_file_types import PUBLISHED_AS
+from numalet.io.documents import fleet_file_types, numalet_config_types
+from numalet.io.documents.typed import PUBLISHED_AS
 
 INPUTS: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
-    {"fleet-file": fleet_file_types.PARTS}
+    {
+        "fleet-file": fleet_file_types.PARTS,
+        "numalet-configuration": numalet_config_types.PARTS,
+    }
 )
 """The types of a file by the name of its schema, that of the whole file first."""
 

@@ -12,11 +12,10 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from numalet.io.documents.typed import PUBLISHED_AS
+
 MOST_NODES: Final = 100_000
 """Of one pool."""
-
-PUBLISHED_AS: Final = "x-published-as"
-"""The schema of a field in place of the one that its type makes."""
 
 _LABEL_PART: Final = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*/"

@@ -11,14 +11,13 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final, TypeVar
 
-import msgspec
-
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
-from numalet.io.documents import kubelet_version, typed
+from numalet.io.documents import kubelet_version, publish_section, typed
 from numalet.io.documents.kubelet_version import KubeletAtHand
+from numalet.io.documents.numalet_config_types import API_VERSION, KIND, NumaletConfigFields
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
@@ -29,19 +28,7 @@ from numalet.io.findings.config_files import (
 
 E = TypeVar("E", bound=Enum)
 
-API_VERSION: Final = "numalet.dev/v1alpha1"
-KIND: Final = "NumaletConfiguration"
 CLASSES_FLAG: Final = "--memory-node-classes"
-
-
-class _Shape(msgspec.Struct, frozen=True, rename="camel"):
-    mode: str | None = None
-    memory_node_classes: list[str] | None = None
-    general_predicates: bool | None = None
-    release: str | int | float | None = None
-
-
-_MEMBERS: Final = ("apiVersion", "kind", *_Shape.__struct_encode_fields__)
 
 
 def is_meant(value: object) -> bool:
@@ -53,10 +40,10 @@ def is_meant(value: object) -> bool:
 
 def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     """The settings of a mapping of fields; what is wrong is reported, and keeps its default."""
-    shape = typed.decode(value, _Shape, place, findings)
+    shape = typed.decode(value, NumaletConfigFields, place, findings)
     if shape is None or not isinstance(value, Mapping):
         return AS_THE_KUBELET
-    typed.check_members(value, _MEMBERS, place, findings)
+    typed.check_members(value, NumaletConfigFields.__struct_encode_fields__, place, findings)
     for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if value.get(name, wanted) != wanted:
             _unknown(value[name], (wanted,), place.member(name), findings)
@@ -70,11 +57,16 @@ def decode(value: object, place: Place, findings: Findings) -> NumaletConfig:
     release = None
     if shape.release is not None:
         release = kubelet_version.read(shape.release, place.member("release").location, findings)
+    publish = None
+    if shape.publish is not None:
+        at = place.member("publish")
+        publish = publish_section.decode(shape.publish, value["publish"], at, findings)
     return NumaletConfig(
         mode=mode,
         memory_node_classes=node_classes,
         general_predicates=shape.general_predicates,
         release=release,
+        publish=publish,
     )
 
 
@@ -127,7 +119,10 @@ def with_flags(
     place = Place(document)
     if mode is Mode.EXACT:
         own = replace(
-            AS_THE_KUBELET, general_predicates=own.general_predicates, release=own.release
+            AS_THE_KUBELET,
+            general_predicates=own.general_predicates,
+            release=own.release,
+            publish=own.publish,
         )
     elif mode is Mode.NATIVE:
         own = replace(own, mode=mode)

@@ -19,6 +19,9 @@ from numalet.io.findings.documents import DocumentFieldMissing, DocumentType, Do
 LineOf = Callable[[str], int | None]
 T = TypeVar("T")
 
+PUBLISHED_AS: Final = "x-published-as"
+"""In the type of a field: its published schema, in place of the one that the type makes."""
+
 _LONGEST_SHOWN: Final = 60
 _LONGEST_SHOWN_BITS: Final = 128
 

@@ -156,6 +156,14 @@ class NumaletConfigUnknownValue(Finding):
     allowed: str
 
 
+class NumaletConfigRefresh(Finding):
+    code = "numalet-config/refresh"
+    sentence = "refreshSeconds is {value}; allowed: {least} or more"
+    why = "what has not changed is written again only so that readers know that the node lives"
+    value: str
+    least: str
+
+
 class FlagUnknown(Finding):
     code = "flag/unknown"
     sentence = "failed to parse kubelet flag: unknown flag: {flag}"

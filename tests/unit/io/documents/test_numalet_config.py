@@ -9,6 +9,7 @@ import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
+from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.simulate import recording, runner
@@ -93,3 +94,56 @@ def test_a_slip_in_a_scenario_has_its_place() -> None:
         finding.code,
         finding.where.path,
     ) == ("numalet-config/unknown-value", "$.numalet_config.mode")
+
+
+def _decoded(**fields: Any) -> tuple[NumaletConfig, list[tuple[str, str]]]:
+    findings = Findings()
+    config = numalet_config.decode(fields, Place("/etc/numalet/own.yaml"), findings)
+    return config, [(each.code, each.where.path) for each in findings.all]
+
+
+def test_what_is_published_is_read_and_paths_begin_at_the_file() -> None:
+    assert _decoded(publish={}) == (NumaletConfig(publish=PublishSettings()), [])
+    section = {
+        "kubeconfig": "node.conf",
+        "context": "prod",
+        "nodeResourceTopology": False,
+        "takeOver": True,
+        "refreshSeconds": 60,
+        "configz": True,
+    }
+    expected = PublishSettings(
+        kubeconfig="/etc/numalet/node.conf",
+        context="prod",
+        node_resource_topology=False,
+        force=True,
+        refresh_seconds=60.0,
+        configz=True,
+    )
+    assert _decoded(publish=section) == (NumaletConfig(publish=expected), [])
+    absolute = _decoded(publish={"kubeconfig": "/k", "context": ""})[0].publish
+    assert absolute == PublishSettings(kubeconfig="/k")
+    assert _decoded(publish={"kubeconfig": ""})[0].publish == PublishSettings()
+
+
+@pytest.mark.parametrize(
+    ("section", "code", "path"),
+    [
+        ({"refreshSeconds": 9}, "numalet-config/refresh", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": float("inf")}, "numalet-config/refresh", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": float("nan")}, "numalet-config/refresh", "$.publish.refreshSeconds"),
+        ({"refreshSeconds": "1h"}, "document/type", "$.publish.refreshSeconds"),
+        ({"takeOver": "yes"}, "document/type", "$.publish.takeOver"),
+        ({"takeover": True}, "document/unknown-field", "$.publish"),
+        (True, "document/type", "$.publish"),
+    ],
+)
+def test_a_slip_about_publishing_has_its_place(section: object, code: str, path: str) -> None:
+    assert _decoded(publish=section)[1] == [(code, path)]
+
+
+def test_exact_mode_publishes_as_the_file_says() -> None:
+    own = NumaletConfig(mode=Mode.NATIVE, publish=PublishSettings(force=True))
+    exact = numalet_config.with_flags(own, Mode.EXACT, None, "d")
+    assert exact == NumaletConfig(publish=PublishSettings(force=True))
+    assert own.behaviour is NATIVE

@@ -1,0 +1,46 @@
+"""Reads ``publish:`` of a NumaletConfiguration: where this node is published, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from numalet.core.config.publish_settings import LEAST_REFRESH_SECONDS, PublishSettings
+from numalet.core.model.findings import Findings
+from numalet.io.documents import typed
+from numalet.io.documents.numalet_config_types import PublishFields
+from numalet.io.documents.typed import Place
+from numalet.io.findings.config_files import NumaletConfigRefresh
+
+
+def decode(
+    section: PublishFields, value: Mapping[str, object], place: Place, findings: Findings
+) -> PublishSettings:
+    """The settings of a section, whose written form is ``value``.
+
+    A relative path of a kubeconfig begins at the folder of the file that names it, as paths in a
+    kubelet's configuration do.
+    """
+    typed.check_members(value, PublishFields.__struct_encode_fields__, place, findings)
+    seconds = section.refresh_seconds
+    if seconds is not None and not LEAST_REFRESH_SECONDS <= seconds < math.inf:
+        where = place.member("refreshSeconds").location
+        findings.add(
+            NumaletConfigRefresh(
+                value=typed.described(seconds), least=f"{LEAST_REFRESH_SECONDS:g}", where=where
+            )
+        )
+        seconds = None
+    return PublishSettings(
+        kubeconfig=_path(section.kubeconfig, place),
+        context=section.context or None,
+        node_resource_topology=section.node_resource_topology,
+        force=section.force,
+        refresh_seconds=seconds,
+        configz=section.configz,
+    )
+
+
+def _path(kubeconfig: str | None, place: Place) -> str | None:
+    return str(Path(place.document).parent / kubeconfig) if kubeconfig else None
