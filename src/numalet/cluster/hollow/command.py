@@ -204,5 +204,5 @@ def _seconds(option: str, text: str, findings: Findings) -> float:
     except DurationError:
         length_ns = -1
     if length_ns < 0:
-        findings.add(HollowTime(option=option, value=text, where=Location(option)))
+        findings.add(HollowTime(value=text, where=Location(option)))
     return length_ns / go_duration.SECOND_NS

@@ -53,11 +53,10 @@ def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[P
         except DurationError:
             after_ns = -1
         if after_ns < 0:
-            findings.add(HollowFault(option=option, value=text, where=Location(option)))
+            findings.add(HollowFault(value=text, where=Location(option)))
         elif name not in known:
             findings.add(
                 HollowFaultNode(
-                    option=option,
                     value=text,
                     node=name,
                     first=names[0],

@@ -24,7 +24,7 @@ class HollowPodExitCode(WarningFinding):
 
 class HollowNodesCount(Finding):
     code = "hollow/nodes-count"
-    sentence = "--nodes {value}: the number of nodes is from 1 to {most}"
+    sentence = "{value} nodes can not be made; write a number from 1 to {most}"
     mend = "Ask for fewer nodes, or run several commands with names of their own (--name-prefix)."
     value: int
     most: int
@@ -32,7 +32,10 @@ class HollowNodesCount(Finding):
 
 class HollowNamePrefix(Finding):
     code = "hollow/name-prefix"
-    sentence = "--name-prefix {value!r} makes no names of nodes"
+    sentence = (
+        "{value!r} makes no names of nodes; write lower-case letters, digits, '-' and '.', such as"
+        " 'hollow'"
+    )
     why = (
         "A node's name has lower-case letters, digits, '-' and '.', and begins with one of the "
         "first two."
@@ -43,23 +46,21 @@ class HollowNamePrefix(Finding):
 
 class HollowPool(Finding):
     code = "hollow/pool"
-    sentence = "--pool {value!r} is no value of a label"
+    sentence = "{value!r} is no value of a label"
     mend = "Write up to 63 letters, digits, '-', '_' and '.', the first and last a letter or digit."
     value: str
 
 
 class HollowFault(Finding):
     code = "hollow/fault"
-    sentence = "{option} {value!r} does not say which node, and when"
+    sentence = "{value!r} does not say which node fails, and when; write NODE@TIME, as hollow-7@30s"
     mend = "Write NODE@TIME, such as hollow-7@30s: the time counts from when all nodes are there."
-    option: str
     value: str
 
 
 class HollowFaultNode(Finding):
     code = "hollow/fault-node"
-    sentence = "{option} {value!r}: there is no node {node!r} among {first} to {last}"
-    option: str
+    sentence = "{value!r}: there is no node {node!r} among {first} to {last}"
     value: str
     node: str
     first: str
@@ -86,20 +87,19 @@ class HollowStartRefused(Finding):
 
 class HollowEvents(Finding):
     code = "hollow/events"
-    sentence = "--events {value!r} is not one of all, warnings, none"
+    sentence = "{value!r} is not one of all, warnings, none"
     value: str
 
 
 class HollowTime(Finding):
     code = "hollow/time"
-    sentence = "{option} {value!r} is no time"
+    sentence = "{value!r} is no time; write a duration such as 30s, 5m or 1h30m"
     mend = "Write a duration such as 30s, 5m or 1h30m."
-    option: str
     value: str
 
 
 class HollowApi(Finding):
     code = "hollow/api"
-    sentence = "the API server: {problem}"
+    sentence = "the API server refuses, or gives no answer: {problem}"
     why = "Hollow nodes are made of what it stores."
     problem: str

@@ -100,10 +100,15 @@ def test_everything_that_is_wrong_is_said_at_once(inputs: HollowInputs) -> None:
         reboot_lasts="soon",
         lasts="-3s",
         kubeconfig=Path("/nowhere/kubeconfig"),
-        faults=((Fault.LIE, "hollow-1"),),
+        faults=((Fault.LIE, "hollow-1"), (Fault.LOSE, "x@1s")),
         kinds=KindInputs(machines=[MachineChoice("no-such-machine")]),
     )
-    assert [code.partition("/")[0] for code in codes(wrong)].count("hollow") == 7
+    with pytest.raises(BadInput) as bad:
+        command.prepare(wrong)
+    # The option is the place, which is printed before the sentence.
+    said = [(each.where.document, str(each)) for each in bad.value.findings]
+    assert [option for option, text in said if option.startswith("--") and option in text] == []
+    assert [code.partition("/")[0] for code in codes(wrong)].count("hollow") == 8
     assert {code.partition("/")[0] for code in codes(wrong)} == {
         *("hollow", "options", "machine", "document")
     }
