@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from cli.commands import EXAMPLES, Runner
+from numalet.core.cluster import building
 from numalet.insight.output import schemas
 from values import gpu_dump
 
@@ -279,3 +280,13 @@ def test_nodes_of_which_too_little_is_known_are_not_guessed(
     assert said in ended.out
     assert ended.out.endswith(WHY)
     assert "POOL" not in ended.out
+
+
+@pytest.mark.parametrize("command", ["fit", "traps", "free", "what-if", "replay", "serve"])
+def test_the_help_sets_apart_what_says_where_the_cluster_is(numalet: Runner, command: str) -> None:
+    told = numalet("fleet", command, "--help").out
+    own, cluster = told.partition("Examples:")[0].split("\nThe cluster (")
+    assert {"--dump", "--fleet", "--kubeconfig", "--class"} <= {*cluster.split()}
+    assert "\n  --dump" not in own
+    assert f"Default: {building.POOL_LABEL}." in " ".join(cluster.split())
+    assert [line for line in told.splitlines() if len(line) > 80] == []

@@ -168,7 +168,7 @@ def traps(
 
   numalet fleet free train.yaml
   numalet fleet free nvidia.com/gpu=8,cpu=32,memory=256Gi --plan
-  numalet fleet free train.yaml --lower-priority-only --keep-bare-pods --node gpu-7
+  numalet fleet free train.yaml --lower-priority-only --node gpu-7
 
 Exit status: 0 there is such a set (or room already), 1 there is none, 2 unusable input, 3 a bug.
 """

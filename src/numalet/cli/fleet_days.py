@@ -18,7 +18,7 @@ from numalet.core.model.findings import BadInput
 _WHAT_IF: Final = """Examples:
 
   numalet fleet what-if --policy best-effort
-  numalet fleet what-if --policy restricted --scope container --pool p5.48xlarge
+  numalet fleet what-if --policy restricted --scope pod --pool p5.48xlarge
   numalet fleet what-if --release 1.36 --cpu-options full-pcpus-only=true
   numalet fleet what-if --fleet fleet.yaml --machine profile:dgx-h100
 
@@ -31,7 +31,8 @@ _REPLAY: Final = """Examples:
   numalet fleet replay day.jsonl --shapes jobs.yaml --strategy MostAllocated \\
       --weights nvidia.com/gpu=5,cpu=1 --empty
 
-A trace has the columns arrival, duration, shape and count (CSV, or JSON lines):
+A trace has the columns arrival, duration, shape and count (CSV, or JSON lines). A number without
+a unit is in seconds; an arrival may also be a moment such as 2026-05-01T08:00:00Z:
 
   arrival,duration,shape,count
   0,2h,"nvidia.com/gpu=4,cpu=16,memory=128Gi",3
@@ -53,11 +54,21 @@ def what_if(
     *,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="POLICY", help="Topology policy.", show_default=False),
+        typer.Option(
+            "--policy",
+            metavar="POLICY",
+            help="Topology policy: none, best-effort, restricted or single-numa-node.",
+            show_default=False,
+        ),
     ] = None,
     scope: Annotated[
         str | None,
-        typer.Option("--scope", metavar="SCOPE", help="Topology scope.", show_default=False),
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            help="Topology scope: container or pod.",
+            show_default=False,
+        ),
     ] = None,
     options: Annotated[
         list[str] | None,
@@ -82,7 +93,7 @@ def what_if(
         typer.Option(
             "--memory-policy",
             metavar="POLICY",
-            help="Policy of the Memory Manager.",
+            help="Policy of the Memory Manager: None or Static.",
             show_default=False,
         ),
     ] = None,

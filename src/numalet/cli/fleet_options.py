@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.option_groups import OptionGroup, option
+from numalet.cli.option_groups import OptionGroup, in_group, option
 
 if TYPE_CHECKING:
     from numalet.io.documents.pod_shapes import PodShape
@@ -81,8 +81,9 @@ def _made(
     )
 
 
-_KUBECONFIG: Final = option("kubeconfig", Kubeconfig)
-_CONTEXT: Final = option("context", Context)
+_GROUP: Final = "The cluster (by default that of the kubeconfig)"
+_KUBECONFIG: Final = option("kubeconfig", in_group(Kubeconfig, _GROUP))
+_CONTEXT: Final = option("context", in_group(Context, _GROUP))
 _DUMP: Final = option(
     "dump",
     Annotated[
@@ -92,6 +93,7 @@ _DUMP: Final = option(
             metavar="PATH",
             help="Output of 'kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json', a"
             " folder of it (must-gather), or '-'; repeatable.",
+            rich_help_panel=_GROUP,
             show_default=False,
         ),
     ],
@@ -104,6 +106,7 @@ _FLEET: Final = option(
             "--fleet",
             metavar="FILE",
             help="A description of a fleet: nodes by machine and configuration.",
+            rich_help_panel=_GROUP,
             show_default=False,
         ),
     ],
@@ -117,6 +120,7 @@ _CLASS_FILE: Final = option(
             metavar="FILE",
             help="A description whose pools say of which machine and configuration nodes are that"
             " do not publish it.",
+            rich_help_panel=_GROUP,
             show_default=False,
         ),
     ],
@@ -128,7 +132,8 @@ _POOL_LABEL: Final = option(
         typer.Option(
             "--pool-label",
             metavar="LABEL",
-            help="Label of nodes that names their pool.",
+            help="Label of nodes that names their pool. Default: node.kubernetes.io/instance-type.",
+            rich_help_panel=_GROUP,
             show_default=False,
         ),
     ],

@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ def option(name: str, annotation: object, default: object = None) -> inspect.Par
     """One option of a group, as the parameter that typer makes it from."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, keyword, default=default, annotation=annotation)
+
+
+def in_group(annotation: Any, title: str) -> object:
+    """The annotation of an option, which ``--help`` shows under this title."""
+    kind, info, *others = get_args(annotation)
+    moved = copy(info)
+    moved.rich_help_panel = title
+    return Annotated[(kind, moved, *others)]
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
