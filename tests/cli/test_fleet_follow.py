@@ -4,66 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import signal
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from running import fake_api_server
-from running.fake_api_server import FakeApiServer
 from running.fake_kubelets import PATHS, Kubelets
+from running.fleet_programs import PATIENCE_SECONDS, running
 
-PATIENCE_SECONDS = 120.0
 SHAPE = "nvidia.com/gpu=4,cpu=4,memory=4Gi"
-
-
-class Program:
-    """``numalet fleet`` in a process of its own; what it prints, as it comes."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.out = ""
-        self.err = ""
-
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        """Read on until it is so. Raises ``TimeoutError``."""
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not is_so():
-                for name, stream in (("out", self.process.stdout), ("err", self.process.stderr)):
-                    with contextlib.suppress(TimeoutError):
-                        piece = await asyncio.wait_for(stream.read(65536), 0.02)
-                        setattr(self, name, getattr(self, name) + piece.decode())
-
-    async def interrupted(self) -> int:
-        """The exit status after Ctrl-C."""
-        self.process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self.process.wait()
-
-
-@contextlib.asynccontextmanager
-async def running(server: FakeApiServer, folder: Path, *words: str) -> AsyncIterator[Program]:
-    kubeconfig = str(server.write_kubeconfig(folder / "kubeconfig"))
-    command = [sys.executable, "-m", "numalet", "fleet", *words, "--kubeconfig", kubeconfig]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    try:
-        yield Program(process)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
+ALL_THAT_FIT = ("fit", SHAPE, "--count", "0")
 
 
 @contextlib.asynccontextmanager
@@ -77,11 +30,17 @@ async def two_nodes() -> AsyncIterator[Kubelets]:
         yield kubelets
 
 
+def _kubeconfig(kubelets: Kubelets, folder: Path) -> Path:
+    return kubelets.server.write_kubeconfig(folder / "kubeconfig")
+
+
 @pytest.mark.slow
 async def test_a_watched_table_follows_and_says_how_old_it_is(tmp_path: Path) -> None:
     async with (
         two_nodes() as kubelets,
-        running(kubelets.server, tmp_path, "fit", SHAPE, "--count", "0", "--watch") as program,
+        running(
+            _kubeconfig(kubelets, tmp_path), "fit", SHAPE, "--count", "0", "--watch"
+        ) as program,
     ):
         await program.until(lambda: f"{SHAPE}: 2 fit" in program.out)
         assert "old" not in program.out
@@ -93,14 +52,14 @@ async def test_a_watched_table_follows_and_says_how_old_it_is(tmp_path: Path) ->
         await kubelets.server.start()
         kubelets.state("b", 1, 4)
         await program.until(lambda: f"{SHAPE}: 0 fit" in program.out)
-        assert await program.interrupted() == 130
+        assert await program.ended() == 130
 
 
 @pytest.mark.slow
 async def test_an_answer_for_programs_is_only_the_answer(tmp_path: Path) -> None:
     async with (
         two_nodes() as kubelets,
-        running(kubelets.server, tmp_path, "fit", SHAPE, "--watch", "-o", "json") as program,
+        running(_kubeconfig(kubelets, tmp_path), "fit", SHAPE, "--watch", "-o", "json") as program,
     ):
         await program.until(lambda: '"count": 1' in program.out)
         await kubelets.server.stop()
@@ -112,7 +71,7 @@ async def test_an_answer_for_programs_is_only_the_answer(tmp_path: Path) -> None
 async def test_a_cluster_that_can_not_be_listed_ends_a_watch(tmp_path: Path) -> None:
     async with two_nodes() as kubelets:
         kubelets.server.refused["/api/v1/pods"] = 403
-        async with running(kubelets.server, tmp_path, "traps", "--watch") as program:
+        async with running(_kubeconfig(kubelets, tmp_path), "traps", "--watch") as program:
             await program.until(lambda: "/api/v1/pods can not be listed" in program.err)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 assert await program.process.wait() == 2
@@ -126,7 +85,7 @@ async def test_metrics_follow_a_cluster_that_comes_late_goes_and_comes_back(
         server = kubelets.server
         server.refused |= dict.fromkeys(PATHS[:2], 500)
         words = ("serve", "--listen", "127.0.0.1:0", "--shape", SHAPE)
-        async with running(server, tmp_path, *words) as program:
+        async with running(_kubeconfig(kubelets, tmp_path), *words) as program:
             await program.until(lambda: "/metrics" in program.err)
             (url,) = re.findall(r"serving (\S+)/metrics", program.err)
 
@@ -161,4 +120,4 @@ async def test_metrics_follow_a_cluster_that_comes_late_goes_and_comes_back(
             assert "s old" in (await web.get(f"{url}/readyz")).text
             await server.start()
             await page_with("numalet_fleet_up 1.0", "numalet_fleet_view_age_seconds 0.0")
-            assert await program.interrupted() == 130
+            assert await program.ended() == 130

@@ -13,38 +13,14 @@ from typing import Any
 
 import pytest
 
+from cluster.gpu_pods import GPU, pod, shape
 from numalet.cluster.hollow.members import FleetOptions
 from numalet.io.kube_api import access
 from running import hollow_fleets
 from running.control_plane import ControlPlane
 from running.hollow_fleets import RunningFleet
 
-GPU = "example.com/gpu"
 UNALIGNED = "TopologyAffinityError"
-
-
-def shape(gpus: int) -> str:
-    """A pod of so many GPUs, with a CPU for each."""
-    return f"{GPU}={gpus},cpu={gpus},memory={gpus}Gi"
-
-
-def pod(name: str, gpus: int, node: str = "") -> dict[str, Any]:
-    """The manifest of it, bound to a node if one is named."""
-    amounts = {GPU: str(gpus), "cpu": str(gpus), "memory": f"{gpus}Gi"}
-    container = {
-        "name": "app",
-        "image": "any",
-        "resources": {"requests": amounts, "limits": amounts},
-    }
-    spec: dict[str, Any] = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 0,
-        "containers": [container],
-    }
-    if node:
-        spec["nodeName"] = node
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
 class Driver:
