@@ -7,8 +7,10 @@ memory groups, devices on NUMA nodes and off them, leftovers of pods that are go
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -130,3 +132,70 @@ def copies(node: Node, shape: Pod) -> int:
         if not decision.admitted:
             return number
     return 20
+
+
+MOST_GONE = 3
+
+
+def after_each_set(node: Node, shape: Pod) -> list[tuple[object, ...]]:
+    """What the node says once each set of its first pods has gone."""
+    uids = list(node.snapshot.pods)[:MOST_GONE]
+    answers = []
+    for size in range(len(uids) + 1):
+        for gone in combinations(uids, size):
+            left = node
+            for uid in gone:
+                left = left.remove(uid)
+            answers.append(reason(left.admit(shape)[1].rejection))
+    return answers
+
+
+def renamed(of: Node) -> Node:
+    """The same node, whose pods have other uids in the same order."""
+
+    def uids(by_uid: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"other-{uid}": each for uid, each in by_uid.items()}
+
+    ledgers = of.snapshot
+    return of.at(
+        replace(
+            ledgers,
+            pods={f"other-{u}": replace(p, uid=f"other-{u}") for u, p in ledgers.pods.items()},
+            cpu=replace(ledgers.cpu, exclusive=uids(ledgers.cpu.exclusive)),
+            memory=replace(ledgers.memory, blocks=uids(ledgers.memory.blocks)),
+            device=replace(ledgers.device, records=uids(ledgers.device.records)),
+        )
+    )
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 1 << 32))
+def test_nodes_whose_pods_hold_the_same_decide_alike_once_some_have_gone(seed: int) -> None:
+    for nodes, shape in cases(seed, 2):
+        reader = FactReader()
+        first: dict[StateKey, list[tuple[object, ...]]] = {}
+        for node in (each.release_stale() for each in nodes):
+            for one in (node, renamed(node)):
+                facts = reader.facts(one)
+                uids = list(one.snapshot.pods)[:MOST_GONE]
+                key = keys.with_holders(facts, asking.of(shape, facts.node_class), uids)
+                assert first.setdefault(key, after_each_set(one, shape)) == after_each_set(
+                    one, shape
+                )
+
+
+def test_most_nodes_whose_pods_have_other_names_have_equal_keys() -> None:
+    equal = count = 0
+    for seed in range(20):
+        for nodes, shape in cases(seed, 1):
+            reader = FactReader()
+            for node in (each.release_stale() for each in nodes):
+                both = (node, renamed(node))
+                known = [reader.facts(each) for each in both]
+                asked = asking.of(shape, known[0].node_class)
+                first, other = (
+                    keys.with_holders(facts, asked, list(each.snapshot.pods)[:MOST_GONE])
+                    for each, facts in zip(both, known, strict=True)
+                )
+                equal, count = equal + (first == other), count + 1
+    assert equal > count / 2

@@ -14,7 +14,7 @@ that one which is the same object has not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -245,14 +245,16 @@ class FactReader:
         known = ledger.inventory.devices_of(resource)
         registration = ledger.inventory.registered.get(resource)
         devices, positions = self._stock(known, registration)
-        in_use, strays = 0, 0
-        for name in ledger.in_use.get(resource, ()):
-            at = positions.get(name)
-            if at is None:
-                strays += 1
-            else:
-                in_use |= 1 << at
+        in_use, strays = _bits(positions, ledger.in_use.get(resource, ()))
         return DeviceFacts(devices, in_use, strays)
+
+    def device_bits(
+        self, snapshot: Snapshot, resource: str, names: Collection[str]
+    ) -> tuple[int, int]:
+        """These devices as bits by the position of the id, and how many are not known."""
+        inventory = snapshot.device.inventory
+        known, registration = inventory.devices_of(resource), inventory.registered.get(resource)
+        return _bits(self._stock(known, registration)[1], names)
 
     def _stock(
         self, known: KnownDevices, registration: Registration | None
@@ -276,6 +278,17 @@ class FactReader:
             made = self._device_values.setdefault(value, made)
             remembered = self._devices[key] = ((known, registration), made, positions)
         return remembered[1], remembered[2]
+
+
+def _bits(positions: Mapping[str, int], names: Collection[str]) -> tuple[int, int]:
+    bits = strays = 0
+    for name in names:
+        at = positions.get(name)
+        if at is None:
+            strays += 1
+        else:
+            bits |= 1 << at
+    return bits, strays
 
 
 def _make_room(remembered: dict[Any, Any]) -> None:

@@ -6,7 +6,7 @@ and which of them is said by one admission on that node.
 
 ``of`` gives the key with which thousands of states become dozens (see ``asking``), ``whole`` the
 one that has every number: nodes with equal whole keys also decide alike on the copies that come
-after the first one.
+after the first one. ``with_holders`` is for states in which pods of the node have gone.
 
 Keys hold objects that compare by identity (the class of the node, its devices), so that they are
 for tables in memory and never for files.
@@ -14,12 +14,17 @@ for tables in memory and never for files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from numalet.core.admission import predicates
 from numalet.core.cluster.asking import Asking, CpuView, DeviceAsked
 from numalet.core.cluster.facts import DeviceFacts, StateFacts
+from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.memory.ledger import NodeMemory
+from numalet.core.model import pod_demand
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.snapshot.snapshot import Snapshot
 
 StateKey: TypeAlias = tuple[object, ...]
 """Equal where a shape can not distinguish two nodes. Has a hash."""
@@ -50,6 +55,72 @@ def whole(facts: StateFacts, asking: Asking) -> StateKey:
         tuple([requested.amounts.get(name, 0) for name, _ in asking.amounts]),
         bool(snapshot.assumed),
         facts.alone if ports or facts.node.roster.extra else None,
+    )
+
+
+def with_holders(facts: StateFacts, asking: Asking, uids: Sequence[str]) -> StateKey:
+    """The whole key with all that these active pods hold and request, in their order.
+
+    Nodes with equal ones decide alike also once the pods at the same places of both have gone.
+    """
+    snapshot, pod = facts.snapshot, asking.pod
+    wants_ports = pod.constraints is not None and bool(pod.constraints.ports)
+    placed_whole = snapshot.cpu.pods or snapshot.memory.pods
+    is_odd = snapshot.assumed or placed_whole or not facts.sizes_are_sane
+    if wants_ports or pod.is_critical or facts.node.roster.extra or is_odd:
+        return (facts.alone,)
+    place = None
+    if asking.is_constrained:
+        place = predicates.about_place(facts.node.roster, snapshot, pod)
+    names = [each.resource for each in asking.devices if each.resource in facts.devices]
+    amounts = [pod_demand.amounts(snapshot.pods[uid]) for uid in uids]
+    return (
+        facts.node_class,
+        facts.pool,
+        tuple([cpu_mask.of_set(_cpus_of(snapshot, uid)) for uid in uids]),
+        _memory_with_holders(facts, uids) if asking.sees_memory else (),
+        tuple([_device_with_holders(facts, name, uids) for name in names]),
+        snapshot.requested.pods,
+        snapshot.sources_ready,
+        tuple(
+            [
+                (snapshot.requested.amounts.get(name, 0), *[each.get(name, 0) for each in amounts])
+                for name, _ in asking.amounts
+            ]
+        ),
+        place,
+    )
+
+
+def _cpus_of(snapshot: Snapshot, uid: str) -> CpuSet:
+    return frozenset[int]().union(*snapshot.cpu.exclusive.get(uid, {}).values())
+
+
+def _memory_with_holders(facts: StateFacts, uids: Sequence[str]) -> object:
+    held = [
+        tuple([blocks for _, blocks in sorted(facts.snapshot.memory.blocks.get(uid, {}).items())])
+        for uid in uids
+    ]
+    is_joined = any(len(block.nodes) > 1 for pod in held for blocks in pod for block in blocks)
+    # Of what NUMA nodes give together the first pod by uid gives back the lower nodes' part.
+    order = tuple(sorted(range(len(uids)), key=uids.__getitem__)) if is_joined else ()
+    nodes = [
+        (node.assignments, *[(name, table.reserved) for name, table in node.tables.items()])
+        for node in facts.memory.values()
+    ]
+    return (facts.all_memory, tuple(nodes), tuple(held), order)
+
+
+def _device_with_holders(facts: StateFacts, resource: str, uids: Sequence[str]) -> object:
+    ledger, bits = facts.snapshot.device, facts.readers.device_bits
+    held = [ledger.held_by_pod(uid, resource) for uid in uids]
+    # Once a pod goes, devices are in use by what others hold, and by nothing else.
+    others = frozenset[str]().union(
+        *[ledger.held_by_pod(uid, resource) for uid in ledger.records if uid not in uids]
+    )
+    return (
+        _all_of_device(facts.devices[resource]),
+        *[bits(facts.snapshot, resource, names) for names in (others, *held)],
     )
 
 

@@ -18,7 +18,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible, victims
 from numalet.insight.fleet.judging import StateJudge
-from numalet.insight.fleet.smallest_set import SearchBudget, SetSearch
+from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
 MOST_SETS: Final = 50_000
@@ -116,7 +116,7 @@ def free(
     Sizes are gone through over all nodes at once, so that a cluster in which one pod must go is
     done when all single pods were tried.
     """
-    budget = SearchBudget(question.most_sets)
+    shared = SharedSearch(question.most_sets)
     budgets_of = victims.budgets_by_pod(cluster)
     new = eligible.as_new(pod)
     asked = [
@@ -127,7 +127,7 @@ def free(
     chosen = [each for each in asked if eligible.whatever_its_room(each, new) is None]
     judge = StateJudge(new.pod)
     searches = [
-        _NodeSearch(cluster, each, new.pod, question, budgets_of, budget, judge) for each in chosen
+        _NodeSearch(cluster, each, new.pod, question, budgets_of, shared, judge) for each in chosen
     ]
     size, is_answered, active = 0, False, list(searches)
     while active and not (is_answered and not question.every_node):
@@ -140,7 +140,7 @@ def free(
         pod=new,
         nodes=tuple(sorted(answers, key=_rank)),
         not_eligible=len(asked) - len(chosen),
-        sets_tried=question.most_sets - budget.sets_left,
+        sets_tried=question.most_sets - shared.sets_left,
     )
 
 
@@ -162,7 +162,7 @@ class _NodeSearch:
         pod: Pod,
         question: FreeQuestion,
         budgets_of: Mapping[str, list[int]],
-        budget: SearchBudget,
+        shared: SharedSearch,
         judge: StateJudge,
     ) -> None:
         self._on = on
@@ -173,7 +173,7 @@ class _NodeSearch:
         self._node = without(on.node.without_plugins(), self._victims.leaving)
         self._judge = judge
         self._search = SetSearch(
-            self._node, pod, self._victims.candidates, cluster.budgets, budget, judge
+            self._node, pod, self._victims.candidates, cluster.budgets, shared, judge
         )
         self._going: tuple[Candidate, ...] | None = None
         self._next_size = 0

@@ -12,7 +12,8 @@ left out only for one of these reasons, each of which holds whatever the manager
 - A pod that holds nothing in a ledger, gives nothing of what is short, and has none of the ports
   that the new one wants, changes nothing by going.
 - Of pods that hold nothing and give the same of what is short, the cheaper ones go first.
-- Two states that are the same to the pod have one verdict.
+- Two states that are the same to the pod have one verdict, and of two nodes whose pods hold the
+  same at the same places one is searched.
 
 The search is bounded by a number of sets. One that was bounded says so.
 """
@@ -22,9 +23,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from numalet.core.cluster import scheduler_sums
+from numalet.core.cluster import keys, scheduler_sums
 from numalet.core.cluster.asking import Asking
 from numalet.core.cluster.cluster import DisruptionBudget
+from numalet.core.cluster.keys import StateKey
 from numalet.core.model import resources
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
@@ -35,10 +37,14 @@ from numalet.insight.fleet.victims import Candidate, SetCost
 
 
 @dataclass(slots=True)
-class SearchBudget:
-    """How many sets may still be tried; shared by the searches on many nodes."""
+class SharedSearch:
+    """What the searches on many nodes share: how many sets may still be tried, and what is known.
+
+    ``hopeless`` are searches, and sizes at which no set of theirs works.
+    """
 
     sets_left: int
+    hopeless: set[tuple[StateKey, int]] = field(default_factory=set)
 
     @property
     def is_spent(self) -> bool:
@@ -58,7 +64,7 @@ class SetSearch:
     pod: Pod
     candidates: Sequence[Candidate]
     budgets: Sequence[DisruptionBudget]
-    left: SearchBudget
+    shared: SharedSearch
     judge: StateJudge
     is_bounded: bool = False
     _lacks: dict[str, int] = field(init=False)
@@ -66,6 +72,7 @@ class SetSearch:
     _before: list[int | None] = field(init=False)
     _bound: SizeBound = field(init=False)
     _best: list[tuple[SetCost, tuple[Candidate, ...]]] = field(init=False, default_factory=list)
+    _key: StateKey = field(init=False, default=())
 
     def __post_init__(self) -> None:
         facts = self.judge.facts(self.node)
@@ -89,8 +96,14 @@ class SetSearch:
     def cheapest_of_size(self, size: int) -> tuple[Candidate, ...] | None:
         """The cheapest set of so many pods with which the pod is admitted; None if none is."""
         self._best.clear()
-        if self._bound.is_within(self._bound.short, size, 0):
-            self._extend(0, (), self.node, size, self._bound.short)
+        if not self._bound.is_within(self._bound.short, size, 0):
+            return None
+        known = (self._alike(), size) if size else None
+        if known in self.shared.hopeless:
+            return None
+        self._extend(0, (), self.node, size, self._bound.short)
+        if known is not None and not self._best and not self.is_bounded:
+            self.shared.hopeless.add(known)
         return self._best[-1][1] if self._best else None
 
     def any_set(self) -> tuple[Candidate, ...] | None:
@@ -117,6 +130,22 @@ class SetSearch:
             node = node.remove(each.uid)
         return self.judge.admits(node)
 
+    def _alike(self) -> StateKey:
+        """Equal for searches in which the pods at the same places do the same by going."""
+        if not self._key:
+            facts = self.judge.facts(self.node)
+            uids = [each.uid for each in self._useful]
+            budgets = [each.budget for each in self._useful]
+            self._key = (
+                keys.with_holders(facts, self.judge.asking(facts), uids),
+                tuple(self._lacks.items()),
+                tuple(map(self._gives, self._useful)),
+                tuple(self._before),
+                tuple([None if at is None else self.budgets[at].allowed for at in budgets]),
+                tuple(map(budgets.index, budgets)),
+            )
+        return self._key
+
     def _extend(
         self,
         start: int,
@@ -136,7 +165,7 @@ class SetSearch:
             each, before = useful[at], self._before[at]
             if before is not None and before not in chosen:
                 continue
-            if self.left.is_spent:
+            if self.shared.is_spent:
                 self.is_bounded = True
                 return
             if self._is_allowed([useful[one] for one in chosen], each):
@@ -145,7 +174,7 @@ class SetSearch:
                     self._extend(at + 1, (*chosen, at), node.remove(each.uid), more - 1, left)
 
     def _try(self, at: tuple[int, ...], node: Node) -> None:
-        self.left.sets_left -= 1
+        self.shared.sets_left -= 1
         chosen = tuple(self._useful[one] for one in at)
         cost = victims.cost(chosen)
         if self._best and self._best[-1][0] <= cost:

@@ -286,3 +286,40 @@ def test_without_the_policy_static_no_cpu_is_in_a_key() -> None:
     assert (of_node.free_cpus, of_node.node_class.is_nested) == ((), True)
     asked = asking.of(gpu_fleet.pod("p", 0, 4, 1), of_node.node_class)
     assert asked.cpu_view is CpuView.NOTHING
+
+
+def test_nodes_whose_pods_hold_the_same_have_equal_keys_but_for_pods_that_evict() -> None:
+    first, reader = gpu_fleet.empty(), FactReader()
+    both = [
+        gpu_fleet.running(name, [gpu_fleet.pod(f"{name}-{at}", 2) for at in range(3)], on=first)
+        for name in "ab"
+    ]
+
+    def known(pod: Pod, places: slice) -> list[object]:
+        every = [reader.facts(each.node) for each in both]
+        asked = asking.of(shapes.shape_of(pod), every[0].node_class)
+        return [keys.with_holders(each, asked, list(each.snapshot.pods)[places]) for each in every]
+
+    pod = gpu_fleet.pod("p", 4)
+    one, other = known(pod, slice(2))
+    assert one == other
+    assert known(pod, slice(1, 3))[0] != one
+    critical, another = known(replace(pod, priority=2_000_000_001), slice(2))
+    assert critical != another
+
+
+def test_what_a_pod_says_about_its_node_is_in_the_key_and_ports_are_never_alike() -> None:
+    reader = FactReader()
+    node = gpu_fleet.running("n", [gpu_fleet.pod("p", 2)]).node
+    every = [node, node.at(replace(node.snapshot))]
+
+    def known(constraints: NodeConstraints) -> list[object]:
+        asked = replace(gpu_fleet.pod("q", 4), constraints=constraints)
+        facts = [reader.facts(each) for each in every]
+        of_class = asking.of(shapes.shape_of(asked), facts[0].node_class)
+        return [keys.with_holders(each, of_class, ("p",)) for each in facts]
+
+    one, other = known(NodeConstraints(selector={"a": "b"}))
+    assert one == other != known(NodeConstraints())[0]
+    one, other = known(NodeConstraints(ports=(HostPort(80),)))
+    assert one != other

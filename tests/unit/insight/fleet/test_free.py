@@ -84,6 +84,24 @@ def test_that_no_set_makes_room_on_one_numa_node_is_proved_without_trying_any() 
     assert (answer.nodes[0].outcome, answer.is_proved) == (Outcome.NO_SET, True)
 
 
+def test_nodes_whose_pods_hold_the_same_are_searched_once() -> None:
+    on = gpu_fleet.empty("restricted")
+
+    def asked(count: int) -> FreeAnswer:
+        """Of each node two pods of one NUMA node have to go; no single one will do."""
+        every = []
+        for name in (f"n{at}" for at in range(count)):
+            pods = [gpu_fleet.pod(f"{name}-{at}", 1) for at in range(8)]
+            gone = [f"{name}-{at}" for at in (0, 1, 4, 5)]
+            every.append(gpu_fleet.running(name, pods, gone=gone, on=on))
+        return free(gpu_fleet.cluster(every), BIG)
+
+    one, many = asked(1), asked(9)
+    assert many.is_proved
+    assert [len(_going(each)) for each in many.nodes] == [2] * 9
+    assert many.sets_tried == 9 * one.sets_tried - 8 * len("2367")
+
+
 def test_a_pod_that_runs_already_is_asked_about_as_it_is() -> None:
     cluster = gpu_fleet.cluster([_fragmented()])
     again = gpu_fleet.pod("n-b", 2)
