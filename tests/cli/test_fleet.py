@@ -164,6 +164,22 @@ def test_kubelets_that_would_not_start_are_said_once(numalet: Runner, tmp_path: 
     assert refused[0].startswith("The kubelet of big-00 (and 29 more) would not start: ")
 
 
+def test_a_part_of_a_pool_gets_other_machines(numalet: Runner, dump: str) -> None:
+    def displaced(*change: str) -> set[str]:
+        """The nodes whose pods have to go."""
+        ended = numalet("fleet", "what-if", *change, "--dump", dump, "-o", "json")
+        assert (ended.status, ended.err) == (0, "")
+        pods = json.loads(ended.out)["after"]["displaced"]
+        return {each.rpartition("-")[0] for each in pods}
+
+    # Of 3 nodes 34 % are two, rounded up; the others stay.
+    small = "1n4c"
+    assert displaced("-m", f"gpus={small},nodes=34%") == {"default/gpu-1", "default/gpu-2"}
+    assert displaced("-m", f"gpus={small},nodes=1", "-m", small) == displaced("-m", small)
+    assert len(displaced("-m", small)) == 3
+    assert displaced("--strategy", "MostAllocated") == set()
+
+
 def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: Path) -> None:
     day = tmp_path / "day.csv"
     day.write_text(DAY, encoding="utf-8")
@@ -207,6 +223,8 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
         (("what-if", "--policy", "never"), "no kubelet would start with this: invalid configur"),
         (("free", BIG, "--node", "gpu-9"), "there is no node 'gpu-9'"),
         (("what-if", "--options", "x"), "--options has 'x'; write KEY=VALUE"),
+        (("what-if", "-m", "x=2n4c2t"), "there is no pool 'x'; pools: gpus"),
+        (("what-if", "-m", "gpus=2n4c2t,nodes=-1"), "write [POOL=]MACHINE[,nodes=COUNT]"),
         (("replay", "DAY", "--weights", "cpu=x"), "--weights has 'cpu=x'; write RESOURCE=N"),
     ],
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.assessing import Assessor
     from numalet.insight.fleet.free import FreeQuestion
     from numalet.insight.fleet.replay import ReplayRules
+    from numalet.insight.fleet.scoring import Scoring
     from numalet.insight.fleet.traps import TrapFinder, Traps
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
@@ -109,14 +110,16 @@ def free(
     return 1 if answer.best is None else 0
 
 
-def what_if(cluster: Cluster, others: NodeVariants, form: FleetFormat) -> int:
+def what_if(
+    cluster: Cluster, others: NodeVariants, scoring: Scoring | None, form: FleetFormat
+) -> int:
     """The same pods on nodes that are otherwise."""
     from numalet.cli import fleet_csv, fleet_days_view, fleet_options
     from numalet.insight.fleet import what_if as asking
     from numalet.insight.output import fleet_days_document
 
     with fleet_options.progress(len(others), "nodes") as done:
-        answer = asking.what_if(cluster, others, done=done)
+        answer = asking.what_if(cluster, others, other_scoring=scoring, done=done)
     if form is FleetFormat.TABLE:
         fleet_days_view.what_if(cluster, answer)
         return 0

@@ -21,6 +21,7 @@ _WHAT_IF: Final = """Examples:
   numalet fleet what-if --policy restricted --scope pod --pool p5.48xlarge
   numalet fleet what-if --release 1.36 --cpu-options full-pcpus-only=true
   numalet fleet what-if --fleet fleet.yaml --machine profile:dgx-h100
+  numalet fleet what-if -m p4d=profile:dgx-h100,nodes=25% --strategy MostAllocated
 
 Exit status: 0 compared, 2 unusable input, 3 a bug.
 """
@@ -108,12 +109,21 @@ def what_if(
         ),
     ] = None,
     machine: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "-m",
             "--machine",
-            metavar="MACHINE",
-            help="Other machines, with the devices of their description.",
+            metavar="[POOL=]MACHINE[,nodes=N]",
+            help="Other machines, with the devices of their description: for all nodes, those of a"
+            " pool, or so many of them (10, 25%), the first ones by name; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    strategy: Annotated[
+        StrategyOption | None,
+        typer.Option(
+            "--strategy",
+            help="How the scheduler scores nodes then. Now it is LeastAllocated.",
             show_default=False,
         ),
     ] = None,
@@ -135,6 +145,7 @@ def what_if(
     rejects, and then those that wait, are tried on all nodes.
     """
     from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.scoring import Scoring, Strategy
 
     change = fleet_sources.ChangeOptions(
         policy=policy,
@@ -143,12 +154,14 @@ def what_if(
         cpu_options=_pairs("--cpu-options", cpu_options),
         memory_policy=memory_policy,
         release=release,
-        machine=machine,
+        machines=tuple(machine or ()),
+        strategy=strategy,
         pools=tuple(pool or ()),
     )
     opened = fleet_sources.opened(source)
     others = fleet_sources.variants(opened, change)
-    raise typer.Exit(fleet_answers.what_if(opened.cluster, others, output))
+    scoring = None if strategy is None else Scoring(Strategy(strategy.value))
+    raise typer.Exit(fleet_answers.what_if(opened.cluster, others, scoring, output))
 
 
 @expanded

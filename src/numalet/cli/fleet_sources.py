@@ -20,11 +20,9 @@ from numalet.core.model.findings import BadInput
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
     from numalet.cluster.following import FollowedClasses
-    from numalet.core.cluster.classes import DevicePlaces
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
-    from numalet.io.documents.device_file import DeviceLists
     from numalet.io.documents.pod_shapes import PodShape
 
 
@@ -38,7 +36,8 @@ class ChangeOptions:
     cpu_options: Mapping[str, str]
     memory_policy: str | None
     release: str | None
-    machine: str | None
+    machines: tuple[str, ...]
+    strategy: str | None
     pools: tuple[str, ...]
 
     def is_empty(self) -> bool:
@@ -179,16 +178,15 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     """The nodes that are otherwise; those that can not be are named on the error stream.
 
     Raises:
-        BadInput: the machine or the release can not be read, a pool is not there, or no kubelet
+        BadInput: a machine or the release can not be read, a pool is not there, or no kubelet
             would start.
     """
-    from numalet.cli import fleet_names
+    from numalet.cli import fleet_machines, fleet_names
     from numalet.core.config.releases import table, versions
     from numalet.core.config.rules import StartRefused
     from numalet.insight.fleet import variants as making
     from numalet.insight.fleet.variants import Change
     from numalet.io.findings.releases import ReleaseUnreadable
-    from numalet.io.machines import open_machine
     from numalet.wording import kubelet_start
 
     if changes.is_empty():
@@ -201,7 +199,6 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         if release is None:
             known = ", ".join(each.name for each in table.RELEASES)
             raise BadInput([ReleaseUnreadable(value=changes.release, known=known)])
-    machine = None if changes.machine is None else open_machine(changes.machine)
     change = Change(
         policy=changes.policy,
         scope=changes.scope,
@@ -209,10 +206,11 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         cpu_options=changes.cpu_options,
         memory_policy=changes.memory_policy,
         release=release,
-        machine=None if machine is None else machine.info,
-        devices=None if machine is None else _places(machine.devices),
+        machines=fleet_machines.shares(fleet.cluster, changes.machines),
         pools=frozenset(changes.pools),
     )
+    if change == Change(pools=change.pools):
+        return {}
     others, unknown = making.nodes_of(fleet.cluster, fleet.specs, change)
     output.show_findings(unknown)
     refused = [each for each in others.values() if isinstance(each, StartRefused)]
@@ -220,11 +218,3 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
         problems = sorted({kubelet_start.text(each) for each in refused})
         raise BadInput([FleetNoneStarts(problem=each) for each in problems])
     return others
-
-
-def _places(devices: DeviceLists) -> DevicePlaces:
-    """The NUMA nodes of each device, devices in order of their ids."""
-    return {
-        resource: tuple(each.numa_nodes for each in sorted(every, key=lambda each: each.device_id))
-        for resource, every in devices.items()
-    }

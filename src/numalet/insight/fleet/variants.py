@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -26,11 +26,26 @@ class FleetClassUnknown(NoteFinding):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MachineShare:
+    """Nodes that get another machine, with these devices.
+
+    They are the first by name of ``pool``, or of all pools if it is None, that no share before has
+    taken; ``nodes`` is how many, None for all that are left.
+    """
+
+    machine: MachineInfo
+    devices: DevicePlaces
+    pool: str | None = None
+    nodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """What is otherwise; None leaves it as it is.
 
     Options are added to those that there are, and one with an empty value is taken away. Only nodes
-    of these ``pools`` change, all of them if there are none.
+    of these ``pools`` change, all of them if there are none. If nothing but machines changes, only
+    the nodes change that get another one.
     """
 
     policy: str | None = None
@@ -39,16 +54,31 @@ class Change:
     cpu_options: Mapping[str, str] = field(default_factory=dict)
     memory_policy: str | None = None
     release: Release | None = None
-    machine: MachineInfo | None = None
-    devices: DevicePlaces | None = None
+    machines: tuple[MachineShare, ...] = ()
     pools: frozenset[str] = frozenset()
 
     def concerns(self, node: ClusterNode) -> bool:
         """Whether the node changes."""
         return not self.pools or node.pool in self.pools
 
-    def of(self, spec: ClassSpec) -> ClassSpec:
-        """The class with this change."""
+    @property
+    def is_of_machines_alone(self) -> bool:
+        """Whether nothing else changes."""
+        return bool(self.machines) and replace(self, machines=()) == Change(pools=self.pools)
+
+    def shares(self, nodes: Iterable[ClusterNode]) -> dict[str, int]:
+        """Which share of ``machines`` takes a node, by the names of those that one takes."""
+        given: dict[str, int] = {}
+        concerned = sorted((each.name, each.pool) for each in nodes if self.concerns(each))
+        for at, share in enumerate(self.machines):
+            left = [
+                name for name, pool in concerned if name not in given and share.pool in (None, pool)
+            ]
+            given.update(dict.fromkeys(left[: share.nodes], at))
+        return given
+
+    def of(self, spec: ClassSpec, share: MachineShare | None = None) -> ClassSpec:
+        """The class with this change, on the machine of this share."""
         config = spec.config
         config = replace(
             config,
@@ -64,8 +94,8 @@ class Change:
             spec,
             config=config,
             behaviour=replace(spec.behaviour, release=self.release or spec.behaviour.release),
-            machine=self.machine or spec.machine,
-            devices=spec.devices if self.devices is None else self.devices,
+            machine=spec.machine if share is None else share.machine,
+            devices=spec.devices if share is None else share.devices,
         )
 
 
@@ -76,19 +106,23 @@ def nodes_of(
 
     ``specs`` are the classes of the cluster's nodes by name.
     """
-    started: dict[str, Node | StartRefused] = {}
+    started: dict[tuple[str, int | None], Node | StartRefused] = {}
     nodes: dict[str, Node | StartRefused] = {}
     unknown = []
+    shares = change.shares(cluster.nodes.values())
     for name, each in sorted(cluster.nodes.items()):
-        if not change.concerns(each):
+        at = shares.get(name)
+        if not change.concerns(each) or (at is None and change.is_of_machines_alone):
             continue
         spec = specs.get(each.class_name)
         if spec is None:
             unknown.append(FleetClassUnknown(name=name))
             continue
-        if each.class_name not in started:
-            started[each.class_name] = classes.start(change.of(spec))
-        empty = started[each.class_name]
+        key = (each.class_name, at)
+        if key not in started:
+            share = None if at is None else change.machines[at]
+            started[key] = classes.start(change.of(spec, share))
+        empty = started[key]
         if not isinstance(empty, StartRefused):
             empty = classes.member(empty, each.node.rules.identity)
         nodes[name] = empty

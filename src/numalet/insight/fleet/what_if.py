@@ -52,10 +52,12 @@ def what_if(
     cluster: Cluster,
     others: NodeVariants,
     scoring: Scoring | None = None,
+    other_scoring: Scoring | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> WhatIf:
     """The cluster as it is, and with these empty nodes instead of those of their names.
 
+    ``scoring`` is how pods are sent to nodes, ``other_scoring`` how after the change, if otherwise.
     ``done`` is called for each node that was filled again.
     """
     scoring = scoring or Scoring()
@@ -76,7 +78,8 @@ def what_if(
             nodes[name] = replace(nodes[name], node=filled, origin=Origin.REBUILT)
             displaced.extend(rejected)
         done()
-    after = _placed(replace(cluster, nodes=nodes), displaced, waiting, scoring, refused)
+    otherwise = replace(cluster, nodes=nodes)
+    after = _placed(otherwise, displaced, waiting, other_scoring or scoring, refused)
     return WhatIf(before, after)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from numalet.core.cluster import classes
+from numalet.core.cluster import classes, scheduler_sums
 from numalet.core.cluster.classes import ClassSpec
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.cluster.facts import FactReader
 from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
 from numalet.insight.fleet import variants
-from numalet.insight.fleet.variants import Change
+from numalet.insight.fleet.scoring import Scoring, Strategy
+from numalet.insight.fleet.variants import Change, MachineShare, NodeVariants
 from numalet.insight.fleet.what_if import Side, WhatIf, what_if
 from values import gpu_fleet
 
@@ -87,21 +89,20 @@ def test_machine_release_scope_and_options_can_change() -> None:
         scope="container",
         memory_policy="None",
         release=RELEASES[-1],
-        machine=more,
-        devices={gpu_fleet.GPU: tuple((at // 4,) for at in range(16))},
         cpu_options={"full-pcpus-only": "true"},
         policy_options={"prefer-closest-numa-nodes": "false"},
     )
-    spec = change.of(SPEC)
+    sixteen = {gpu_fleet.GPU: tuple((at // 4,) for at in range(16))}
+    share = MachineShare(machine=more, devices=sixteen)
+    spec = change.of(SPEC, share)
+    assert (spec.machine, spec.devices) == (more, sixteen)
     assert spec.behaviour.release is RELEASES[-1]
     assert spec.config.topology_manager_scope == "container"
     assert spec.config.cpu_manager_policy_options == {"full-pcpus-only": "true"}
     emptied = Change(cpu_options={"full-pcpus-only": ""}).of(spec)
     assert emptied.config.cpu_manager_policy_options == {}
     cluster = _fleet(gpu_fleet.pod("big", 4))
-    others, _ = variants.nodes_of(
-        cluster, SPECS, Change(machine=more, devices=change.devices, memory_policy="None")
-    )
+    others, _ = variants.nodes_of(cluster, SPECS, Change(machines=(share,), memory_policy="None"))
     answer = what_if(cluster, others)
     assert _counts(answer.after) == (5, 0)
 
@@ -138,3 +139,46 @@ def test_nodes_of_one_class_stay_of_one_class_on_both_sides() -> None:
         reader = FactReader()
         assert len(side.admitted) == 3
         assert len({reader.class_of(each.node.roster) for each in side.cluster.nodes.values()}) == 1
+
+
+def _large(pool: str | None, nodes: int | None) -> MachineShare:
+    sixteen = {gpu_fleet.GPU: tuple((at // 4,) for at in range(16))}
+    return MachineShare(machine=gpu_fleet.machine(4), devices=sixteen, pool=pool, nodes=nodes)
+
+
+def _gpus(others: NodeVariants) -> dict[str, int]:
+    """How many GPUs the nodes have that are otherwise."""
+    nodes = {name: each for name, each in others.items() if isinstance(each, Node)}
+    return {name: scheduler_sums.free(each)[gpu_fleet.GPU] for name, each in nodes.items()}
+
+
+def test_machines_are_mixed_the_first_nodes_by_name_first() -> None:
+    names = [f"n{at}" for at in range(5)]
+    first = gpu_fleet.empty()
+    every = [gpu_fleet.running(name, [], on=first) for name in names]
+    cluster = gpu_fleet.cluster([*every[:4], replace(every[4], pool="others")])
+
+    def mixed(*shares: MachineShare, policy: str | None = None) -> dict[str, int]:
+        change = Change(machines=shares, policy=policy)
+        return _gpus(variants.nodes_of(cluster, SPECS, change)[0])
+
+    assert mixed(_large(None, None)) == dict.fromkeys(names, 16)
+    assert mixed(_large("others", None)) == {"n4": 16}
+    assert mixed(_large("gpus", 1)) == {"n0": 16}
+    small = replace(_large("gpus", 2), machine=gpu_fleet.machine(), devices={gpu_fleet.GPU: ()})
+    assert mixed(_large("gpus", 1), small, _large("others", 9)) == {
+        "n0": 16,
+        "n1": 0,
+        "n2": 0,
+        "n4": 16,
+    }
+    assert mixed(_large("gpus", 1), policy="none") == {**dict.fromkeys(names, 8), "n0": 16}
+
+
+def test_another_strategy_places_pods_that_wait_on_other_nodes() -> None:
+    pods = [gpu_fleet.pod("a", 2), gpu_fleet.pod("b", 2)]
+    used = gpu_fleet.running("used", pods)
+    cluster = gpu_fleet.cluster([used, gpu_fleet.running("vacant", [])], [gpu_fleet.pod("w", 1)])
+    answer = what_if(cluster, {}, other_scoring=Scoring(Strategy.MOST_ALLOCATED))
+    assert "w" in answer.before.cluster.nodes["vacant"].node.snapshot.pods
+    assert "w" in answer.after.cluster.nodes["used"].node.snapshot.pods

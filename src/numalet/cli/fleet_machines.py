@@ -1,0 +1,66 @@
+"""Other machines for nodes of a fleet, as ``[POOL=]MACHINE[,nodes=COUNT]`` says which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from numalet.cli import fleet_names
+from numalet.cli.findings import FleetPairs
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.core.cluster.classes import DevicePlaces
+    from numalet.core.cluster.cluster import Cluster
+    from numalet.insight.fleet.variants import MachineShare
+    from numalet.io.documents.device_file import DeviceLists
+
+_NODES: Final = ",nodes="
+_FORM: Final = "[POOL=]MACHINE[,nodes=COUNT], COUNT a number or a percentage"
+_MOST_DIGITS: Final = 9
+
+
+def shares(cluster: Cluster, given: Iterable[str]) -> tuple[MachineShare, ...]:
+    """The machines that these texts give to nodes of the cluster.
+
+    Raises:
+        BadInput: a text has another form, a pool is unknown, a machine can not be read.
+    """
+    return tuple(_share(cluster, each) for each in given)
+
+
+def _share(cluster: Cluster, given: str) -> MachineShare:
+    from numalet.insight.fleet.variants import MachineShare
+    from numalet.io.machines import open_machine
+
+    named, found, count = given.rpartition(_NODES) if _NODES in given else (given, "", "")
+    pool, equals, name = named.partition("=")
+    if not equals or "/" in pool:
+        # A path may have the sign too; the value of a label has no slash.
+        pool, name = "", named
+    pools = cluster.pools()
+    fleet_names.check_pools(cluster, [pool] if pool else ())
+    there = len(pools[pool]) if pool else len(cluster.nodes)
+    machine = open_machine(name)
+    return MachineShare(
+        machine=machine.info,
+        devices=_places(machine.devices),
+        pool=pool or None,
+        nodes=_count(given, count, there) if found else None,
+    )
+
+
+def _count(given: str, count: str, there: int) -> int:
+    """So many of the nodes that are there; parts of a node are rounded up."""
+    digits = count.removesuffix("%")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+        raise BadInput([FleetPairs(option="--machine", value=given, expected=_FORM)])
+    return -(-there * int(digits) // 100) if count.endswith("%") else int(digits)
+
+
+def _places(devices: DeviceLists) -> DevicePlaces:
+    """The NUMA nodes of each device, devices in order of their ids."""
+    return {
+        resource: tuple(each.numa_nodes for each in sorted(every, key=lambda each: each.device_id))
+        for resource, every in devices.items()
+    }
