@@ -24,6 +24,7 @@ from numalet.core.snapshot import placement
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.tasks import together
 from running import agents
 from servers.plugin_bench import GPU, Liar
 
@@ -135,14 +136,14 @@ async def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_o
             assert _is_admitted(await agent.keeper.create(workload))
             decided.append(workload.pod.name)
 
-        tasks = [asyncio.create_task(create(_with_gpu("first")))]
-        await slow.asked.wait()
-        tasks.append(asyncio.create_task(create(agents.pod("other"))))
-        await _gone(agent, "before")
-        assert (decided, agent.names()) == ([], [])
-        slow.may_answer.set()
-        slow.may_start.set()
-        await asyncio.gather(*tasks)
+        async with together() as group:
+            group.create_task(create(_with_gpu("first")))
+            await slow.asked.wait()
+            group.create_task(create(agents.pod("other")))
+            await _gone(agent, "before")
+            assert (decided, agent.names()) == ([], [])
+            slow.may_answer.set()
+            slow.may_start.set()
         assert ["first", "other"] == decided == agent.names()
 
 

@@ -26,6 +26,7 @@ from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.endpoints import Address, KubeApi
+from numalet.io.tasks import together
 from running.agents import pod, running, settings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -173,11 +174,13 @@ def test_a_thousand_watch_at_once(tmp_path: Path, count: int) -> None:
             async with wanted as serving, contextlib.AsyncExitStack() as stack:
                 api = Reached(serving, tmp_path)
                 trusted = ssl.create_default_context(cafile=tmp_path / "kube-api" / "ca.crt")
-                opened = [watch(api, trusted, stack) for _ in range(count)]
-                watches = await asyncio.gather(*opened)
+                async with together() as group:
+                    opening = [group.create_task(watch(api, trusted, stack)) for _ in range(count)]
                 await agent.keeper.create(pod("seen"))
-                lines = await asyncio.gather(*(first_line(each) for each in watches))
-                assert {line["object"]["metadata"]["name"] for line in lines} == {"seen"}
+                async with together() as group:
+                    reading = [group.create_task(first_line(each.result())) for each in opening]
+                names = {each.result()["object"]["metadata"]["name"] for each in reading}
+                assert names == {"seen"}
                 token = (tmp_path / "kube-api" / "token").read_text().strip()
                 assert (await api.asked("/version", f"Bearer {token}"))[0] == 200
 

@@ -25,6 +25,7 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause, ExitReason
+from numalet.io.tasks import together
 from running import faults
 from running.process_builders import (
     KEY,
@@ -306,7 +307,9 @@ def test_two_agents_at_once_start_one_program(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         other = runtime(tmp_path)
         order = launch("sh", "-c", "echo once; exec sleep 1000")
-        one, two = await asyncio.gather(ours.start(order), other.start(order))
+        async with together() as group:
+            starting = [group.create_task(each.start(order)) for each in (ours, other)]
+        one, two = (each.result() for each in starting)
         assert isinstance(one, Started)
         if isinstance(two, Started):
             assert one.pid == two.pid

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import urlsplit
 
+from numalet.io.tasks import together
+
 _SOCKS: Final = 5
 _ADDRESS_TYPES: Final = {1: 4, 4: 16}
 
@@ -41,7 +43,9 @@ class ForwardProxy:
             far_reader, far = await asyncio.open_connection("127.0.0.1", port)
             writer.write(answer)
             far.write(sent)
-            await asyncio.gather(_pass_on(reader, far), _pass_on(far_reader, writer))
+            async with together() as passing:
+                passing.create_task(_pass_on(reader, far))
+                passing.create_task(_pass_on(far_reader, writer))
         except (OSError, asyncio.IncompleteReadError):
             pass  # A client that goes away.
         finally:

@@ -18,6 +18,7 @@ from numalet.core.node.node import Node
 from numalet.io.kube_api import client
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
+from numalet.io.tasks import ended
 from values import hollow_pods
 
 PATIENCE_SECONDS = 60.0
@@ -46,7 +47,7 @@ class KillablePublisher:
             try:
                 await asyncio.wait([self._task])
             finally:
-                self._task.cancel()
+                await ended(self._task)
             if not self._task.cancelled():
                 self._task.result()
 

@@ -32,6 +32,7 @@ from numalet.core.managers.device.preference import (
     Preferred,
 )
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
+from numalet.io.tasks import ended
 from servers.plugin_bench import GPU, KEY, QUICK, Liar, registry
 from values.device_bench import devices
 
@@ -42,8 +43,7 @@ async def running(plugin: SamplePlugin) -> AsyncIterator[SamplePlugin]:
     try:
         yield plugin
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await ended(task)
 
 
 def sample(root: Path, text: str = "gpu0@0 gpu1@1", resource: str = GPU) -> SamplePlugin:
@@ -200,8 +200,7 @@ def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
             await heard.until("reported", ["gpu0", "gpu1"])
         async with registry(root, known=[GPU]) as (_, heard):
             await heard.until("reported", ["gpu0", "gpu1"])
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await ended(task)
 
     run(test())
 

@@ -71,19 +71,18 @@ async def _until_interrupted(plugin: SamplePlugin) -> None:
     import asyncio
     import signal
 
+    from numalet.io.tasks import beside
+
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    serving = asyncio.create_task(plugin.run())
-    listening = asyncio.create_task(_control(plugin))
-    waiting = asyncio.create_task(ended.wait())
-    await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
-    for task in (serving, listening, waiting):
-        task.cancel()
-    for outcome in await asyncio.gather(serving, listening, waiting, return_exceptions=True):
-        if isinstance(outcome, Exception):
-            raise outcome
+    async with (
+        beside(plugin.run()) as serving,
+        beside(_control(plugin)),
+        beside(ended.wait()) as waiting,
+    ):
+        await asyncio.wait((serving, waiting), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _control(plugin: SamplePlugin) -> None:

@@ -84,7 +84,8 @@ async def _passed_on(live: LiveCluster, rules: Iterable[ClassRule], receive: Rec
     while True:
         with contextlib.suppress(TimeoutError):
             wait_seconds = None if live.is_current or not live.is_ready else AGAIN_SECONDS
-            await asyncio.wait_for(live.wait_for_change(), wait_seconds)
+            async with asyncio.timeout(wait_seconds):
+                await live.wait_for_change()
         # What changes in a burst is made anew once.
         await asyncio.sleep(BETWEEN_SECONDS)
         began = loop.time()

@@ -48,6 +48,7 @@ from numalet.io.kube_api.follow import (
     Replaced,
 )
 from numalet.io.kube_api.pace import PACE, Pace
+from numalet.io.tasks import together
 
 _NODES_IN_A_TURN: Final = 50
 
@@ -199,7 +200,7 @@ class LiveCluster:
         Raises:
             BadInput: the credentials can not be read, and never could.
         """
-        async with asyncio.TaskGroup() as group:
+        async with together() as group:
             for each in OBJECT_KINDS:
                 group.create_task(self._follow(api, each, group))
 

@@ -15,7 +15,6 @@ from typing import Final
 
 from numalet.cluster import waking
 from numalet.cluster.live import LiveCluster
-from numalet.cluster.parallel import together
 from numalet.cluster.signals import until_signal
 from numalet.cluster.waking import Touch, Waking, WakingLimits
 from numalet.core.cluster.cluster import Cluster
@@ -24,6 +23,7 @@ from numalet.io.kube_api import client, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
+from numalet.io.tasks import together
 
 LABEL: Final = "numalet.dev/changed"
 BETWEEN_SECONDS: Final = 0.5
@@ -56,17 +56,12 @@ class Waker:
 
     async def run(self, clusters: AsyncIterator[Cluster]) -> None:
         """Go on for as long as there are states of the cluster."""
-        asking = asyncio.create_task(self._ask())
-        try:
+        async with together() as group:
+            asking = group.create_task(self._ask())
             async for each in clusters:
                 self._latest = each
                 self._news.set()
-                if asking.done():
-                    break
-        finally:
             asking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asking
 
     async def wake(self, cluster: Cluster) -> None:
         """Touch the nodes that are to be touched now."""
@@ -81,7 +76,8 @@ class Waker:
             again_at = self._waking.again_at
             wait = None if again_at is None else max(0.0, again_at - loop.time())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), wait)
+                async with asyncio.timeout(wait):
+                    await self._news.wait()
             self._news.clear()
             if self._latest is not None:
                 await self.wake(self._latest)
@@ -109,8 +105,13 @@ async def live(to: Access, say: Callable[[str], None]) -> None:
     async with client.opened(to, "numalet-waker") as api:
         followed = LiveCluster()
         say(f"following the cluster at {to.server}")
-        states = _states(followed, say)
-        await until_signal(together([followed.follow(api), Waker(api, say).run(states)]))
+
+        async def both() -> None:
+            async with together() as group:
+                group.create_task(followed.follow(api))
+                group.create_task(Waker(api, say).run(_states(followed, say)))
+
+        await until_signal(both())
 
 
 async def _states(followed: LiveCluster, say: Callable[[str], None]) -> AsyncIterator[Cluster]:

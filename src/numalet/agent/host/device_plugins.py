@@ -76,7 +76,8 @@ class Endpoint:
         self._loop = asyncio.get_running_loop()
         self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
         try:
-            await asyncio.wait_for(self._channel.channel_ready(), self._deadlines.connect_seconds)
+            async with asyncio.timeout(self._deadlines.connect_seconds):
+                await self._channel.channel_ready()
         except TimeoutError:
             await self.close()
             raise PluginUnusable(kubelet_rpc.DIAL_FAILED) from None

@@ -31,6 +31,7 @@ from numalet.agent.servers.door import AgentView, Door, OwnershipMode
 from numalet.agent.telemetry import admission_log, log_line, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import Finding
+from numalet.io import tasks
 from numalet.io.files import atomic
 
 _SWITCH_SECONDS: Final = 0.0005
@@ -101,10 +102,11 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
             garbage_collection.after_start()
             notify.send("READY=1")
             log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
-            tidying = asyncio.create_task(garbage_collection.whenever_quiet(keeper.changed))
-            async with nullcontext() if beside is None else beside(keeper, settings, log_finding):
+            async with (
+                tasks.beside(garbage_collection.whenever_quiet(keeper.changed)),
+                nullcontext() if beside is None else beside(keeper, settings, log_finding),
+            ):
                 await stopped.wait()
-            tidying.cancel()
             notify.send("STOPPING=1")
             # Before the plugins are disconnected, whose calls would fail as if they had refused.
             await keeper.stop()

@@ -51,6 +51,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase
 from numalet.io import os_problem
+from numalet.io.tasks import ended
 
 _TREE: Final = ContainerKey("", "")
 """The key of the cgroups above the containers, where settings are reported by container."""
@@ -174,8 +175,7 @@ class Performer:
                 finally:
                     self._tasks.task_done()
         finally:
-            for asked in self._plugin_calls.values():
-                asked.cancel()
+            await ended(*self._plugin_calls.values())
 
     async def _try(self, task: Task) -> None:
         try:

@@ -36,6 +36,7 @@ from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, RequestLimits
 from numalet.io.machines import MachineChoice
+from numalet.io.tasks import beside, together
 
 USER_AGENT: Final = f"numalet-publish/{__version__}"
 
@@ -192,16 +193,13 @@ async def _run(ready: PreparedPublishing, access: Access, options: PublishOption
         loop.add_signal_handler(number, stopped.set)
     where = {"node": ready.choice.node_name, "server": access.server}
     log.write([LogLine("Publishing", {**where, "root": str(ready.source.root)})])
-    work = asyncio.ensure_future(_publish(ready, access, options, report))
-    waiting = asyncio.ensure_future(stopped.wait())
-    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
-    if waiting.done():
-        work.cancel()
-        await asyncio.wait((work,))
+    async with (
+        beside(_publish(ready, access, options, report)) as work,
+        beside(stopped.wait()) as waiting,
+    ):
+        await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if stopped.is_set():
         log.write([LogLine("Stopped; the objects stay as they are", where)])
-        return
-    waiting.cancel()
-    work.result()
 
 
 async def _publish(
@@ -212,16 +210,9 @@ async def _publish(
 ) -> None:
     async with _publisher(ready, access, report, publisher.owner_of) as writers:
         with _counted(writers, options):
-            writing = asyncio.ensure_future(writers.run())
-            following = asyncio.ensure_future(follow(ready.source, writers, report))
-            try:
-                await asyncio.wait((writing, following), return_when=asyncio.FIRST_EXCEPTION)
-                for each in (writing, following):
-                    if each.done():
-                        each.result()
-            finally:
-                writing.cancel()
-                following.cancel()
+            async with together() as group:
+                group.create_task(writers.run())
+                group.create_task(follow(ready.source, writers, report))
 
 
 @contextmanager

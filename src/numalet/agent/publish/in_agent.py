@@ -19,6 +19,7 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
+from numalet.io.tasks import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ async def _publish(
         async with client.opened(wanted.access, command.USER_AGENT, limits=limits) as api:
             owner = await publisher.owner_of(api, choice.node_name, report)
             writers = publisher.publisher(api, choice, owner, _utc_now, report)
-            async with asyncio.TaskGroup() as group:
+            async with together() as group:
                 group.create_task(writers.run())
                 if settings.observe:
                     reader = configuration_reader(settings)

@@ -29,6 +29,7 @@ from numalet.io.kube_api import paths
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.tasks import together
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
@@ -84,7 +85,7 @@ class NodePublisher:
 
     async def run(self) -> None:
         """Write whatever is due, until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        async with together() as group:
             for _, each in self.writers:
                 group.create_task(each.run())
 

@@ -22,6 +22,7 @@ from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
+from numalet.io.tasks import beside
 
 C = TypeVar("C")
 
@@ -113,13 +114,8 @@ class PacedWriter(Generic[C]):
         if seconds == float("inf"):
             await self._news.wait()
             return
-        waiting = asyncio.ensure_future(self._news.wait())
-        sleeping = asyncio.ensure_future(self.clock.sleep(seconds))
-        try:
-            await asyncio.wait((waiting, sleeping), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-            sleeping.cancel()
+        async with beside(self._news.wait()) as news, beside(self.clock.sleep(seconds)) as pause:
+            await asyncio.wait((news, pause), return_when=asyncio.FIRST_COMPLETED)
 
     async def write(self) -> None:
         """Write what was offered last, now."""

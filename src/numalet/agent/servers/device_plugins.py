@@ -40,6 +40,7 @@ from numalet.core.managers.device.preference import (
 from numalet.core.model.pod import ContainerKey
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
+from numalet.io.tasks import ended
 from numalet.wording import kubelet_rpc
 
 API_VERSION: Final = "v1beta1"
@@ -256,7 +257,6 @@ async def _disconnect(member: _Member) -> None:
     if member.expiry is not None:
         member.expiry.cancel()
     if member.watching is not None:
-        member.watching.cancel()
-        await asyncio.gather(member.watching, return_exceptions=True)
+        await ended(member.watching)
     if member.endpoint is not None:
         await member.endpoint.close()

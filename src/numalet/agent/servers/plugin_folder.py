@@ -25,6 +25,7 @@ from numalet.agent.servers.device_plugins import API_VERSION, DevicePlugins
 from numalet.core.managers.device import names
 from numalet.io.rpc import methods
 from numalet.io.rpc import plugin_registration_v1_pb2 as messages
+from numalet.io.tasks import ended
 from numalet.wording import kubelet_rpc
 
 FOLDER: Final = "plugins_registry"
@@ -75,9 +76,7 @@ class PluginFolder:
         asking = [
             known.asking for known in self._sockets_by_path.values() if known.asking is not None
         ]
-        for task in (self._scanning, *asking):
-            task.cancel()
-        await asyncio.gather(self._scanning, *asking, return_exceptions=True)
+        await ended(self._scanning, *asking)
 
     async def _scan_forever(self, folder: Path) -> None:
         while True:
@@ -99,8 +98,7 @@ class PluginFolder:
 
     async def _unregister(self, known: _RegisteredSocket) -> None:
         if known.asking is not None:
-            known.asking.cancel()
-            await asyncio.gather(known.asking, return_exceptions=True)
+            await ended(known.asking)
         if known.endpoint is not None:
             await self.plugins.disconnect(known.endpoint)
 
@@ -109,7 +107,8 @@ class PluginFolder:
         options = (*methods.OPTIONS, ("grpc.use_local_subchannel_pool", 1))
         async with grpc.aio.insecure_channel(f"unix:{path}", options=options) as channel:
             with suppress(TimeoutError, grpc.RpcError):
-                await asyncio.wait_for(channel.channel_ready(), self.deadlines.connect_seconds)
+                async with asyncio.timeout(self.deadlines.connect_seconds):
+                    await channel.channel_ready()
                 info = await methods.GET_INFO.call_async(channel)(
                     messages.InfoRequest(), timeout=_INFO_SECONDS
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,6 +24,7 @@ from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection, Decode, listed
+from numalet.io.tasks import together
 
 T = TypeVar("T")
 
@@ -120,24 +120,26 @@ async def collected(api: ApiClient) -> ClusterFacts:
     """
     version, clock = await _version(api)
     served = await _served(api)
-    may_not, accounts = await asyncio.gather(_may_not(api), _accounts(api))
-    nodes, numa_nodes, classes, topologies = await asyncio.gather(
-        _items(api, paths.NODES, _node),
-        _items(api, numa_node.PATH, _numa_node),
-        _items(api, numa_node_class.PATH, _name),
-        _items(api, node_resource_topology.PATH, _topology),
-    )
+    async with together() as group:
+        may_not = group.create_task(_may_not(api))
+        accounts = group.create_task(_accounts(api))
+    async with together() as group:
+        nodes = group.create_task(_items(api, paths.NODES, _node))
+        numa_nodes = group.create_task(_items(api, numa_node.PATH, _numa_node))
+        named = group.create_task(_items(api, numa_node_class.PATH, _name))
+        topologies = group.create_task(_items(api, node_resource_topology.PATH, _topology))
+    classes = named.result()
     return ClusterFacts(
         server=api.access.server,
         version=version,
         clock=clock,
         served=served,
-        may_not=may_not,
-        accounts=accounts,
-        nodes=nodes,
-        numa_nodes=numa_nodes,
+        may_not=may_not.result(),
+        accounts=accounts.result(),
+        nodes=nodes.result(),
+        numa_nodes=numa_nodes.result(),
         class_names=None if classes is None else frozenset(classes),
-        topologies=topologies,
+        topologies=topologies.result(),
         contradictions=await contradictions(api),
     )
 
@@ -213,9 +215,9 @@ async def _accounts(api: ApiClient) -> Mapping[str, frozenset[Permission]] | Non
 
 
 async def _those(permissions: frozenset[Permission], refused: Any) -> frozenset[Permission]:
-    ordered = sorted(permissions)
-    answers = await asyncio.gather(*map(refused, ordered))
-    return frozenset(one for one, is_refused in zip(ordered, answers, strict=True) if is_refused)
+    async with together() as group:
+        asked = {each: group.create_task(refused(each)) for each in permissions}
+    return frozenset(each for each, answer in asked.items() if answer.result())
 
 
 def _attributes(permission: Permission) -> Mapping[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 import signal
 from collections.abc import Callable, Sequence
@@ -26,7 +25,6 @@ from numalet.cluster.hollow.kinds import KindInputs
 from numalet.cluster.hollow.members import FleetOptions, Member, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
-from numalet.cluster.parallel import together
 from numalet.core.model import go_duration, label_names
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_duration import DurationError
@@ -36,6 +34,7 @@ from numalet.io.kube_api import access, client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import RequestLimits
+from numalet.io.tasks import beside, together
 
 MOST_NODES: Final = 10_000
 _PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
@@ -180,22 +179,18 @@ async def _until(
         await fleet.register(advance)
         say(f"{len(fleet.members)} hollow nodes are registered at {prepared.access.server}")
 
-    # Nodes that are registered live already while others wait for their turn.
-    living = asyncio.create_task(together([fleet.run(), register()]))
-    ending = asyncio.create_task(ended.wait())
-    try:
-        done, _ = await asyncio.wait(
+    async def live() -> None:
+        # Nodes that are registered live already while others wait for their turn.
+        async with together() as group:
+            group.create_task(fleet.run())
+            group.create_task(register())
+
+    async with beside(live()) as living, beside(ended.wait()) as ending:
+        await asyncio.wait(
             (living, ending),
             timeout=prepared.lasts_seconds,
             return_when=asyncio.FIRST_COMPLETED,
         )
-        if living in done:
-            living.result()
-    finally:
-        for task in (living, ending):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
 
 def _seconds(option: str, text: str, findings: Findings) -> float:

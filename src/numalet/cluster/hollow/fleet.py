@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -35,12 +35,14 @@ from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
 from numalet.cluster.hollow.registering import Registrar
-from numalet.cluster.parallel import together
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
+from numalet.io.tasks import ended, together
+
+T = TypeVar("T")
 
 _SOONEST_SECONDS: Final = 0.001
 _AGAIN_SECONDS: Final = 1.0
@@ -67,6 +69,7 @@ class HollowFleet:
         self._node_of: dict[str, str] = {}
         self._seen_nodes: set[str] = set()
         self._spawned: set[asyncio.Task[None]] = set()
+        self._is_living = False
         self._is_registered = asyncio.Event()
         self.writer = PodWriter(api, self._held)
         self._decoder = PodDecoder(self.members.keys(), self._complain)
@@ -89,7 +92,9 @@ class HollowFleet:
                 await self._register(member)
                 advance()
 
-        await together(work() for _ in range(self._options.writers))
+        async with together() as group:
+            for _ in range(self._options.writers):
+                group.create_task(work())
         self._is_registered.set()
 
     async def _register(self, member: Member) -> None:
@@ -107,17 +112,21 @@ class HollowFleet:
 
     async def run(self) -> None:
         """Live, without end. It may begin before all nodes are registered, and better does."""
-        work = [self.writer.work() for _ in range(self._options.writers)]
-        work += [
-            self.leases.keep(),
-            self._follow_pods(),
-            self._follow_nodes(),
-            self._heartbeats(),
-            self._fail_as_planned(),
-        ]
-        if self.publisher is not None:
-            work.append(self.publisher.work())
-        await together(work)
+        self._is_living = True
+        try:
+            async with together() as group:
+                for _ in range(self._options.writers):
+                    group.create_task(self.writer.work())
+                group.create_task(self.leases.keep())
+                group.create_task(self._follow_pods())
+                group.create_task(self._follow_nodes())
+                group.create_task(self._heartbeats())
+                group.create_task(self._fail_as_planned())
+                if self.publisher is not None:
+                    group.create_task(self.publisher.work())
+        finally:
+            self._is_living = False
+            await ended(*self._spawned)
 
     async def remove(self) -> None:
         """Remove every node from the cluster."""
@@ -128,7 +137,9 @@ class HollowFleet:
                 with contextlib.suppress(ApiRefused, ApiUnreachable):
                     await self._registrar.remove(name)
 
-        await together(work() for _ in range(self._options.writers))
+        async with together() as group:
+            for _ in range(self._options.writers):
+                group.create_task(work())
 
     def fail(self, name: str, fault: Fault) -> None:
         """Let a node fail in this way from now on."""
@@ -170,9 +181,9 @@ class HollowFleet:
         member.boots += 1
         if faults.of_annotation(member.asked_fault) is Fault.REBOOT:
             # Done; so that it can be asked for again.
-            self._spawn(self._withdraw_fault(name))
+            self._spawn(self._withdraw_fault, name)
         self._publish(name)
-        asyncio.get_running_loop().create_task(self._beat(member))
+        self._spawn(self._beat, member)
 
     def _apply(self, name: str, event: LifeEvent) -> None:
         """An event of a node's life, and what it leads to."""
@@ -323,9 +334,11 @@ class HollowFleet:
         with contextlib.suppress(ApiRefused, ApiUnreachable):
             await self._api.patch(paths.node(name), body)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let a request of its own go on beside everything else."""
-        task = asyncio.get_running_loop().create_task(work)
+    def _spawn(self, work: Callable[[T], Coroutine[Any, Any, None]], about: T) -> None:
+        """Let a request of its own go on beside everything else, while the fleet lives."""
+        if not self._is_living:
+            return
+        task = asyncio.create_task(work(about))
         self._spawned.add(task)
         task.add_done_callback(self._spawned.discard)
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from numalet.cluster.hollow import node_document
-from numalet.cluster.parallel import together
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.tasks import together
 
 RENEW_SECONDS: Final = 15.0
 """Of a lease of 40 s. A kubelet renews every 10 s: a third fewer requests, two may be lost."""
@@ -45,7 +45,9 @@ class Leases:
         began = asyncio.get_running_loop().time()
         step = self._period_seconds / max(1, len(self._names))
         self._due = [(began + at * step, name) for at, name in enumerate(self._names)]
-        await together(self._work() for _ in range(workers))
+        async with together() as group:
+            for _ in range(workers):
+                group.create_task(self._work())
 
     async def renew(self, name: str) -> bool:
         """Renew one lease, or make it; whether that succeeded."""

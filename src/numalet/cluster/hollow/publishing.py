@@ -17,11 +17,11 @@ from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.writer import ClassWriter
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import Member
-from numalet.cluster.parallel import together
 from numalet.io.documents import numa_node
 from numalet.io.documents.numa_node import NumaNodeSpec
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.tasks import together
 
 MANAGER: Final = "numalet-hollow"
 BETWEEN_SECONDS: Final = 2.0
@@ -77,8 +77,10 @@ class HollowPublisher:
 
     async def work(self) -> None:
         """Publish without end."""
-        writing = [self._write_each() for _ in range(self._writers)]
-        await together([*writing, self._stay_alive()])
+        async with together() as group:
+            group.create_task(self._stay_alive())
+            for _ in range(self._writers):
+                group.create_task(self._write_each())
 
     async def _write_each(self) -> None:
         loop = asyncio.get_running_loop()

@@ -16,6 +16,7 @@ import msgspec
 from numalet.core.model.findings import BadInput
 from numalet.io.findings.kube_api import KubeconfigPluginFailed
 from numalet.io.kube_api.values import CredentialPlugin
+from numalet.io.tasks import together
 
 TIMEOUT_SECONDS: Final = 60.0
 _LARGEST_BYTES: Final = 1 << 20
@@ -93,7 +94,9 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
     assert process.stderr is not None
     try:
         async with asyncio.timeout(timeout_seconds):
-            out, err = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+            async with together() as reading:
+                out = reading.create_task(_read(process.stdout))
+                err = reading.create_task(_read(process.stderr))
             code = await process.wait()
     except TimeoutError:
         raise _failed(plugin, f"was not done within {timeout_seconds:g} s") from None
@@ -102,7 +105,7 @@ async def _output(plugin: CredentialPlugin, timeout_seconds: float) -> tuple[int
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-    return code, out, err
+    return code, out.result(), err.result()
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from numalet.agent.keeper import garbage_collection
+from numalet.io.tasks import ended
 
 
 class _Circle:
@@ -49,7 +50,7 @@ async def test_circles_are_found_when_it_is_quiet_or_has_not_been_for_long(
         await asyncio.wait_for(gone.wait(), 100)
     finally:
         gc.enable()
-        tidying.cancel()
+        await ended(tidying)
 
 
 def test_what_a_start_leaves_is_not_searched_again() -> None:

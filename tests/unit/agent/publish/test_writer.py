@@ -16,6 +16,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
+from numalet.io.tasks import beside
 from values import profile_bench
 
 INTERVAL = WriteInterval(at_most_every_seconds=2.0, refresh_seconds=100.0)
@@ -82,9 +83,8 @@ def run(
         writer = PacedWriter(
             server.send, INTERVAL, clock=clock, fraction=lambda: 0.0, report=reported.append
         )
-        task = asyncio.create_task(writer.run())
-        await scenario(writer, clock, server)
-        task.cancel()
+        async with beside(writer.run()):
+            await scenario(writer, clock, server)
 
     asyncio.run(whole())
     return reported

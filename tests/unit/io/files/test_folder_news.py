@@ -39,6 +39,7 @@ def test_a_change_ends_the_waiting_if_it_concerns_the_caller(tmp_path: Path) -> 
             while not waiting.done():
                 (tmp_path / "b").touch()
                 await asyncio.sleep(0.02)
+            await waiting
         return asked
 
     assert {"a", "b"} == set(asyncio.run(scene()))

@@ -18,6 +18,7 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.client import PatchKind, RequestLimits
 from numalet.io.kube_api.values import Access, Impersonation
+from numalet.io.tasks import together
 from running import breakable_proxy, fake_api_server
 from running.certificates import Authority
 from running.fake_api_server import FakeApiServer, Scripted
@@ -219,8 +220,9 @@ async def test_a_server_that_never_answers() -> None:
 async def test_no_more_requests_at_once_than_are_allowed() -> None:
     limits = RequestLimits(requests_at_once=3)
     async with fake_api_server.running() as server:
-        async with client.opened(server.access(), limits=limits) as api:
-            await asyncio.gather(*(api.get(PATH) for _ in range(20)))
+        async with client.opened(server.access(), limits=limits) as api, together() as group:
+            for _ in range(20):
+                group.create_task(api.get(PATH))
         assert len(server.requests) == 20
         assert server.most_connections == 3
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,7 @@ from numalet.io.kube_api import client, plugin
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.credentials import ApiCredentials
 from numalet.io.kube_api.values import Access, CredentialPlugin
+from numalet.io.tasks import together
 from running import fake_api_server
 from running.certificates import Authority
 from unit.io.kube_api.test_client import PATH, SteppedClock
@@ -120,7 +120,9 @@ async def test_a_plugin_is_run_again_when_the_server_does_not_know_its_token(
             await api.get(PATH)
             server.accepts_tokens = {"t2"}
             # Many at once, and one run for all of them.
-            await asyncio.gather(*(api.get(PATH) for _ in range(5)))
+            async with together() as group:
+                for _ in range(5):
+                    group.create_task(api.get(PATH))
     assert runs(tmp_path) == 2
 
 

@@ -21,6 +21,7 @@ from numalet.agent.servers.api import forms, requests, status, versions
 from numalet.agent.servers.api.objects import JSON, Shown, shown, watch_line
 from numalet.agent.servers.api.selectors import Selector
 from numalet.agent.servers.door import ChangeKind, RequestRefused
+from numalet.io.tasks import ended
 
 BOOKMARK_SECONDS: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
@@ -129,7 +130,7 @@ class _Watch:
             return
         finally:
             if waiting is not None:
-                waiting.cancel()
+                await ended(waiting)
 
     def _line(self, step: WatchedChange) -> bytes | None:
         """The line of a step, by what passed before it and what passes after it.
