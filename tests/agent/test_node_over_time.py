@@ -33,7 +33,7 @@ NAMES = st.sampled_from([f"pod-{number}" for number in range(6)])
 HOOKS = Hooks(resync_seconds=3600)
 
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 
 
 class Crashed(BaseException):

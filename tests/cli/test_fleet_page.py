@@ -61,10 +61,10 @@ def test_the_metrics_are_served_until_the_end(
     ) as served:
         assert served.stderr is not None
         address = served.stderr.readline().removeprefix("serving ").strip()
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=200) as answer:
             page = answer.read().decode()
         served.send_signal(number)
-        assert served.wait(60) == status
+        assert served.wait(200) == status
     assert 'numalet_fleet_trap_nodes{pool="gpus"} 2.0' in page
     assert 'numalet_fleet_stranded{pool="gpus",resource="nvidia.com/gpu"} 8.0' in page
     assert 'numalet_fleet_nodes{origin="published",pool="gpus"} 3.0' in page

@@ -140,7 +140,7 @@ async def at_work(plane: ControlPlane, **given: Any) -> AsyncIterator[AtWork]:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until it holds."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(200):
         while True:
             if await asyncio.to_thread(holds):
                 return

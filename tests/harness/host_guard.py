@@ -32,7 +32,7 @@ VARIABLE: Final = "NUMALET_TEST_SESSION"
 _MARK: Final = "NUMALET_CONTAINER"
 _WATCHER: Final = "numalet.agent.host.runtime.watcher.watch"
 _OUTPUT: Final = "numalet_host_guard"
-_PATIENCE_SECONDS: Final = 20.0
+_PATIENCE_SECONDS: Final = 60.0
 """So long something that was told to end may take; only a run that would fail waits."""
 _SHARED: Final = (
     "/", "/dev", "/dev/shm", "/etc", "/home", "/opt", "/proc", "/root", "/run", "/srv", "/sys",

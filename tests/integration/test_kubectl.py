@@ -169,7 +169,7 @@ def test_a_refused_pod_shows_as_in_the_documentation(cluster: Cluster) -> None:
 def test_a_pod_is_shown_in_every_form(cluster: Cluster) -> None:
     space = ("-n", "forms")
     cluster.said("create", "-f", "-", given=manifest("small", namespace="forms"))
-    cluster.said("wait", "--for=condition=Ready", "pod/small", "--timeout=60s", *space)
+    cluster.said("wait", "--for=condition=Ready", "pod/small", "--timeout=200s", *space)
     head, row = cluster.rows("get", "pods", "-o", "wide", *space)
     assert head[5:] == ["IP", "NODE", "NOMINATED NODE", "READINESS GATES"]
     assert row[:4] == ["small", "1/1", "Running", "0"]
@@ -332,7 +332,7 @@ def test_a_node_is_drained_and_comes_back(cluster: Cluster) -> None:
     cluster.said("create", "-f", "-", given=given)
     # Before 1.27 it finds no eviction of another group, and deletes instead.
     done = cluster.run(
-        *("drain", "node7", "--force", "--grace-period=0", "--timeout=60s"),
+        *("drain", "node7", "--force", "--grace-period=0", "--timeout=200s"),
         *("--pod-selector", "app=small"),
     )
     assert done.returncode == 0, done.stderr
@@ -384,7 +384,7 @@ def test_the_output_of_a_program_is_shown_and_followed(program: str) -> None:
         with agent(root, *HERE):
             cluster = Cluster(program, root)
             cluster.said("create", "-f", "-", given=json.dumps(pod))
-            cluster.said("wait", "--for=condition=Ready", "pod/talker", "--timeout=60s")
+            cluster.said("wait", "--for=condition=Ready", "pod/talker", "--timeout=200s")
             eventually(lambda: cluster.said("logs", "talker") == "one\ntwo\n")
             assert cluster.said("logs", "talker", "--tail=1") == "two\n"
             timed = cluster.said("logs", "talker", "--timestamps", "--since=1h").splitlines()

@@ -20,7 +20,7 @@ from lightkube.models.core_v1 import Container, PodSpec, ResourceRequirements
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import Pod
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 200
 DESCRIBED = ("--runtime", "fake", "-m", "2n16c2t", "--memory-per-node", "128Gi")
 SPACE = "default"
 GONE, FUTURE = 410, 504

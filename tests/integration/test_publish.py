@@ -334,11 +334,14 @@ def test_metrics_count_what_was_written() -> None:
     async def scenario(bench: Bench) -> None:
         port = free_port()
         async with bench.publishing("--metrics", str(port)):
-            await until(lambda: bench.stored(TOPOLOGY) is not None)
-            text = await asyncio.to_thread(fetched, f"http://127.0.0.1:{port}/metrics")
-        assert 'numalet_publish_writes_total{kind="NumaNode",result="written"} 1.0' in text
-        assert 'numalet_publish_writes_total{kind="NumaNode",result="put-off"} 0.0' in text
-        assert 'numalet_publish_current{kind="NumaNode"} 1.0' in text
+            await until(lambda: bench.stored(NODE) is not None)
+            # What is stored is counted when its answer has come.
+            await until_fetched(
+                f"http://127.0.0.1:{port}/metrics",
+                'numalet_publish_writes_total{kind="NumaNode",result="written"} 1.0',
+                'numalet_publish_writes_total{kind="NumaNode",result="put-off"} 0.0',
+                'numalet_publish_current{kind="NumaNode"} 1.0',
+            )
         code, _, errors = await ended("publish", "--metrics", "nowhere:1x", *bench.words)
         assert code == 2
         assert "metrics can not be served" in errors
@@ -346,8 +349,19 @@ def test_metrics_count_what_was_written() -> None:
     run(scenario)
 
 
+async def until_fetched(url: str, *lines: str) -> None:
+    """Wait until the page has all these lines."""
+    text = ""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not all(f"\n{line}\n" in text for line in lines):
+                text = await asyncio.to_thread(fetched, url)
+    except TimeoutError:
+        raise AssertionError(text) from None
+
+
 def fetched(url: str) -> str:
-    with urllib.request.urlopen(url) as answer:
+    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
         return str(answer.read().decode())
 
 

@@ -65,7 +65,7 @@ async def test_a_node_that_is_gone_is_said_and_the_waker_goes_on() -> None:
 
         async def states() -> AsyncIterator[Cluster]:
             yield cluster("4")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(hollow_fleets.PATIENCE_SECONDS):
                 lines.append(await said.get())
                 server.put(NODE, {"metadata": {"labels": OWN}})
                 while "touched" not in lines[-1]:
@@ -93,7 +93,7 @@ async def test_a_cluster_that_is_followed_wakes_a_pod_when_another_goes() -> Non
             server.put(f"{PODS}/job", hollow_pods.document("job", "", gpu="4"))
             await server.watched("/api/v1/pods", 2)
             server.remove(f"{PODS}/one")
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(hollow_fleets.PATIENCE_SECONDS):
                 assert await lines.get() == f"following the cluster at {server.url}"
                 while "touched" not in (line := await lines.get()):
                     assert line == "connected, and up to date" or "the API server has no" in line

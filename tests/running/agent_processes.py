@@ -23,7 +23,7 @@ from typing import IO, Any, Final, Protocol, TypeAlias
 from harness import measurement
 from running import agent_zygote
 
-PATIENCE_SECONDS: Final = 60.0
+PATIENCE_SECONDS: Final = 200.0
 """How long an agent may be silent while something is awaited; many times what it takes."""
 _CHUNK: Final = 1 << 16
 

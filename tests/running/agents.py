@@ -24,7 +24,7 @@ from numalet.io.documents.workload import WorkloadOptions
 from numalet.io.machines import MachineChoice
 
 SHAPE = MachineChoice("2n8c1t", "16Gi")
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 NO_HOOKS = Hooks()
 
 

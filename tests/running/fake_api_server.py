@@ -27,6 +27,7 @@ from numalet.io.kube_api.values import Access
 from running.fake_api_store import Plain, StatusAnswer, Store, StoredEvent, Target, gone, line
 
 _RESET: Final = struct.pack("ii", 1, 0)
+_PATIENCE_SECONDS: Final = 200.0
 _WATCH_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -358,7 +359,7 @@ class FakeApiServer:
             self._changed.notify_all()
 
     async def _wait(self, is_so: Any) -> None:
-        async with asyncio.timeout(30), self._changed:
+        async with asyncio.timeout(_PATIENCE_SECONDS), self._changed:
             await self._changed.wait_for(is_so)
 
 

@@ -22,7 +22,7 @@ from numalet.io.kube_api.follow import (
 )
 from numalet.io.kube_api.pace import Pace
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 200
 """Only a follower that is wrong is waited for as long as this."""
 
 

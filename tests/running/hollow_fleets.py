@@ -21,7 +21,7 @@ from numalet.io.kube_api.values import Access
 from numalet.io.tasks import ended
 from values import hollow_pods
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 QUICK = FleetOptions(reboot_seconds=0.2, renew_seconds=5.0, writers=4)
 
 

@@ -17,7 +17,7 @@ from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import ContainerSpec
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 200.0
 KEY = ContainerKey("u-1", "c")
 NO_GROUPS: HostCapabilities = ground(Unusable(CgroupNoCgroupV2()))
 

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ PATIENCE_SECONDS: Final = 120.0
 _GLANCE_SECONDS: Final = 0.05
 _PORTS: Final = range(12_000, 30_000)
 _LINES_SHOWN: Final = 25
+_reservations: Final[list[socket.socket]] = []
 
 
 class ServerProgramError(Exception):
@@ -32,13 +34,25 @@ def free_port() -> int:
     client that connects again and again could be given the server's own port, and talk to itself.
     """
     for port in random.sample(_PORTS, len(_PORTS)):
-        with socket.socket() as attempt:
-            try:
-                attempt.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        with socket.socket() as attempt, suppress(OSError):
+            attempt.bind(("127.0.0.1", port))
+            _reserve(port)
             return port
     raise ServerProgramError("no port of loopback is free")
+
+
+def _reserve(port: int) -> None:
+    """Keep the port from other tests until this process ends. Raises ``OSError`` if one has it.
+
+    Whoever asked for it binds it later. The name of the socket is no file, so nothing is left.
+    """
+    reservation = socket.socket(socket.AF_UNIX)
+    try:
+        reservation.bind(f"\0numalet-test-port-{port}")
+    except OSError:
+        reservation.close()
+        raise
+    _reservations.append(reservation)
 
 
 class ServerProgram:

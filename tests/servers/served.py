@@ -36,7 +36,7 @@ class Api:
         async def acted() -> T:
             return act(self.door)
 
-        return asyncio.run_coroutine_threadsafe(acted(), self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(acted(), self._loop).result(200)
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def served(path: Path, node: Node | None = None, /, **changes: Any) -> Iterator[
 
     thread = threading.Thread(target=lambda: asyncio.run(live()), daemon=True)
     thread.start()
-    api = ready.result(20)
+    api = ready.result(200)
     try:
         yield api
     finally:

@@ -21,7 +21,7 @@ from servers.asking import asked
 from servers.served import Api
 
 NODE = "/api/v1/nodes/node7"
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 200.0
 HOOKS = Hooks(resync_seconds=3600)
 KINDS = ("application/strategic-merge-patch+json", "application/merge-patch+json")
 

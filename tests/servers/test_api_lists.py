@@ -127,7 +127,7 @@ def test_a_list_waits_for_the_version_that_is_about_to_come(
         waiting = others.submit(asked, api.path, "GET", f"{path}?{query}")
         # Whichever of the two is first, the answer is of the version that was asked for.
         client.post(PODS, pod("a"))
-        code, found = waiting.result(60)
+        code, found = waiting.result(200)
     assert code == 200
     assert int(found["metadata"]["resourceVersion"]) > version
 

@@ -170,7 +170,7 @@ def test_unknown_methods_are_unimplemented(root: Path) -> None:
         with grpc.insecure_channel(f"unix:{client.socket}", options=methods.OPTIONS) as channel:
             call: Bytes = channel.unary_unary("/v1.PodResourcesLister/Watch")
             with pytest.raises(grpc.RpcError) as raised:
-                call(b"", timeout=10)
+                call(b"", timeout=200)
             assert isinstance(raised.value, grpc.Call)
             return raised.value.code()
 
@@ -195,8 +195,8 @@ def test_clients_connect_in_each_of_their_ways(
     def ask(client: PodResourcesClient) -> list[int]:
         where = target.format(client.socket)
         with grpc.insecure_channel(where, options=[*options.items()]) as channel:
-            grpc.channel_ready_future(channel).result(10)
-            asked = {"timeout": 10, "metadata": [("x-client", "probe"), ("x-bin", b"\x00\xff")]}
+            grpc.channel_ready_future(channel).result(200)
+            asked = {"timeout": 200, "metadata": [("x-client", "probe"), ("x-bin", b"\x00\xff")]}
             plain: Any = methods.LIST.call(channel)
             pressed = grpc.Compression.Gzip
             answers = [
@@ -214,7 +214,7 @@ def test_bytes_on_the_wire_have_the_published_field_numbers(root: Path) -> None:
     def ask(client: PodResourcesClient) -> bytes:
         with grpc.insecure_channel(f"unix:{client.socket}", options=methods.OPTIONS) as channel:
             call: Bytes = channel.unary_unary("/v1.PodResourcesLister/GetAllocatableResources")
-            answer = call(b"", timeout=10)
+            answer = call(b"", timeout=200)
             assert isinstance(answer, bytes)
             return answer
 

@@ -15,7 +15,8 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> None:
 
     Without a handler the first process of a container is not ended by SIGTERM at all.
     """
-    loop, task = asyncio.get_running_loop(), asyncio.create_task(work)
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(work)
     is_asked = False
 
     def end() -> None:

@@ -26,7 +26,7 @@ from values import gpu_fleet
 
 OLD_BUDGETS = "/apis/policy/v1beta1/poddisruptionbudgets"
 BUDGET = {"metadata": {"name": "b"}, "spec": {"selector": {}}, "kind": "PodDisruptionBudget"}
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 200.0
 
 
 class QuickClock:
