@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-import struct
 from collections.abc import AsyncIterator
 from typing import Final
 
-_RESET: Final = struct.pack("ii", 1, 0)
+from running.tcp_server import TcpServer, reset
+
 _PIECE_BYTES: Final = 1 << 16
 
 
@@ -19,28 +18,22 @@ class BreakableProxy:
     def __init__(self, host: str, port: int) -> None:
         self._host = host
         self._port = port
-        self._server: asyncio.Server | None = None
+        self._server = TcpServer(self._relay)
+        self.port = 0
         self._ends: set[asyncio.StreamWriter] = set()
         self._muted: set[asyncio.StreamWriter] = set()
         self._left_bytes: dict[asyncio.StreamWriter, int] = {}
 
-    @property
-    def port(self) -> int:
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
-
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        self.port = await self._server.start()
 
     async def stop(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        await self.reset()
+        await self._server.stop()
 
     async def reset(self) -> None:
         """Reset every connection, at both ends."""
         for each in list(self._ends):
-            _reset(each)
+            reset(each)
 
     async def reset_later(self, size_bytes: int) -> None:
         """Reset every connection when it has been given so many more bytes, wherever that is."""
@@ -64,7 +57,7 @@ class BreakableProxy:
             pass  # One end went away, so the other does.
         finally:
             for each in ends:
-                _reset(each)
+                reset(each)
             self._ends -= ends
             self._muted -= ends
 
@@ -92,11 +85,3 @@ async def to(host: str, port: int) -> AsyncIterator[BreakableProxy]:
         yield proxy
     finally:
         await proxy.stop()
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    own: socket.socket | None = writer.get_extra_info("socket")
-    if own is not None:
-        with contextlib.suppress(OSError):
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    writer.transport.abort()

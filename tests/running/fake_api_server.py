@@ -11,9 +11,7 @@ import asyncio
 import contextlib
 import copy
 import json
-import socket
 import ssl
-import struct
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,9 +22,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from numalet.core.model.findings import Location
 from numalet.io.kube_api.values import Access
+from numalet.io.tasks import beside
+from running import tcp_server
 from running.fake_api_store import Plain, StatusAnswer, Store, StoredEvent, Target, gone, line
+from running.tcp_server import TcpServer
 
-_RESET: Final = struct.pack("ii", 1, 0)
 _PATIENCE_SECONDS: Final = 200.0
 _WATCH_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -92,11 +92,7 @@ class _Connection:
         self.writer = writer
 
     def reset(self) -> None:
-        """End it with RST, as a host does that knows nothing of the connection."""
-        own: socket.socket = self.writer.get_extra_info("socket")
-        with contextlib.suppress(OSError):
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.writer.transport.abort()
+        tcp_server.reset(self.writer)
 
 
 class FakeApiServer:
@@ -117,7 +113,7 @@ class FakeApiServer:
         """So many there were at once."""
         self._tls = tls
         self._port = 0
-        self._server: asyncio.Server | None = None
+        self._server = TcpServer(self._serve)
         self._connections: set[_Connection] = set()
         self._watches: list[_Watch] = []
         self._changed = asyncio.Condition()
@@ -148,19 +144,11 @@ class FakeApiServer:
 
     async def start(self) -> None:
         """Listen; at the same port as before, if there was one."""
-        self._server = await asyncio.start_server(
-            self._serve, "127.0.0.1", self._port, ssl=self._tls, reuse_address=True
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._port = await self._server.start(self._port, self._tls)
 
     async def stop(self) -> None:
         """Reset every connection and listen no more."""
-        assert self._server is not None
-        self._server.close()
-        for connection in list(self._connections):
-            connection.reset()
-        self._watches.clear()
-        await self._wait(lambda: not self._connections)
+        await self._server.stop()
 
     async def watched(self, path: str, count: int = 1) -> None:
         """Wait until so many watches of this collection are open."""
@@ -334,16 +322,11 @@ class FakeApiServer:
         connection.writer.write(_WATCH_HEAD)
         await connection.writer.drain()
         await self._note(None)
-        closed = asyncio.create_task(connection.reader.read())
-        try:
+        async with beside(connection.reader.read()) as closed:
             while (sent := await _first(watch.lines, closed)) is not None:
                 if not watch.is_mute:
                     connection.writer.write(f"{len(sent):x}\r\n".encode() + sent + b"\r\n")
                     await connection.writer.drain()
-        finally:
-            closed.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
-                await closed
         if watch in self._watches:
             self._watches.remove(watch)
         connection.writer.write(b"0\r\n\r\n")
@@ -380,12 +363,11 @@ def _sent(event: StoredEvent) -> bytes:
 
 async def _first(lines: asyncio.Queue[bytes | None], closed: asyncio.Task[bytes]) -> bytes | None:
     """The next line; ConnectionResetError if the client went away first."""
-    following = asyncio.create_task(lines.get())
-    await asyncio.wait({following, closed}, return_when=asyncio.FIRST_COMPLETED)
-    if not following.done():
-        following.cancel()
-        raise ConnectionResetError
-    return following.result()
+    async with beside(lines.get()) as following:
+        await asyncio.wait({following, closed}, return_when=asyncio.FIRST_COMPLETED)
+        if not following.done():
+            raise ConnectionResetError
+        return following.result()
 
 
 async def _received(reader: asyncio.StreamReader) -> Received | None:

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from numalet.io.tasks import together
+from running.tcp_server import TcpServer
 
 _SOCKS: Final = 5
 _ADDRESS_TYPES: Final = {1: 4, 4: 16}
@@ -75,12 +76,12 @@ class ForwardProxy:
 async def running() -> AsyncIterator[ForwardProxy]:
     """A proxy that listens until the end of the block."""
     proxy = ForwardProxy()
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
+    server = TcpServer(proxy.serve)
+    proxy.port = await server.start()
     try:
         yield proxy
     finally:
-        server.close()
+        await server.stop()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
