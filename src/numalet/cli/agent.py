@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from numalet.agent.telemetry.log_line import LogFormat
-from numalet.cli import machine_options, release_options
+from numalet.cli import machine_options, node_options, release_options
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
 
@@ -120,13 +120,10 @@ def agent(
     ] = Ownership.AUTO,
     kubelet_root: Annotated[
         Path,
-        typer.Option(
-            "--kubelet-root",
-            metavar="DIR",
-            envvar="NUMALET_KUBELET_ROOT",
-            help="Root directory of a kubelet on this machine, whose state files are read.",
+        node_options.kubelet_root(
+            "Root directory of a kubelet on this machine, whose state files are read."
         ),
-    ] = Path("/var/lib/kubelet"),
+    ] = node_options.KUBELET_ROOT,
     on_invalid_state: Annotated[
         Invalid,
         typer.Option(
@@ -186,10 +183,8 @@ def agent(
             show_default=False,
         ),
     ] = None,
-    log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Form of the log.")
-    ] = LogFormat.CONSOLE,
-    verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
+    log_format: node_options.Form = LogFormat.CONSOLE,
+    verbosity: node_options.Verbosity = 2,
 ) -> None:
     """Admit, start and pin pods on this machine; their allocations survive crashes."""
     from numalet.agent.keeper import main, settings

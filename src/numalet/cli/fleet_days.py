@@ -100,13 +100,7 @@ def what_if(
     ] = None,
     release: Annotated[
         str | None,
-        typer.Option(
-            "--release",
-            metavar="RELEASE",
-            help="Release of the kubelets, such as 1.36.",
-            autocompletion=release_options.names,
-            show_default=False,
-        ),
+        release_options.named("Release of the kubelets, such as 1.36."),
     ] = None,
     machine: Annotated[
         list[str] | None,

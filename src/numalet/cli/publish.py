@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from numalet.agent.telemetry.log_line import LogFormat
-from numalet.cli import machine_options, output, release_options
+from numalet.cli import machine_options, node_options, output, release_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
@@ -66,13 +66,8 @@ def publish(
     ] = "",
     kubelet_root: Annotated[
         Path,
-        typer.Option(
-            "--kubelet-root",
-            metavar="DIR",
-            envvar="NUMALET_KUBELET_ROOT",
-            help="Root directory of the kubelet.",
-        ),
-    ] = Path("/var/lib/kubelet"),
+        node_options.kubelet_root("Root directory of the kubelet."),
+    ] = node_options.KUBELET_ROOT,
     pod_resources: Annotated[
         Path | None,
         typer.Option(
@@ -156,10 +151,8 @@ def publish(
             help="Serve metrics for Prometheus here; without a host on the loopback address.",
         ),
     ] = "",
-    log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Form of the log.")
-    ] = LogFormat.CONSOLE,
-    verbosity: Annotated[int, typer.Option("--v", min=0, max=10, help="Level of the log.")] = 2,
+    log_format: node_options.Form = LogFormat.CONSOLE,
+    verbosity: node_options.Verbosity = 2,
 ) -> None:
     """Publish which CPUs, memory and devices of this node are held, for schedulers and fleet."""
     from numalet.agent.publish import command

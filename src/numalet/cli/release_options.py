@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -24,6 +24,17 @@ def names() -> list[str]:
     from numalet.core.config.releases.table import RELEASES
 
     return [each.name for each in RELEASES]
+
+
+def named(help_text: str) -> Any:
+    """The option that names a release, with what that one is for."""
+    return typer.Option(
+        "--release",
+        metavar="RELEASE",
+        help=help_text,
+        autocompletion=names,
+        show_default=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +60,7 @@ RELEASE: Final = option(
     "release",
     Annotated[
         str | None,
-        typer.Option(
-            "--release",
-            metavar="RELEASE",
-            help=RELEASE_HELP,
-            autocompletion=names,
-            show_default=False,
-        ),
+        named(RELEASE_HELP),
     ],
 )
 KUBELET_VERSION: Final = option(

@@ -53,13 +53,9 @@ def replay(
     *,
     release: Annotated[
         str | None,
-        typer.Option(
-            "--release",
-            metavar="RELEASE",
-            help="Release of scenarios that name none, such as 1.34; one that names another can"
-            " not be used. Default: 1.32.",
-            autocompletion=release_options.names,
-            show_default=False,
+        release_options.named(
+            "Release of scenarios that name none, such as 1.34; one that names another can not be"
+            " used. Default: 1.32."
         ),
     ] = None,
     fail_fast: Annotated[

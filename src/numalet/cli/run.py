@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from numalet.cli import release_options
+from numalet.cli import node_options, release_options
 from numalet.cli.findings import (
     RunCpusAsConfig,
     RunDuration,
@@ -186,13 +186,7 @@ def run(
     ] = None,
     release: Annotated[
         str | None,
-        typer.Option(
-            "--release",
-            metavar="RELEASE",
-            help="Release of the kubelet to follow, such as 1.34; default: 1.32.",
-            autocompletion=release_options.names,
-            show_default=False,
-        ),
+        release_options.named("Release of the kubelet to follow, such as 1.34; default: 1.32."),
     ] = None,
     wait: Annotated[
         str | None,
@@ -218,14 +212,10 @@ def run(
     ] = None,
     kubelet_root: Annotated[
         Path,
-        typer.Option(
-            "--kubelet-root",
-            metavar="DIR",
-            envvar="NUMALET_KUBELET_ROOT",
-            help="Root directory of a kubelet on this machine; beside one that pins, nothing is"
-            " started.",
+        node_options.kubelet_root(
+            "Root directory of a kubelet on this machine; beside one that pins, nothing is started."
         ),
-    ] = Path("/var/lib/kubelet"),
+    ] = node_options.KUBELET_ROOT,
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Do not print where the command runs.")
     ] = False,
