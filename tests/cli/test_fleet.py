@@ -96,6 +96,17 @@ def test_traps_are_named_with_what_they_cost(numalet: Runner, dump: str) -> None
     assert (ended.status, ended.out.splitlines()[0]) == (0, "No node is a trap for these shapes.")
 
 
+def test_shapes_have_the_names_under_which_they_are_asked_about(numalet: Runner, dump: str) -> None:
+    other = BIG.replace("gpu=4", "gpu=3")
+    asked = ("fleet", "traps", "--shape", BIG, "--shape", other, "--dump", dump)
+    document = _document("fleet-traps", numalet(*asked, "-o", "json").out)
+    assert [each["shape"] for each in document["shapes"]] == [BIG, other]
+    assert document["traps"][0]["refused"] == [BIG, other]
+    assert f"{BIG}, {other}" in numalet(*asked).out
+    assert f'"{BIG} {other}"' in numalet(*asked, "-o", "csv").out
+    assert "REFUSED" not in numalet("fleet", "traps", "--shape", BIG, "--dump", dump).out
+
+
 def test_a_dry_run_says_what_would_change(numalet: Runner, dump: str) -> None:
     asked = ("fleet", "traps", "--shape", BIG, "--dump", dump, "--cordon", "--at-most", "1")
     ended = numalet(*asked)

@@ -62,25 +62,31 @@ def traps(
 
     asked = [each.pod for each in shapes] if shapes else None
     answer = trapping.traps(cluster, asked, finder)
-    print_traps(cluster, answer, form)
+    print_traps(cluster, shapes, answer, form)
     return 1 if answer.traps else 0
 
 
 def print_traps(
-    cluster: Cluster, answer: Traps, form: FleetFormat, kept_away: KeptAwayDocument | None = None
+    cluster: Cluster,
+    shapes: Sequence[PodShape],
+    answer: Traps,
+    form: FleetFormat,
+    kept_away: KeptAwayDocument | None = None,
 ) -> None:
-    """Print the traps, and what is done about them."""
+    """Print the traps, and what is done about them; ``shapes`` are those that were asked about."""
     from numalet.cli import fleet_csv, fleet_view
     from numalet.insight.output import fleet_fit_document
+    from numalet.insight.output.fleet_fit_document import shape_name
 
+    names = [each.name for each in shapes] or [shape_name(each) for each in answer.shapes]
     match form:
         case FleetFormat.JSON:
-            document = fleet_fit_document.of_traps(cluster, answer, kept_away)
+            document = fleet_fit_document.of_traps(cluster, answer, names, kept_away)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
-            fleet_csv.print_rows(fleet_csv.traps(answer))
+            fleet_csv.print_rows(fleet_csv.traps(answer, names))
         case FleetFormat.TABLE:
-            fleet_view.traps(cluster, answer, kept_away)
+            fleet_view.traps(cluster, answer, names, kept_away)
 
 
 def free(

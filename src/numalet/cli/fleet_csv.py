@@ -12,7 +12,6 @@ from numalet.insight.fleet.free import FreeAnswer
 from numalet.insight.fleet.replay import ReplayAnswer
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
-from numalet.insight.output.fleet_fit_document import shape_name
 from numalet.insight.output.fleet_free_document import controller_text
 
 
@@ -33,11 +32,11 @@ def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[obje
                 yield name, "", node, "", "", "", "", group.reason.code, group.text
 
 
-def traps(answer: Traps) -> Iterator[Sequence[object]]:
-    """A row for each resource that is stranded on a node."""
+def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
+    """A row for each resource that is stranded on a node; ``names`` are those of the shapes."""
     yield "node", "pool", "origin", "resource", "stranded", "reason", "refused"
     for each in answer.traps:
-        refused = " ".join(shape_name(answer.shapes[one.shape]) for one in each.refused)
+        refused = " ".join(names[one.shape] for one in each.refused)
         for resource, amount in each.stranded.items():
             yield each.node, each.pool, each.origin.value, resource, amount, each.text, refused
 

@@ -102,7 +102,7 @@ def keep_away(
         done = _undone(keeping, source)
     else:
         done = _kept(keeping, source, answer.traps)
-    fleet_answers.print_traps(cluster, answer, form, done)
+    fleet_answers.print_traps(cluster, shapes, answer, form, done)
     return 1 if done.is_dry_run and done.nodes else 0
 
 

@@ -14,7 +14,7 @@ from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan
 from numalet.insight.fleet.traps import Traps
-from numalet.insight.output.fleet_fit_document import KeptAwayDocument, shape_name
+from numalet.insight.output.fleet_fit_document import KeptAwayDocument
 from numalet.insight.output.fleet_free_document import controller_text
 from numalet.wording import numbers
 
@@ -36,9 +36,11 @@ def fits(cluster: Cluster, names: Sequence[str], answers: Sequence[Fit]) -> None
     output.print_all(_fits(cluster, names, answers))
 
 
-def traps(cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None) -> None:
-    """Print the traps, what they cost and what is done about them."""
-    output.print_all(_traps(cluster, answer, kept_away))
+def traps(
+    cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
+) -> None:
+    """Print the traps, what they cost and what is done; ``names`` are those of the shapes."""
+    output.print_all(_traps(cluster, answer, names, kept_away))
 
 
 def free(cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None) -> None:
@@ -148,6 +150,13 @@ def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
     )
 
 
+def _gets(placements: Mapping[str, Placement]) -> str:
+    """The same in one text."""
+    devices, cpus, memory = held(placements)
+    parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
+    return "; ".join(each for each in parts if each != "-") or "nothing of its own"
+
+
 def _devices(ids: list[str]) -> str:
     """Ids, or the positions that stand for them where the ids are not known, as CPUs are shown."""
     known = classes.positions(ids)
@@ -155,7 +164,7 @@ def _devices(ids: list[str]) -> str:
 
 
 def _traps(
-    cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None
+    cluster: Cluster, answer: Traps, names: Sequence[str], kept_away: KeptAwayDocument | None
 ) -> Iterator[RenderableType]:
     if not cluster.nodes:
         yield output.one_line("There is no node that can be decided on.", "yellow")
@@ -167,15 +176,17 @@ def _traps(
         count = len(answer.traps)
         nodes = numbers.counted(count, "trap node")
         yield output.one_line(f"{nodes}; stranded: {amounts(answer.stranded)}", "red")
-        rows = table("NODE", "POOL", "STRANDED", "WHY", "REFUSED")
+        # Of one shape it is known which one it is, and the row is wide enough without.
+        several = len(answer.shapes) > 1
+        rows = table("NODE", "POOL", "STRANDED", "WHY", *(["REFUSED"] if several else []))
         for each in answer.traps[:MOST_ROWS]:
-            refused = [shape_name(answer.shapes[one.shape]) for one in each.refused]
+            refused = some(names[one.shape] for one in each.refused)
             rows.add_row(
                 output.printable(each.node),
                 output.printable(each.pool) or "-",
                 amounts(each.stranded),
                 output.printable(each.text),
-                output.printable(some(refused)),
+                *([output.printable(refused)] if several else []),
             )
         yield rows
         if count > MOST_ROWS:
@@ -239,8 +250,8 @@ def _free(
             yield output.one_line("Not proved smallest: the search was bounded (see --most-sets).")
         yield _going(best)
         yield ""
-        devices, cpus, memory = held({} if best.decision is None else best.decision.placements)
-        yield output.one_line(f"Then it gets: {devices}; CPUs {cpus}; {memory}")
+        gets = _gets({} if best.decision is None else best.decision.placements)
+        yield output.one_line(f"Then it gets: {gets}")
     yield from _other_nodes(answer)
     if plan is not None:
         yield from _plan(plan)
@@ -299,7 +310,7 @@ def _plan(plan: MovePlan) -> Iterator[RenderableType]:
     yield output.one_line("Plan, each step admitted in this order; nothing is carried out:")
     rows = table("#STEP", "DO", "POD", "NODE", "GETS")
     for number, each in enumerate(plan.steps, 1):
-        gets = "; ".join(held(each.decision.placements)) if isinstance(each, AdmissionStep) else ""
+        gets = _gets(each.decision.placements) if isinstance(each, AdmissionStep) else ""
         rows.add_row(
             str(number),
             "admit" if isinstance(each, AdmissionStep) else "evict",

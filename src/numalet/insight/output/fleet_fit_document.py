@@ -7,7 +7,7 @@ which too little is known are ``undecided``, each with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster
@@ -162,10 +162,12 @@ def of_fits(cluster: Cluster, names: Iterable[str], fits: Iterable[Fit]) -> Flee
 
 
 def of_traps(
-    cluster: Cluster, answer: Traps, kept_away: KeptAwayDocument | None = None
+    cluster: Cluster,
+    answer: Traps,
+    names: Sequence[str],
+    kept_away: KeptAwayDocument | None = None,
 ) -> FleetTrapsDocument:
-    """The document of this answer."""
-    names = [shape_name(each) for each in answer.shapes]
+    """The document of this answer; ``names`` are those of its shapes."""
     return FleetTrapsDocument(
         schema=TRAPS_SCHEMA,
         stranded=answer.stranded,
@@ -253,7 +255,7 @@ def _left_out(group: ReasonGroup) -> LeftOutDocument:
     )
 
 
-def _trap(trap: Trap, names: list[str]) -> TrapDocument:
+def _trap(trap: Trap, names: Sequence[str]) -> TrapDocument:
     return TrapDocument(
         node=trap.node,
         pool=trap.pool,
