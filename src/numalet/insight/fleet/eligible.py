@@ -19,8 +19,7 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEf
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
 from numalet.core.model.node_identity import NodeIdentity
-from numalet.insight.fleet.worded import Worded
-from numalet.wording import numbers
+from numalet.insight.fleet.worded import Worded, WordedAmount
 
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
 NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHEDULE)
@@ -78,21 +77,14 @@ class NoRoomForPods(Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class TooLittleInAll(Worded):
-    """By the sums the node has too little of it; CPU in thousandths."""
+class TooLittleInAll(WordedAmount):
+    """By the sums the node has too little of it."""
 
     code: ClassVar[str] = "fleet/too-little-in-all"
     sentence: ClassVar[str] = "less than {asked} of {resource} free in all"
+    of_cpus: ClassVar[str] = "fewer than {asked} CPUs free in all"
     resource: str
     asked: int
-
-    @property
-    def text(self) -> str:
-        """In words, with the amount as people write it."""
-        asked = numbers.amount(self.resource, self.asked)
-        if self.resource == resources.CPU:
-            return f"fewer than {asked} CPUs free in all"
-        return self.sentence.format(resource=self.resource, asked=asked)
 
 
 @dataclass(frozen=True, slots=True)

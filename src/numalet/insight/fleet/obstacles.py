@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from numalet.core.admission.reasons import (
     AllocationRefused,
@@ -24,7 +24,7 @@ from numalet.core.config.rules import NodeRules, TopologyPolicy
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.pod import Pod
 from numalet.insight.fleet import aligned
-from numalet.insight.fleet.worded import Worded
+from numalet.insight.fleet.worded import Worded, WordedAmount
 from numalet.wording import english, numbers
 
 
@@ -45,7 +45,7 @@ class DevicesApart(Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class NeverTogether(Worded):
+class NeverTogether(WordedAmount):
     """No set of NUMA nodes that the policy accepts has as many, were they all free."""
 
     code: ClassVar[str] = "fleet/never-together"
@@ -53,23 +53,16 @@ class NeverTogether(Worded):
         "{asked} of {resource} never fit: no NUMA node has more than {most}, and the policy is "
         "{policy}"
     )
+    of_cpus: ClassVar[str] = (
+        "{asked} CPUs never fit: no NUMA node has more than {most}, and the policy is {policy}"
+    )
     resource: str
     asked: int
     most: int
     policy: str
 
-    @property
-    def text(self) -> str:
-        """In words."""
-        asked, most = (numbers.amount(self.resource, each) for each in (self.asked, self.most))
-        if self.resource == resources.CPU:
-            return (
-                f"{asked} CPUs never fit: no NUMA node has more than {most}, and the policy is "
-                f"{self.policy}"
-            )
-        return self.sentence.format(
-            asked=asked, most=most, resource=self.resource, policy=self.policy
-        )
+    def _amounts(self) -> dict[str, Any]:
+        return WordedAmount._amounts(self) | {"most": numbers.amount(self.resource, self.most)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +80,14 @@ class MemoryInGroup(Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class TooLittleTogether(Worded):
-    """Enough is free in all, but not on one NUMA node; CPU in thousandths."""
+class TooLittleTogether(WordedAmount):
+    """Enough is free in all, but not on one NUMA node."""
 
     code: ClassVar[str] = "fleet/too-little-together"
     sentence: ClassVar[str] = "no NUMA node with {asked} of {resource} free"
+    of_cpus: ClassVar[str] = "no NUMA node with {asked} CPUs free"
     resource: str
     asked: int
-
-    @property
-    def text(self) -> str:
-        """In words."""
-        asked = numbers.amount(self.resource, self.asked)
-        if self.resource == resources.CPU:
-            return f"no NUMA node with {asked} CPUs free"
-        return self.sentence.format(asked=asked, resource=self.resource)
 
 
 @dataclass(frozen=True, slots=True)

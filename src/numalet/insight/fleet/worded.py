@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from numalet.wording import english
+from numalet.core.model import resources
+from numalet.wording import english, numbers
 
 
 class Worded:
@@ -18,3 +19,21 @@ class Worded:
     def text(self) -> str:
         """In words."""
         return self.sentence.format(**english.fields_of(self))
+
+
+class WordedAmount(Worded):
+    """A reason about an amount of one resource; CPU is in thousandths, and has its own words."""
+
+    __slots__ = ()
+    of_cpus: ClassVar[str]
+    resource: str
+    asked: int
+
+    @property
+    def text(self) -> str:
+        """In words, with amounts as people write them."""
+        sentence = self.of_cpus if self.resource == resources.CPU else self.sentence
+        return sentence.format(**english.fields_of(self) | self._amounts())
+
+    def _amounts(self) -> dict[str, Any]:
+        return {"asked": numbers.amount(self.resource, self.asked)}
