@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,28 +68,45 @@ class Project:
         path.write_text(text)
         path.chmod(0o755)
 
-    def run(self, build: str = BUILT, failing: str = "", **variables: str) -> Ran:
-        """Run it; ``failing`` is the target of make that fails."""
+    @property
+    def seen(self) -> Path:
+        """What the stand-ins noted."""
+        return self.folder / "seen"
+
+    def begin(
+        self, build: str = BUILT, failing: str = "", **variables: str
+    ) -> subprocess.Popen[str]:
+        """Start it in a session of its own; ``failing`` is the target of make that fails."""
         self.put(".ci/control-plane", build)
-        seen = self.folder / "seen"
-        seen.touch()
+        self.seen.touch()
         own = {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.folder),
             "PYTHON": str(self.folder / "bin" / "stages"),
             "NUMALET_KUBECTL": "/nowhere/kubectl",
-            "SEEN": str(seen),
+            "SEEN": str(self.seen),
             "FAILING": failing,
         }
-        done = subprocess.run(
+        return subprocess.Popen(
             [str(self.folder / ".ci" / "run")],
             env=own | variables,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            check=False,
+            start_new_session=True,
         )
-        return Ran(done.returncode, seen.read_text().split(), done.stdout + done.stderr)
+
+    def run(self, build: str = BUILT, failing: str = "", **variables: str) -> Ran:
+        """The same, and wait until it ends."""
+        process = self.begin(build, failing, **variables)
+        said, _ = process.communicate()
+        return Ran(process.returncode, self.seen.read_text().split(), said)
+
+    def builder_runs(self) -> bool:
+        """Whether what builds the control plane is still there; it was, for it wrote its number."""
+        builder = int((self.folder / "seen.builder").read_text())
+        return Path(f"/proc/{builder}").exists()
 
 
 @pytest.fixture
@@ -127,11 +146,26 @@ def test_a_stage_that_fails_hides_no_other(project: Project, failing: str) -> No
     assert (ran.status, ran.stages) == (1, ALL)
 
 
+# A check that begins once the control plane is being built.
+AFTER_THE_BUILDER = MAKE.replace(
+    "echo", 'until test -s "$SEEN.builder"; do sleep 0.1; done\necho', 1
+)
+
+
 def test_a_check_that_fails_ends_all_at_once(project: Project) -> None:
-    # It fails while the control plane is built.
-    begun = 'until test -s "$SEEN.builder"; do :; done\necho'
-    project.put("bin/make", MAKE.replace("echo", begun, 1))
+    project.put("bin/make", AFTER_THE_BUILDER)
     ran = project.run(NEVER_BUILT, failing="check")
     assert (ran.status, ran.stages) == (1, ["check"])
-    builder = int((project.folder / "seen.builder").read_text())
-    assert not Path(f"/proc/{builder}").exists()
+    assert not project.builder_runs()
+
+
+def test_who_ends_it_ends_the_build(project: Project) -> None:
+    project.put("bin/make", f"{AFTER_THE_BUILDER}\nexec sleep 1000\n")
+    process = project.begin(NEVER_BUILT)
+    while not project.seen.read_text():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate()
+    assert process.returncode != 0
+    assert not project.builder_runs()
