@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from numalet.core.cluster import shapes
-from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.model import resources
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
@@ -27,6 +27,9 @@ MOST_COPIES: Final = 1_000
 """A shape is counted up to so many copies: that it fits often enough is all one needs to know."""
 MOST_SHAPES: Final = 20
 """So many shapes of the cluster's own pods are shown, those of most pods."""
+
+Amounts: TypeAlias = Mapping[tuple[str, str], int]
+"""By pool and what is counted."""
 
 _PREFIX: Final = "numalet_fleet_"
 HELP: Final[Mapping[str, str]] = {
@@ -69,6 +72,7 @@ class FleetMeter:
 
     def __init__(self, shapes: Iterable[tuple[str, ClusterPod]] = ()) -> None:
         self.finder = TrapFinder()
+        self._totals = _PoolTotals(self.finder.assessor)
         self._shapes = tuple(shapes)
 
     def measured(
@@ -83,15 +87,16 @@ class FleetMeter:
         answer = self.finder.find(cluster, [pod for _, pod in named] if self._shapes else None)
         waiting = {shapes.key_of(each.pod): each.waiting for each in own}
         assessor = self.finder.assessor
+        nodes, free = self._totals.of(cluster)
         asked = sorted({name for _, pod in named for name in _asked(pod)})
         return FleetMeasures(
-            nodes=_nodes(cluster),
+            nodes=nodes,
             stranded={
                 (pool.pool, resource): _counted(resource, pool.stranded.get(resource, 0))
                 for pool in answer.pools
                 for resource in asked
             },
-            free=_free(cluster, assessor),
+            free={key: _counted(key[1], amount) for key, amount in free.items()},
             trap_nodes={each.pool: each.traps for each in answer.pools},
             fits={name: assessor.count(cluster, pod, MOST_COPIES) for name, pod in named},
             waiting_pods={name: waiting.get(shapes.key_of(pod), 0) for name, pod in named},
@@ -99,23 +104,45 @@ class FleetMeter:
         )
 
 
-def _nodes(cluster: Cluster) -> dict[tuple[str, str], int]:
-    counts = Counter((each.pool, each.origin.value) for each in cluster.nodes.values())
-    counts.update((each.pool, "undecided") for each in cluster.undecided.values())
-    return counts
+class _PoolTotals:
+    """Nodes and what is free by pool; only what changed nodes have in them is counted again."""
+
+    def __init__(self, assessor: Assessor) -> None:
+        self._assessor = assessor
+        self._seen: Mapping[str, ClusterNode] = MappingProxyType({})
+        self._seen_free: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+        self._nodes: Counter[tuple[str, str]] = Counter()
+        self._free: dict[tuple[str, str], int] = {}
+        self._sharing: Counter[tuple[str, str]] = Counter()
+        """How many nodes of a pool have a resource."""
+
+    def of(self, cluster: Cluster) -> tuple[Amounts, Amounts]:
+        """Nodes by pool and origin, and what is free by pool and resource."""
+        free = self._assessor.free(cluster)
+        different = self._assessor.differences.between(self._seen, cluster.nodes)
+        for name in (*different.gone, *different.changed):
+            if name in self._seen:
+                self._add(self._seen[name], self._seen_free[name], -1)
+        for name, node in different.changed.items():
+            self._add(node, free[name], 1)
+        self._seen, self._seen_free = cluster.nodes, free
+        nodes = self._nodes.copy()
+        nodes.update((each.pool, "undecided") for each in cluster.undecided.values())
+        return nodes, self._free
+
+    def _add(self, node: ClusterNode, free: Mapping[str, int], times: int) -> None:
+        _count(self._nodes, (node.pool, node.origin.value), times)
+        for resource, amount in free.items():
+            key = (node.pool, resource)
+            self._free[key] = self._free.get(key, 0) + times * amount
+            if not _count(self._sharing, key, times):
+                del self._free[key]
 
 
-def _free(cluster: Cluster, assessor: Assessor) -> dict[tuple[str, str], float]:
-    sums: dict[str, dict[str, int]] = {}
-    for name, amounts in assessor.free(cluster).items():
-        of_pool = sums.setdefault(cluster.nodes[name].pool, {})
-        for resource, amount in amounts.items():
-            of_pool[resource] = of_pool.get(resource, 0) + amount
-    return {
-        (pool, resource): _counted(resource, amount)
-        for pool, amounts in sums.items()
-        for resource, amount in amounts.items()
-    }
+def _count(counts: Counter[tuple[str, str]], key: tuple[str, str], times: int) -> int:
+    """What it comes to; nothing is kept of what comes to nothing."""
+    counts[key] += times
+    return counts[key] or counts.pop(key)
 
 
 def _oldest(cluster: Cluster, published_seconds: Mapping[str, float]) -> dict[str, float]:

@@ -148,10 +148,9 @@ class TrapFinder:
         positions: dict[int, list[int]] = {}
         for at, key in enumerate(keys):
             positions.setdefault(self._numbers[key], []).append(at)
+        trapped = {name: each for name, each in traps_by_node.items() if each is not None}
         every = [
-            _trap(cluster.nodes[name], each, positions)
-            for name, each in sorted(traps_by_node.items())
-            if each is not None
+            _trap(cluster.nodes[name], each, positions) for name, each in sorted(trapped.items())
         ]
         return Traps(
             shapes=known,
