@@ -115,11 +115,7 @@ class NodeObjectReader:
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ListedNode | None:
         """The node in a JSON text, or None when a finding says why there is none."""
-        of_node = Findings()
-        given = cluster_values.decode(_NODE, text, place, of_node)
-        read = None if given is None else self._node(given, place, of_node)
-        findings.extend(of_node.all)
-        return None if of_node.has_errors else read
+        return cluster_values.read(_NODE, text, place, findings, self._node)
 
     def _node(self, given: _Node, place: Place, findings: Findings) -> ListedNode:
         spec, status = given.spec or _NodeSpec(), given.status or _NodeStatus()
@@ -145,33 +141,29 @@ def budget(text: bytes, place: Place, findings: Findings) -> BudgetFacts | None:
 
     Without a number in its status no pod may go: nothing has worked it out yet.
     """
-    of_budget = Findings()
-    given = cluster_values.decode(_BUDGET, text, place, of_budget)
-    read = None
-    if given is not None:
-        read = BudgetFacts(
-            namespace=given.metadata.namespace or "default",
-            name=_name(given.metadata, place, of_budget),
-            allowed=(given.status or _BudgetStatus()).disruptions_allowed or 0,
-            selector=_selector((given.spec or _BudgetSpec()).selector),
-        )
-    findings.extend(of_budget.all)
-    return None if of_budget.has_errors else read
+    return cluster_values.read(_BUDGET, text, place, findings, _budget)
+
+
+def _budget(given: _Budget, place: Place, findings: Findings) -> BudgetFacts:
+    return BudgetFacts(
+        namespace=given.metadata.namespace or "default",
+        name=_name(given.metadata, place, findings),
+        allowed=(given.status or _BudgetStatus()).disruptions_allowed or 0,
+        selector=_selector((given.spec or _BudgetSpec()).selector),
+    )
 
 
 def topology(text: bytes, place: Place, findings: Findings) -> TopologyFacts | None:
     """The NodeResourceTopology in a JSON text, or None after findings."""
-    of_topology = Findings()
-    given = cluster_values.decode(_TOPOLOGY, text, place, of_topology)
-    read = None
-    if given is not None:
-        read = TopologyFacts(
-            node_name=_name(given.metadata, place, of_topology),
-            zones=sum(each.type == _ZONE for each in given.zones or ()),
-            attributes={each.name: each.value for each in given.attributes or ()},
-        )
-    findings.extend(of_topology.all)
-    return None if of_topology.has_errors else read
+    return cluster_values.read(_TOPOLOGY, text, place, findings, _topology)
+
+
+def _topology(given: _Topology, place: Place, findings: Findings) -> TopologyFacts:
+    return TopologyFacts(
+        node_name=_name(given.metadata, place, findings),
+        zones=sum(each.type == _ZONE for each in given.zones or ()),
+        attributes={each.name: each.value for each in given.attributes or ()},
+    )
 
 
 def _name(metadata: _Metadata, place: Place, findings: Findings) -> str:

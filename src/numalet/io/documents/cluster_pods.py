@@ -135,11 +135,7 @@ class PodReader:
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ClusterPod | None:
         """The pod in a JSON text, or None when a finding says why there is none."""
-        of_pod = Findings()
-        given = cluster_values.decode(_DECODER, text, place, of_pod)
-        read = None if given is None else self._cluster_pod(given, place, of_pod)
-        findings.extend(of_pod.all)
-        return None if of_pod.has_errors else read
+        return cluster_values.read(_DECODER, text, place, findings, self._cluster_pod)
 
     def _cluster_pod(self, given: _PodObject, place: Place, findings: Findings) -> ClusterPod:
         metadata, spec, status = given.metadata, given.spec, given.status or _NO_STATUS

@@ -24,6 +24,7 @@ _MOST_SHARED: Final = 20_000
 _EFFECTS: Final = {effect.value: effect for effect in TaintEffect}
 
 T = TypeVar("T")
+M = TypeVar("M")
 
 
 class Shape(msgspec.Struct, rename="camel", frozen=True, gc=False):
@@ -59,6 +60,21 @@ def decode(
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         findings.add(typed.refusal(text, decoder.type, place, DocumentSyntax))
         return None
+
+
+def read(
+    decoder: msgspec.json.Decoder[T],
+    text: bytes,
+    place: Place,
+    findings: Findings,
+    make: Callable[[T, Place, Findings], M],
+) -> M | None:
+    """What is made of the object in a JSON text; None when a finding says why there is none."""
+    of_object = Findings()
+    given = decode(decoder, text, place, of_object)
+    made = None if given is None else make(given, place, of_object)
+    findings.extend(of_object.all)
+    return None if of_object.has_errors else made
 
 
 def is_there(raw: msgspec.Raw) -> bool:
