@@ -93,7 +93,6 @@ app = typer.Typer(
 _OFFLINE: Final = "Decide, without touching anything"
 _CLUSTER: Final = "Work with a cluster"
 _KUBELET: Final = "Maintain a kubelet"
-_FLEET: Final = "See and decide over a cluster"
 _WITHOUT: Final = "Run pinned programs without Kubernetes"
 _LAB: Final = "Try it"
 
@@ -103,13 +102,13 @@ _COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
     (_OFFLINE, explain, "explain", "Explain why a pod is rejected, and what would admit it."),
     (_OFFLINE, what_if, "what-if", "Compare policies and machines on the same pods."),
     (_OFFLINE, replay, "replay", "Compare recorded decisions with numalet's."),
-    (_CLUSTER, fleet, "fleet", "See and decide over a whole cluster."),
     (_KUBELET, check, "check", "Say whether a kubelet would start, and what is wrong."),
     (_KUBELET, reserve, "reserve", "Compute a valid reservedMemory."),
     (_KUBELET, state, "state", "Inspect, verify and repair state files."),
     (_KUBELET, podresources, "podresources", "Show who holds what on a node."),
     (_KUBELET, publish, "publish", "Publish what a node has free, for schedulers and fleet."),
-    (_FLEET, doctor, "doctor", "Say what a cluster lacks, and print the mend."),
+    (_CLUSTER, fleet, "fleet", "Say over a whole cluster what fits, where, and why not."),
+    (_CLUSTER, doctor, "doctor", "Say what a cluster lacks, and print the mend."),
     (_WITHOUT, run_, "run", "Run a command on its own CPUs and NUMA nodes."),
     (_WITHOUT, agent, "agent", "Run the node agent: admit, start and pin pods."),
     (_WITHOUT, apply, "apply", "Submit pods to an agent."),
