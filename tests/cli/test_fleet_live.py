@@ -67,6 +67,14 @@ async def test_a_cluster_is_listed_and_answered_about(fleet: Live) -> None:
     assert ended.out.splitlines()[-1] == "Nodes: 2 published."
 
 
+async def test_a_cluster_without_nodes_has_no_answer(fleet: Live, server: FakeApiServer) -> None:
+    for name in ("gpu-1", "gpu-2"):
+        server.remove(f"/api/v1/nodes/{name}")
+    ended = await fleet("fit", BIG)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"error: the cluster at {server.url} has no nodes\n" in ended.err
+
+
 async def test_traps_are_cordoned_and_given_back(fleet: Live, server: FakeApiServer) -> None:
     asked = ("traps", "--shape", BIG, "--cordon")
     dry = await fleet(*asked)

@@ -228,6 +228,9 @@ def free(
     )
 
 
+fleet_days.register(fleet_app)
+
+
 @fleet_app.command(
     "serve",
     cls=Command,
@@ -274,7 +277,6 @@ def serve(
     fleet_sources.serve(source, fleet_options.shapes(shape or []), listen, every)
 
 
-fleet_days.register(fleet_app)
 fleet_app.command(
     "wake",
     cls=Command,

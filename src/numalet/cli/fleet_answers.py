@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from numalet.cli import output
+from numalet.cli import output, progress
 from numalet.cli.fleet_options import FleetFormat
 from numalet.cli.output import OutputFormat
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.output.fleet_fit_document import KeptAwayDocument
     from numalet.io.documents.pod_shapes import PodShape
+
+_ASKING: Final = "asking the nodes"
 
 
 def fit(
@@ -39,7 +41,8 @@ def fit(
 
     names = [each.name for each in shapes]
     asked = [(each.pod, each.count if count is None else count or None) for each in shapes]
-    answers = fitting.fit_each(cluster, asked, assessor)
+    with progress.waiting(_ASKING):
+        answers = fitting.fit_each(cluster, asked, assessor)
     match form:
         case FleetFormat.JSON:
             document = fleet_fit_document.of_fits(cluster, names, answers)
@@ -61,7 +64,8 @@ def traps(
     from numalet.insight.fleet import traps as trapping
 
     asked = [each.pod for each in shapes] if shapes else None
-    answer = trapping.traps(cluster, asked, finder)
+    with progress.waiting(_ASKING):
+        answer = trapping.traps(cluster, asked, finder)
     print_traps(cluster, shapes, answer, form)
     return 1 if answer.traps else 0
 
@@ -103,8 +107,9 @@ def free(
     from numalet.insight.output import fleet_free_document
 
     fleet_names.check_nodes(cluster, question.only)
-    answer = freeing.free(cluster, shape.pod, question)
-    plan = moves.plan(cluster, answer) if plans else None
+    with progress.waiting(_ASKING):
+        answer = freeing.free(cluster, shape.pod, question)
+        plan = moves.plan(cluster, answer) if plans else None
     match form:
         case FleetFormat.JSON:
             document = fleet_free_document.of(cluster, shape.name, answer, plan)
@@ -145,7 +150,8 @@ def replay(
     from numalet.insight.fleet import replay as replaying
     from numalet.insight.output import fleet_days_document
 
-    answer = replaying.replay(cluster, trace, rules)
+    with progress.waiting(f"replaying {len(trace)} pods twice"):
+        answer = replaying.replay(cluster, trace, rules)
     strategy = rules.scoring.strategy.value
     match form:
         case FleetFormat.JSON:

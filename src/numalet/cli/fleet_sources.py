@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from numalet.cli import output
+from numalet.cli import output, progress
 from numalet.cli.findings import (
     FleetNoneStarts,
     FleetNothingOtherwise,
@@ -51,7 +51,8 @@ def opened(source: SourceOptions) -> OpenedCluster:
     Raises:
         BadInput: it can not be read, or two sources were named.
     """
-    fleet = _opened(source)
+    with progress.waiting("reading the cluster"):
+        fleet = _opened(source)
     output.show_findings(fleet.cluster.notes)
     return fleet
 

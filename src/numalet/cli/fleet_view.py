@@ -278,7 +278,7 @@ def _other_nodes(answer: FreeAnswer) -> Iterator[RenderableType]:
     for each in others:
         counts.setdefault(_of_node(each), []).append(each.name)
     if answer.not_eligible:
-        counts["the scheduler would not send it there, however empty they were"] = [
+        counts["the scheduler would not send it there: 'numalet fleet fit' says why"] = [
             ""
         ] * answer.not_eligible
     if counts:

@@ -1,17 +1,22 @@
 """A progress bar on the error stream, for work that takes longer than half a second.
 
-Only on a terminal; it is wiped away at the end. Redrawn ten times a second at most.
+Only on a terminal; it is wiped away at the end. Redrawn ten times a second at most. Of work that
+reports no steps it is shown how long it has taken.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 _FIRST: Final = 0.5
 _BETWEEN: Final = 0.1
 _WIDTH: Final = 24
+_WIPED: Final = "\r\x1b[K"
 
 
 class Progress:
@@ -40,12 +45,39 @@ class Progress:
             self._is_drawn = True
             filled = min(self._done * _WIDTH // self._whole, _WIDTH)
             bar = "#" * filled + "." * (_WIDTH - filled)
-            sys.stderr.write(f"\r\x1b[K[{bar}] {self._done}/{self._whole} {self._text}")
+            sys.stderr.write(f"{_WIPED}[{bar}] {self._done}/{self._whole} {self._text}")
             sys.stderr.flush()
 
     def finish(self) -> None:
         """Wipe the bar away."""
         if self._is_drawn:
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(_WIPED)
             sys.stderr.flush()
             self._is_drawn = False
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show what is being done, and for how many seconds already."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    is_over = threading.Event()
+    clock = threading.Thread(target=_show_time, args=(text, is_over), daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        clock.join()
+
+
+def _show_time(text: str, is_over: threading.Event) -> None:
+    began, stream, wait, is_drawn = time.monotonic(), sys.stderr, _FIRST, False
+    while not is_over.wait(wait):
+        stream.write(f"{_WIPED}{text} ({time.monotonic() - began:.0f} s)")
+        stream.flush()
+        wait, is_drawn = 1.0, True
+    if is_drawn:
+        stream.write(_WIPED)
+        stream.flush()
