@@ -25,7 +25,7 @@ EPILOG = """Examples:
   # what must go so that a pod has room, and where it could run instead
   numalet fleet free train.yaml --plan
 
-  # the same questions about what kubectl printed, or about a fleet that is only described
+  # the same about what kubectl printed, or about a fleet that is described
   kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json > dump.json
   numalet fleet fit --dump dump.json train.yaml
   numalet fleet fit --fleet fleet.yaml train.yaml

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EPILOG = """Examples:
 
-  # 200 nodes with 8 GPUs each; pods that the scheduler binds to them are decided on
+  # 200 nodes with 8 GPUs each, which decide on pods that the scheduler binds
   numalet hollow --nodes 200 -m profile:dgx-h100 -c kubelet.yaml \\
       --kubeconfig test-cluster.yaml
 
@@ -26,20 +26,27 @@ EPILOG = """Examples:
       --device nvidia.com/gpu=g0@0,g1@0,g2@0,g3@0,g4@1,g5@1,g6@1,g7@1 \\
       --kubeconfig test-cluster.yaml
 
-  # 1000 nodes, every other one with sub-NUMA clusters, as kubelets of 1.34, in a pool
-  numalet hollow --nodes 1000 -m profile:xeon-2n -m profile:snc4 -c kubelet.yaml \\
-      --release 1.34 --pool batch --kubeconfig test-cluster.yaml
+  # 1000 kubelets of 1.34, every other one with sub-NUMA clusters, in a pool
+  numalet hollow --nodes 1000 -m profile:xeon-2n -m profile:snc4 \\
+      -c kubelet.yaml --release 1.34 --pool batch \\
+      --kubeconfig test-cluster.yaml
 
-  # for five minutes, with a node that reboots and one that is lost; nothing is left
+  # for five minutes, with a node that reboots and one that is lost
   numalet hollow --nodes 10 -m 2n16c2t --for 5m --remove \\
       --reboot hollow-3@30s --lose hollow-4@1m --kubeconfig test-cluster.yaml
 
-Annotations of pods: numalet.dev/runs-for: 90s (default: for ever), numalet.dev/exit-code: "1",
-numalet.dev/init-runs-for: 2s, numalet.dev/ends-after: 5s (after a container was asked to end).
-Annotation of a Node: numalet.dev/hollow-fault: reboot, lose or lie; without it the node recovers.
+Annotations say what a pod does:
 
-Exit status: 0 ended as asked (Ctrl-C, --for), 2 unusable input or an API server that refuses,
-3 a bug.
+  numalet.dev/runs-for: 90s       each app container; default: for ever
+  numalet.dev/exit-code: "1"      with what it ends then; default: 0
+  numalet.dev/init-runs-for: 2s   each init container; default: 0s
+  numalet.dev/ends-after: 5s      once it was asked to end; default: 0s
+
+A Node with the annotation numalet.dev/hollow-fault fails: reboot, lose or lie. Without it the node
+recovers.
+
+Exit status: 0 ended as asked (Ctrl-C, SIGTERM, --for), 2 unusable input or an API server that
+refuses, 3 a bug.
 """
 
 Nodes = Annotated[
@@ -83,12 +90,14 @@ Publish = Annotated[
         "--publish/--no-publish", help="Publish the state of each node as its NumaNode object."
     ),
 ]
-_FAULTS = "NODE@TIME"
+_FAULTS: Final = "NODE@TIME"
+_FAILING: Final = "Nodes that fail"
 Reboot = Annotated[
     list[str] | None,
     typer.Option(
         "--reboot",
         metavar=_FAULTS,
+        rich_help_panel=_FAILING,
         help="The node reboots so long after the start, such as hollow-3@30s; repeatable.",
         show_default=False,
     ),
@@ -98,6 +107,7 @@ Lose = Annotated[
     typer.Option(
         "--lose",
         metavar=_FAULTS,
+        rich_help_panel=_FAILING,
         help="The node is silent from then on; repeatable.",
         show_default=False,
     ),
@@ -107,12 +117,19 @@ Lie = Annotated[
     typer.Option(
         "--lie",
         metavar=_FAULTS,
+        rich_help_panel=_FAILING,
         help="The node publishes the state of an empty one from then on; repeatable.",
         show_default=False,
     ),
 ]
 RebootLasts = Annotated[
-    str, typer.Option("--reboot-lasts", metavar="TIME", help="How long a node is away.")
+    str,
+    typer.Option(
+        "--reboot-lasts",
+        metavar="TIME",
+        rich_help_panel=_FAILING,
+        help="How long a node that reboots is away.",
+    ),
 ]
 Lasts = Annotated[
     str | None,

@@ -16,7 +16,7 @@ from numalet.cli.output import OutputFormat
 
 EPILOG = """Examples:
 
-  # on a node, beside its kubelet: NumaNode and NodeResourceTopology, until it is stopped
+  # on a node, beside its kubelet, until it is stopped
   numalet publish
 
   # what would be written of this node, without any cluster
