@@ -21,7 +21,8 @@ _WHAT_IF: Final = """Examples:
   numalet fleet what-if --policy restricted --scope pod --pool p5.48xlarge
   numalet fleet what-if --release 1.36 --cpu-options full-pcpus-only=true
   numalet fleet what-if --fleet fleet.yaml --machine profile:dgx-h100
-  numalet fleet what-if -m p4d=profile:dgx-h100,nodes=25% --strategy MostAllocated
+  numalet fleet what-if -m p4d=profile:dgx-h100,nodes=25% \\
+      --strategy MostAllocated
 
 Exit status: 0 compared, 2 unusable input, 3 a bug.
 """
