@@ -64,12 +64,11 @@ class JobStream:
             wanted = min(jobs, int(jobs * (now() - began) / over_seconds))
             missing = wanted - len(self._there) + len(over)
             missing = max(0, min(missing, _MOST_UNDECIDED - self._undecided))
-            work = [self._removed(each) for each in over]
-            work += [self._added() for _ in range(missing)]
+            work = [*over, *[None] * missing]
             for at in range(0, len(work), _AT_ONCE):
                 async with asyncio.TaskGroup() as group:
-                    for each in work[at : at + _AT_ONCE]:
-                        group.create_task(each)
+                    for name in work[at : at + _AT_ONCE]:
+                        group.create_task(self._added() if name is None else self._removed(name))
             await asyncio.sleep(_GLANCE_SECONDS)
 
     @property

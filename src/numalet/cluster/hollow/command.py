@@ -38,8 +38,9 @@ from numalet.io.tasks import beside, together
 
 MOST_NODES: Final = 10_000
 _PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
-_LIMITS: Final = RequestLimits(kept_seconds=5.0)
-"""Leases are renewed all the time: what a burst of pods opened is closed soon after it."""
+_LIMITS: Final = RequestLimits(requests_at_once=12, kept_seconds=5.0)
+"""Every connection makes every request dearer: with 32 of them three times as dear as with a few.
+So few are opened, and what a burst of pods opened is closed soon after it."""
 _LONGEST_PREFIX: Final = 57
 """So that it is fit for a label, with a number after it."""
 _EVENTS: Final = {
