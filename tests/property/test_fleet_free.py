@@ -23,7 +23,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
 from numalet.insight.fleet import free
 from numalet.insight.fleet.free import Outcome, Proof
-from values import node_states
+from values import node_states, random_nodes
 
 NODES = 1_000
 MOST_PODS = 7
@@ -133,6 +133,59 @@ def _by_force(cluster: Cluster, pod: Pod) -> tuple[str, ...] | None:
         if working:
             return tuple(sorted(each.pod.uid for each in min(working, key=_cost)))
     return None
+
+
+def _with_other_uids(cluster: Cluster, name: str) -> Cluster:
+    """The same cluster, whose node is of this name and whose pods have uids of their own."""
+    prefix = f"{name}-"
+    on = cluster.nodes["n"]
+    pods = {
+        f"{prefix}{uid}": replace(each, pod=replace(each.pod, uid=f"{prefix}{uid}"))
+        for uid, each in cluster.pods.items()
+    }
+    budgets = tuple(
+        replace(each, pod_uids=frozenset(f"{prefix}{uid}" for uid in each.pod_uids))
+        for each in cluster.budgets
+    )
+    node = random_nodes.with_other_uids(on.node, prefix)
+    return Cluster(nodes={name: replace(on, name=name, node=node)}, pods=pods, budgets=budgets)
+
+
+def _joined(clusters: Sequence[Cluster]) -> Cluster:
+    return Cluster(
+        nodes={name: on for each in clusters for name, on in each.nodes.items()},
+        pods={uid: pod for each in clusters for uid, pod in each.pods.items()},
+        budgets=tuple(budget for each in clusters for budget in each.budgets),
+    )
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("part", range(2))
+def test_each_node_among_others_has_the_answer_that_it_has_alone(part: int) -> None:
+    """What is known of nodes in the same state changes no answer, and no more sets are tried."""
+    rng = random.Random(f"alike-{part}")
+    tried = tried_alone = 0
+    for _ in range(10):
+        case, pod = _case(rng)
+        apart = [_with_other_uids(case, "a"), _with_other_uids(case, "b")]
+        apart.append(_with_other_uids(_case(rng)[0], "c"))
+        asked, every = ClusterPod(pod=pod), free.FreeQuestion(every_node=True)
+        together = free.free(_joined(apart), asked, every)
+        of_node = {each.name: each for each in together.nodes}
+        tried += together.sets_tried
+        for each in apart:
+            alone = free.free(each, asked, every)
+            (expected,) = alone.nodes
+            actual = of_node[expected.name]
+            assert (actual.outcome, actual.proof, actual.going, actual.cost, actual.kept) == (
+                expected.outcome,
+                expected.proof,
+                expected.going,
+                expected.cost,
+                expected.kept,
+            )
+            tried_alone += alone.sets_tried
+    assert 0 < tried <= tried_alone
 
 
 @pytest.mark.property

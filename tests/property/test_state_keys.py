@@ -7,10 +7,9 @@ memory groups, devices on NUMA nodes and off them, leftovers of pods that are go
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -150,24 +149,6 @@ def after_each_set(node: Node, shape: Pod) -> list[tuple[object, ...]]:
     return answers
 
 
-def renamed(of: Node) -> Node:
-    """The same node, whose pods have other uids in the same order."""
-
-    def uids(by_uid: Mapping[str, Any]) -> dict[str, Any]:
-        return {f"other-{uid}": each for uid, each in by_uid.items()}
-
-    ledgers = of.snapshot
-    return of.at(
-        replace(
-            ledgers,
-            pods={f"other-{u}": replace(p, uid=f"other-{u}") for u, p in ledgers.pods.items()},
-            cpu=replace(ledgers.cpu, exclusive=uids(ledgers.cpu.exclusive)),
-            memory=replace(ledgers.memory, blocks=uids(ledgers.memory.blocks)),
-            device=replace(ledgers.device, records=uids(ledgers.device.records)),
-        )
-    )
-
-
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1 << 32))
 def test_nodes_whose_pods_hold_the_same_decide_alike_once_some_have_gone(seed: int) -> None:
@@ -175,7 +156,7 @@ def test_nodes_whose_pods_hold_the_same_decide_alike_once_some_have_gone(seed: i
         reader = FactReader()
         first: dict[StateKey, list[tuple[object, ...]]] = {}
         for node in (each.release_stale() for each in nodes):
-            for one in (node, renamed(node)):
+            for one in (node, random_nodes.with_other_uids(node, "other-")):
                 facts = reader.facts(one)
                 uids = list(one.snapshot.pods)[:MOST_GONE]
                 key = keys.with_holders(facts, asking.of(shape, facts.node_class), uids)
@@ -190,7 +171,7 @@ def test_most_nodes_whose_pods_have_other_names_have_equal_keys() -> None:
         for nodes, shape in cases(seed, 1):
             reader = FactReader()
             for node in (each.release_stale() for each in nodes):
-                both = (node, renamed(node))
+                both = (node, random_nodes.with_other_uids(node, "other-"))
                 known = [reader.facts(each) for each in both]
                 asked = asking.of(shape, known[0].node_class)
                 first, other = (

@@ -191,6 +191,34 @@ def _history(rng: random.Random, of: Setup, node: Node, number: int) -> Node:
     return node
 
 
+def with_other_uids(of: Node, prefix: str) -> Node:
+    """The same node, before whose pods' uids this stands; what may be used again is left out."""
+
+    def named(by_uid: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"{prefix}{uid}": each for uid, each in by_uid.items()}
+
+    snapshot = of.snapshot
+    pods = {uid: replace(pod, uid=f"{prefix}{uid}") for uid, pod in snapshot.pods.items()}
+    return of.at(
+        replace(
+            snapshot,
+            pods=named(pods),
+            cpu=replace(
+                snapshot.cpu,
+                exclusive=named(snapshot.cpu.exclusive),
+                pods=named(snapshot.cpu.pods),
+            ),
+            memory=replace(
+                snapshot.memory,
+                blocks=named(snapshot.memory.blocks),
+                pods=named(snapshot.memory.pods),
+            ),
+            device=replace(snapshot.device, records=named(snapshot.device.records)),
+            affinities=named(snapshot.affinities),
+        )
+    )
+
+
 def shape(rng: random.Random) -> Pod:
     """A pod of one to three containers, Guaranteed as a rule."""
     is_guaranteed = rng.random() < 0.85
