@@ -3,13 +3,15 @@
 Nodes of one hardware and configuration (2 NUMA nodes of 16 cores with 2 threads and 4 GPUs each)
 in 1,500 states that came of pods that came and went at random; no two of these states need be
 equal. Each question is asked three times: for the first time, again, and after five nodes have
-changed. The ratio is to admitting the pod on every node.
+changed. The ratio is to admitting the pod on every node. Then what must go for a pod.
 
-    python -m benchmarks.fleet
+    python -m benchmarks.fleet            prints the figures
+    python -m benchmarks.fleet --write    writes them into docs/benchmarks.md too
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import random
 from collections.abc import Callable
@@ -20,13 +22,13 @@ from typing import Final
 from benchmarks import busy_nodes, page
 
 from numalet.core.cluster import shapes
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
-from numalet.insight.fleet import fit
+from numalet.insight.fleet import fit, free
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
 
@@ -89,6 +91,16 @@ def cluster(of: list[Node], count: int = NODES) -> Cluster:
     return Cluster(nodes=nodes)
 
 
+def with_pods(of: Cluster) -> Cluster:
+    """The cluster with the pods of its nodes, which are called the same on nodes in one state."""
+    pods = {
+        uid: ClusterPod(pod=replace(each, node_name=name), controller=Controller("ReplicaSet", "r"))
+        for name, on in of.nodes.items()
+        for uid, each in on.node.snapshot.pods.items()
+    }
+    return replace(of, pods=pods)
+
+
 def changed(before: Cluster, count: int = 5) -> Cluster:
     """The cluster after pods came to so many of its nodes."""
     names = list(before.nodes)[:: len(before.nodes) // count][:count]
@@ -130,23 +142,61 @@ HEADS: Final = [
 ]
 
 
-def main() -> None:
-    """Print the table."""
-    of = cluster(states(STATES))
-    print(f"{len(of.nodes)} nodes in {STATES} states; {page.machine()}")
+FREE_SHAPES: Final = {
+    "1 GPU more than a NUMA node has": pod("s", 8, 16, 5),
+    "all 8 GPUs": pod("s", 8, 16, 8),
+    "16 CPUs 32Gi 4 GPUs": pod("s", 16, 32, 4),
+    "24 CPUs 40Gi": pod("s", 24, 40),
+}
+FREE_HEADS: Final = ["what must go for", "ms", "sets tried", "answer"]
+
+
+def free_row(name: str, shape: Pod, of: Cluster) -> list[str]:
+    """What must go for a pod of this shape, over all nodes."""
+    begin = process_time()
+    answer = free.free(of, ClusterPod(pod=shape))
+    spent_ms = 1000 * (process_time() - begin)
+    best = "nothing that may go makes room" if answer.best is None else f"{len(answer.best.going)}"
+    proved = "proved" if answer.is_proved else "not proved"
+    return [name, f"{spent_ms:.0f}", str(answer.sets_tried), f"{best}, {proved}"]
+
+
+def told() -> str:
+    """The section of the page."""
+    load = page.load()
+    of = with_pods(cluster(states(STATES)))
     gc.collect()
     gc.freeze()  # As the command does once it has read a cluster.
     other = changed(of)
-    print(page.table(HEADS, [row(name, shape, of, other) for name, shape in SHAPES.items()]))
+    fits = page.table(HEADS, [row(name, shape, of, other) for name, shape in SHAPES.items()])
     finder = TrapFinder()
     asked = [ClusterPod(pod=each) for each in SHAPES.values()]
     first = spent(lambda: finder.find(of, asked))
     again = spent(lambda: finder.find(of, asked))
     after = spent(lambda: finder.find(other, asked))
-    print(
-        f"traps of {len(asked)} shapes: {first:.0f} ms, again {again:.0f} ms,"
-        f" 5 nodes changed {after:.0f} ms"
+    return "\n\n".join(
+        [
+            f"{page.machine()}. Load at the beginning {load} (last minute, last five), at the end "
+            f"{page.load()}.",
+            fits,
+            f"`fleet traps` of these {len(asked)} shapes: {first:.0f} ms, asked again {again:.0f}"
+            f" ms, after 5 nodes changed {after:.0f} ms.",
+            page.table(
+                FREE_HEADS, [free_row(name, each, of) for name, each in FREE_SHAPES.items()]
+            ),
+        ]
     )
+
+
+def main() -> None:
+    """Measure, print, and write if that is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
+    given = parser.parse_args()
+    text = told()
+    print(text)
+    if given.write:
+        page.write_section("fleet", text)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """CPU time and memory of reading a cluster from a dump of kubectl: 5,000 nodes, 50,000 pods.
 
-    PYTHONPATH=tests python -m benchmarks.fleet_read --nodes 5000 --pods-per-node 10 --published
+    PYTHONPATH=tests python -m benchmarks.fleet_read            prints the figures
+    PYTHONPATH=tests python -m benchmarks.fleet_read --write    writes them into the page too
 
-Pods are as an API server has them, of about 10 kB each in kubectl's form. With ``--published``
-every node has a NumaNode; without it the nodes are rebuilt from their pods. The reading is done
-in a process of its own, whose peak of memory is printed. Times are of the CPU.
+Pods are as an API server has them, of about 10 kB each in kubectl's form. Of one dump every node
+has a NumaNode, of the other the nodes are rebuilt from their pods. Each reading is done in a
+process of its own, whose peak of memory is told. Times are of the CPU.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from time import process_time
-from typing import Any
+from typing import Any, Final
+
+from benchmarks import page
 
 from numalet.core.admission import node_resources
 from numalet.core.cluster import classes, rebuilding
@@ -142,31 +146,69 @@ def read(paths: list[str], class_file: str | None) -> dict[str, object]:
     }
 
 
+def read_apart(path: Path, class_file: Path | None) -> dict[str, Any]:
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.fleet_read", "--read", str(path)]
+    if class_file is not None:
+        command += ["--class", str(class_file)]
+    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    told: dict[str, Any] = json.loads(ended.stdout)
+    return told
+
+
+def row(options: argparse.Namespace, folder: Path, *, published: bool) -> list[str]:
+    """The figures of one dump, which is made if it is not there."""
+    path = folder / ("published.json" if published else "rebuilt.json")
+    if not path.exists():
+        listed = objects(options.nodes, options.pods_per_node, published=published)
+        kube_lists.write_kubectl_json(path, listed)
+    class_file = None if published else folder / "classes.json"
+    if class_file is not None:
+        write_class_file(class_file)
+    runs = [read_apart(path, class_file) for _ in range(options.runs)]
+    seconds = [each["cpu_seconds"] for each in runs]
+    origin = "published" if published else "rebuilt"
+    assert runs[0]["origins"] == {origin: options.nodes}
+    return [
+        "every node has a NumaNode" if published else "nodes are rebuilt from their pods",
+        f"{path.stat().st_size / 1e6:.0f} MB",
+        f"{median(seconds):.1f} s ({min(seconds):.1f})",
+        "10 s" if published else "60 s",
+        f"{max(each['peak_mib'] for each in runs)} MiB",
+        "1.5 GB",
+    ]
+
+
+HEADS: Final = ["dump", "size", "CPU time", "goal", "most memory", "goal"]
+
+
 def main() -> None:
-    """Make a dump, and read it in a process of its own."""
+    """Make two dumps, and read each a few times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods-per-node", type=int, default=10)
-    parser.add_argument("--published", action="store_true")
-    parser.add_argument("--keep", type=Path, help="where the dump is, or is kept")
+    parser.add_argument("--runs", type=int, default=3, help="median of so many")
+    parser.add_argument("--keep", type=Path, help="folder where the dumps are, or are kept")
+    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     parser.add_argument("--class", dest="class_file", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.read:
         print(json.dumps(read([options.read], options.class_file)))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        path = options.keep or Path(folder, "dump.json")
-        if not path.exists():
-            listed = objects(options.nodes, options.pods_per_node, published=options.published)
-            kube_lists.write_kubectl_json(path, listed)
-        print(f"dump: {path.stat().st_size / 1e6:.0f} MB")
-        command = [sys.executable, "-m", "benchmarks.fleet_read", "--read", str(path)]
-        if not options.published:
-            class_file = Path(folder, "classes.yaml")
-            write_class_file(class_file)
-            command += ["--class", str(class_file)]
-        subprocess.run(command, check=True)
+    load = page.load()
+    with tempfile.TemporaryDirectory() as made:
+        folder = options.keep or Path(made)
+        rows = [row(options, folder, published=published) for published in (True, False)]
+    text = (
+        f"{options.nodes:,} nodes and {options.nodes * options.pods_per_node:,} pods. "
+        f"{page.machine()}. Load at the beginning {load} (last minute, last five), at the end "
+        f"{page.load()}. Median of {options.runs}, the fastest in brackets.\n\n"
+        f"{page.table(HEADS, rows)}"
+    )
+    print(text)
+    if options.write:
+        page.write_section("fleet-read", text)
 
 
 if __name__ == "__main__":
