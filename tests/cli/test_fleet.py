@@ -72,6 +72,11 @@ def test_rows_name_every_copy_and_every_node(numalet: Runner, dump: str) -> None
     assert [(each["copy"], each["node"], each["numa_nodes"]) for each in rows] == [
         ("1", "gpu-3", "1")
     ]
+    assert (rows[0]["devices"], rows[0]["cpus"]) == ("nvidia.com/gpu 7", "44-47")
+    assert rows[0]["memory_bytes"] == str(32 << 30)
+    printed = numalet("fleet", "fit", "cpu=100m", "--dump", dump, "-o", "csv").out
+    (row,) = csv.DictReader(io.StringIO(printed))
+    assert (row["devices"], row["cpus"], row["memory_bytes"]) == ("", "", "")
     rows = list(
         csv.DictReader(io.StringIO(numalet("fleet", "fit", BIG, "--dump", dump, "-o", "csv").out))
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from numalet.cli.fleet_view import held
+from numalet.core.model import resources
+from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free import FreeAnswer
 from numalet.insight.fleet.replay import ReplayAnswer
@@ -22,14 +24,22 @@ def print_rows(rows: Iterable[Sequence[object]]) -> None:
 
 def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:
     """A row for each copy that lands, and one for each node that is left out."""
-    yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory", "code", "reason"
+    yield "shape", "copy", "node", "numa_nodes", "devices", "cpus", "memory_bytes", "code", "reason"
     for name, fit in zip(names, answers, strict=True):
         for each in fit.landings:
             nodes = " ".join(map(str, each.numa_nodes))
-            yield name, each.number, each.node, nodes, *held(each.placements), "", ""
+            devices, cpus = ("" if text == "-" else text for text in held(each.placements)[:2])
+            size_bytes = _memory_bytes(each.placements)
+            yield name, each.number, each.node, nodes, devices, cpus, size_bytes, "", ""
         for group in fit.left_out:
             for node in group.nodes:
                 yield name, "", node, "", "", "", "", group.reason.code, group.text
+
+
+def _memory_bytes(placements: Mapping[str, Placement]) -> int | str:
+    """The memory of all containers, huge pages aside; empty where none is held."""
+    blocks = (block for each in placements.values() for block in each.memory)
+    return sum(block.size_bytes for block in blocks if block.resource == resources.MEMORY) or ""
 
 
 def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
