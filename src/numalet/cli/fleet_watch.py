@@ -63,7 +63,7 @@ class WatchedAnswer:
         self._was_old = is_old
 
     def _answered(self, cluster: Cluster) -> str:
-        text = io.StringIO()
+        text = _Kept(is_screen=sys.stdout.isatty())
         with redirect_stdout(text):
             self.answer(cluster)
         return text.getvalue()
@@ -77,6 +77,17 @@ class WatchedAnswer:
         self._shown, self._state = text, state
         sys.stdout.write(f"{_CLEAR if is_screen else ''}{text}\n")
         sys.stdout.flush()
+
+
+class _Kept(io.StringIO):
+    """Keeps what is printed, which is drawn as for the output that it comes to at last."""
+
+    def __init__(self, *, is_screen: bool) -> None:
+        super().__init__()
+        self._is_screen = is_screen
+
+    def isatty(self) -> bool:
+        return self._is_screen
 
 
 def _age(view: FollowedView) -> str:
