@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -89,6 +89,21 @@ class ApiRefused(Exception):  # noqa: N818 - it is an answer
     def __str__(self) -> str:
         what = f"{self.asked}: " if self.asked else ""
         return f"{what}{self.status.code} {self.status.reason}: {self.status.message}"
+
+
+def of_apply(refused: ApiRefused, path: str) -> ApiRefused:
+    """The refusal of a server-side apply of this object, with the verb that it is about.
+
+    Where the object is not there yet, who applies it needs the verb create, too. Without it
+    servers refuse with a message that ends where the reason should begin.
+    """
+    status = refused.status
+    message = status.message.rstrip()
+    if not (status.is_forbidden and message.endswith(" is forbidden:")):
+        return refused
+    resource = path.rsplit("/", 2)[-2]
+    why = f'cannot create resource "{resource}", as applying an object does that is not there yet'
+    return ApiRefused(replace(status, message=f"{message} {why}"), refused.asked)
 
 
 class ApiUnreachable(Exception):  # noqa: N818 - whose fault it is is not known

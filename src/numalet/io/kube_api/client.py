@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 import httpx
 import msgspec
 
-from numalet.io.kube_api import transport
+from numalet.io.kube_api import answers, transport
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.credentials import ApiCredentials, Identity
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
@@ -156,7 +156,10 @@ class ApiClient:
                 is not set.
         """
         asked = {"fieldManager": manager, "force": force, **(query or {})}
-        return await self._ask("PATCH", path, asked, body, _APPLY)
+        try:
+            return await self._ask("PATCH", path, asked, body, _APPLY)
+        except ApiRefused as refused:
+            raise answers.of_apply(refused, path) from None
 
     async def patch(
         self, path: str, body: Body, kind: PatchKind = PatchKind.MERGE, query: Query | None = None
