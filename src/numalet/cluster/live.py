@@ -20,7 +20,12 @@ from functools import partial
 from typing import Any, Final
 
 from numalet.cluster import object_kinds
-from numalet.cluster.findings import ClusterDisconnected, ClusterUnlisted, not_to_be_had
+from numalet.cluster.findings import (
+    ClusterCollectionForbidden,
+    ClusterDisconnected,
+    ClusterUnlisted,
+    not_to_be_had,
+)
 from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
@@ -261,6 +266,9 @@ class LiveCluster:
     def _lose(self, what: ObjectKind, news: Disconnected) -> bool:
         """Whether that was not known."""
         lasting = None if what.is_needed else not_to_be_had(what.path, news.status)
+        if isinstance(lasting, ClusterCollectionForbidden) and self._is_watched(what):
+            # It was listed, so it is there; if that is refused too, the next news say so.
+            lasting = None
         if lasting is not None and self._problems.get(what.path) == lasting:
             return False
         if lasting is not None:
@@ -275,6 +283,10 @@ class LiveCluster:
         else:
             self._problems[what.path] = ClusterUnlisted(path=what.path, problem=news.why)
         return True
+
+    def _is_watched(self, what: ObjectKind) -> bool:
+        """Whether it was listed, and nothing was wrong since."""
+        return what.path in self._listed and what.path not in self._problems
 
     def _put(self, kind: str, key: str, item: Any) -> None:
         """Keep an object, or its absence, and mark the nodes that it is about."""

@@ -20,7 +20,7 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import Pace
 from running import fake_api_server
-from running.fake_api_server import Ending
+from running.fake_api_server import Ending, Scripted
 from running.fake_kubelets import BUDGETS, CLASS, GROUP, PATHS, SPEC, Kubelets
 from values import gpu_fleet
 
@@ -229,3 +229,19 @@ async def test_it_says_when_it_may_be_out_of_date() -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not live.is_current:
                 await live.wait_for_change()
+
+
+async def test_who_may_list_and_not_watch_keeps_what_was_listed() -> None:
+    async with at_work() as (kubelets, live):
+        refusal = Scripted(403, body=b'{"message":"cannot watch"}', for_watch=True)
+        kubelets.server.scripted.extend([refusal] * len(PATHS))
+        await kubelets.server.strike(Ending.RESET)
+        codes: set[str] = set()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (live.is_current and codes):
+                await live.wait_for_change()
+                codes |= {each.code for each in live.notes}
+                cluster = live.cluster()
+                assert cluster is not None
+                assert set(cluster.nodes) == {"a"}
+        assert codes == {"cluster/disconnected"}
