@@ -16,6 +16,7 @@ from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.core.node.node import Node
 from numalet.io.kube_api import client
+from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import ended
@@ -28,9 +29,15 @@ QUICK = FleetOptions(reboot_seconds=0.2, renew_seconds=5.0, writers=4)
 class KillablePublisher:
     """A publisher that can be killed at any moment, after which another one begins anew."""
 
-    def __init__(self, api: ApiClient, members: Mapping[str, Member]) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        members: Mapping[str, Member],
+        refused: Callable[[ApiRefused], None] = lambda refused: None,
+    ) -> None:
         self._api = api
         self._members = members
+        self._refused = refused
         self._inner = self._made()
         self._task: asyncio.Task[None] | None = None
 
@@ -60,7 +67,7 @@ class KillablePublisher:
             self._inner.changed(name)
 
     def _made(self) -> HollowPublisher:
-        return HollowPublisher(self._api, self._members, between_seconds=0.05)
+        return HollowPublisher(self._api, self._members, self._refused, between_seconds=0.05)
 
 
 @dataclass

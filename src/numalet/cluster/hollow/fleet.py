@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -30,11 +30,12 @@ from numalet.cluster.hollow.life import (
     ReportPod,
     WentDown,
 )
-from numalet.cluster.hollow.members import FleetOptions, Member, StatePublisher
+from numalet.cluster.hollow.members import FleetOptions, MakePublisher, Member
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.cluster.hollow.pod_watch import PodDecoder, WatchedPod
 from numalet.cluster.hollow.pod_writer import PodWriter
 from numalet.cluster.hollow.registering import Registrar
+from numalet.cluster.refusals import Refusals
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing, paths
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -57,7 +58,7 @@ class HollowFleet:
         members: Mapping[str, Member],
         options: FleetOptions,
         say: Callable[[str], None],
-        make_publisher: Callable[[ApiClient, Mapping[str, Member]], StatePublisher] | None = None,
+        make_publisher: MakePublisher | None = None,
     ) -> None:
         self.members = members
         self.has_pods = asyncio.Event()
@@ -71,12 +72,20 @@ class HollowFleet:
         self._spawned: set[asyncio.Task[None]] = set()
         self._is_living = False
         self._is_registered = asyncio.Event()
-        self.writer = PodWriter(api, self._held)
+        self._refusals = Refusals(say)
+        self.writer = PodWriter(api, self._held, self._refusals.note)
         self._decoder = PodDecoder(self.members.keys(), self._complain)
         self.leases = Leases(
-            api, members, self._is_alive, lambda name: members[name].uid, options.renew_seconds
+            api,
+            members,
+            self._is_alive,
+            lambda name: members[name].uid,
+            options.renew_seconds,
+            self._refusals.note,
         )
-        self.publisher = None if make_publisher is None else make_publisher(api, members)
+        self.publisher = (
+            None if make_publisher is None else make_publisher(api, members, self._refusals.note)
+        )
 
     async def register(self, advance: Callable[[], None] = lambda: None) -> None:
         """Register every node, with its lease.
@@ -134,7 +143,7 @@ class HollowFleet:
 
         async def work() -> None:
             for name in waiting:
-                with contextlib.suppress(ApiRefused, ApiUnreachable):
+                with self._noted():
                     await self._registrar.remove(name)
 
         async with together() as group:
@@ -292,8 +301,10 @@ class HollowFleet:
                     self._node_changed(name, asked)
                 case Deleted(name):
                     self._node_gone(name)
-                case _:
-                    pass
+                case Disconnected(why, wait_seconds):
+                    self._say(f"nodes: {why}; again in {wait_seconds:.1f} s")
+                case Connected():
+                    self._say("nodes: connected again")
 
     def _node_changed(self, name: str, asked: str) -> None:
         member = self.members.get(name)
@@ -326,13 +337,23 @@ class HollowFleet:
                     await self._beat(member)
 
     async def _beat(self, member: Member) -> None:
-        with contextlib.suppress(ApiRefused, ApiUnreachable):
+        with self._noted():
             await self._registrar.report(member.life.node, member.naming, member.boots)
 
     async def _withdraw_fault(self, name: str) -> None:
         body = {"metadata": {"annotations": {node_document.FAULT: None}}}
-        with contextlib.suppress(ApiRefused, ApiUnreachable):
+        with self._noted():
             await self._api.patch(paths.node(name), body)
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        """A request that may fail; what the credentials do not allow is said."""
+        try:
+            yield
+        except ApiRefused as refused:
+            self._refusals.note(refused)
+        except ApiUnreachable:
+            pass
 
     def _spawn(self, work: Callable[[T], Coroutine[Any, Any, None]], about: T) -> None:
         """Let a request of its own go on beside everything else, while the fleet lives."""

@@ -30,12 +30,14 @@ class Leases:
         is_alive: Callable[[str], bool],
         uid_of: Callable[[str], str],
         period_seconds: float = RENEW_SECONDS,
+        refused: Callable[[ApiRefused], None] = lambda refused: None,
     ) -> None:
         self.renewed = 0
         self.failed = 0
         self._api = api
         self._is_alive = is_alive
         self._uid_of = uid_of
+        self._refused = refused
         self._period_seconds = period_seconds
         self._names = tuple(names)
         self._due: list[tuple[float, str]] = []
@@ -60,7 +62,11 @@ class Leases:
                 if not refused.status.is_not_found:
                     raise
                 await self._api.create(path, node_document.lease(name, self._uid_of(name), now))
-        except (ApiRefused, ApiUnreachable):
+        except ApiRefused as refused:
+            self.failed += 1
+            self._refused(refused)
+            return False
+        except ApiUnreachable:
             self.failed += 1
             return False
         self.renewed += 1

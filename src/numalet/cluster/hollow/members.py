@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from numalet.cluster.hollow.faults import PlannedFault
 from numalet.cluster.hollow.heartbeats import RENEW_SECONDS
@@ -16,6 +16,8 @@ from numalet.cluster.hollow.pod_watch import WatchedPod
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.workload.record import EventKind
+from numalet.io.kube_api.answers import ApiRefused
+from numalet.io.kube_api.client import ApiClient
 
 
 class StatePublisher(Protocol):
@@ -45,6 +47,12 @@ class FleetOptions:
     renew_seconds: float = RENEW_SECONDS
     heartbeat_seconds: float = 300.0
     writers: int = 12
+
+
+MakePublisher: TypeAlias = Callable[
+    [ApiClient, "Mapping[str, Member]", Callable[[ApiRefused], None]], StatePublisher
+]
+"""Makes it for these nodes, with who hears what the API server refuses."""
 
 
 @dataclass(slots=True)

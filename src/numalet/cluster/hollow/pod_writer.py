@@ -39,12 +39,18 @@ class WriterCounts:
 class PodWriter:
     """Remembers which pods changed, and writes them one after the other.
 
-    ``pod_of`` gives the pod of a uid as it is now, None for one that is gone.
+    ``pod_of`` gives the pod of a uid as it is now, None for one that is gone; ``refused`` gets
+    what the API server will not do.
     """
 
-    def __init__(self, api: ApiClient, pod_of: Callable[[str], HeldPod | None]) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        pod_of: Callable[[str], HeldPod | None],
+        refused: Callable[[ApiRefused], None] = lambda refused: None,
+    ) -> None:
         self.counts = WriterCounts()
-        self.last_refusal: ApiRefused | None = None
+        self._refused = refused
         self._api = api
         self._pod_of = pod_of
         self._wanted: dict[str, None] = {}
@@ -112,7 +118,7 @@ class PodWriter:
             else:
                 # The pod is gone, or another one has its name; the watch says so, too.
                 self.counts.refused += 1
-                self.last_refusal = refused
+                self._refused(refused)
         except ApiUnreachable:
             self._again_later(uid)
 
@@ -146,7 +152,10 @@ class PodWriter:
         try:
             await self._api.create(f"/api/v1/namespaces/{event.namespace}/events", body)
             self.counts.events += 1
-        except (ApiRefused, ApiUnreachable):
+        except ApiRefused as refused:
+            self.counts.events_dropped += 1
+            self._refused(refused)
+        except ApiUnreachable:
             self.counts.events_dropped += 1
 
 

@@ -8,7 +8,7 @@ is ever read back here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -37,13 +37,13 @@ class HollowPublisher:
         self,
         api: ApiClient,
         members: Mapping[str, Member],
+        refused: Callable[[ApiRefused], None] = lambda refused: None,
         *,
         writers: int = 4,
         between_seconds: float = BETWEEN_SECONDS,
     ) -> None:
         self.written = 0
-        self.refused = 0
-        self.last_refusal: ApiRefused | None = None
+        self._refused = refused
         self._api = api
         self._members = members
         self._writers = writers
@@ -108,8 +108,7 @@ class HollowPublisher:
             if self._specs.get(name) != made.spec:
                 await self._write(member, made)
         except ApiRefused as refused:
-            self.refused += 1
-            self.last_refusal = refused
+            self._refused(refused)
             return not refused.status.is_temporary
         except ApiUnreachable:
             return False
