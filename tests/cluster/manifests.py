@@ -10,6 +10,9 @@ import yaml
 
 FOLDER: Final = Path(__file__).parents[2] / "packaging" / "kubernetes"
 DEFINITIONS: Final = (FOLDER / "crds", FOLDER / "node-resource-topology")
+Permission = tuple[str, str, str]
+"""API group, resource, verb."""
+
 ACCOUNTS: Final = (FOLDER / "base", FOLDER / "hollow")
 
 
@@ -25,7 +28,7 @@ def of_kind(kind: str) -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each for each in documents() if each["kind"] == kind}
 
 
-def permissions(role: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def permissions(role: dict[str, Any]) -> Iterator[Permission]:
     """API group, resource and verb of everything that a role allows."""
     for rule in role["rules"]:
         for group in rule["apiGroups"]:

@@ -1,0 +1,143 @@
+"""The policy that lets an agent write the objects of its own node alone, decided without a server.
+
+Its expressions are evaluated as an API server does it, one after the other, and its members are
+those of a client of a later release. Servers that know policies compile it in ``test_manifests``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cel
+import pytest
+
+from cluster import manifests
+from oracles import kubernetes_types
+
+PUBLISHER: Final = "system:serviceaccount:numalet:numalet-publisher"
+NODE_NAME: Final = "authentication.kubernetes.io/node-name"
+POLICY: Final = manifests.of_kind("ValidatingAdmissionPolicy")["numalet-own-objects"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Whether the policy is about a request, and why it is denied; empty if it is not."""
+
+    is_meant: bool
+    denials: tuple[str, ...] = ()
+
+
+def judged(user: dict[str, Any], old: str | None, new: str | None) -> Judged:
+    """What the policy says when the user makes ``new`` of ``old``, each an object's name."""
+    values: dict[str, Any] = {
+        "request": {"userInfo": user},
+        "oldObject": named(old),
+        "object": named(new),
+    }
+    spec = POLICY["spec"]
+    if not all(cel.evaluate(each["expression"], values) for each in spec["matchConditions"]):
+        return Judged(is_meant=False)
+    values["variables"] = {}
+    for each in spec["variables"]:
+        values["variables"][each["name"]] = cel.evaluate(each["expression"], values)
+    denials = [
+        each.get("message") or cel.evaluate(each["messageExpression"], values)
+        for each in spec["validations"]
+        if not cel.evaluate(each["expression"], values)
+    ]
+    return Judged(is_meant=True, denials=tuple(denials))
+
+
+def named(name: str | None) -> dict[str, Any] | None:
+    """An object of this name; None for none."""
+    return None if name is None else {"metadata": {"name": name}}
+
+
+def agent(*nodes: str) -> dict[str, Any]:
+    """Who asks with the token of an agent's pod on these nodes."""
+    return {"username": PUBLISHER, "extra": {NODE_NAME: list(nodes)}}
+
+
+@pytest.mark.parametrize(("old", "new"), [(None, "n1"), ("n1", "n1"), ("n1", None)])
+def test_an_agent_makes_changes_and_removes_the_object_of_its_node(
+    old: str | None, new: str | None
+) -> None:
+    assert judged(agent("n1"), old, new) == Judged(is_meant=True)
+
+
+@pytest.mark.parametrize(("old", "new"), [(None, "n2"), ("n2", "n2"), ("n2", None)])
+def test_an_agent_leaves_the_objects_of_other_nodes_alone(old: str | None, new: str | None) -> None:
+    said = "the agent of node n1 may not write the object of node n2"
+    assert judged(agent("n1"), old, new).denials == (said,)
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"username": PUBLISHER},
+        {"username": PUBLISHER, "extra": {}},
+        {"username": PUBLISHER, "extra": {"authentication.kubernetes.io/pod-name": ["agent"]}},
+        agent(),
+        agent("n1", "n2"),
+    ],
+)
+def test_a_token_that_does_not_name_one_node_writes_nothing(user: dict[str, Any]) -> None:
+    (said,) = judged(user, None, "n1").denials
+    assert said.startswith("the token does not say on which node its pod runs")
+
+
+def test_who_is_no_agent_is_not_meant() -> None:
+    assert judged({"username": "kubernetes-admin"}, None, "n1") == Judged(is_meant=False)
+
+
+def test_it_is_about_what_agents_change() -> None:
+    rules = POLICY["spec"]["matchConstraints"]["resourceRules"]
+    guarded = {(each["apiGroups"][0], each["resources"][0]) for each in rules}
+    role = manifests.of_kind("ClusterRole")["numalet-publisher"]
+    changed = {
+        (group, resource)
+        for group, resource, verb in manifests.permissions(role)
+        if verb in ("patch", "update", "delete")
+    }
+    assert guarded == changed
+    operations = {each for rule in rules for each in rule["operations"]}
+    assert operations == {"CREATE", "UPDATE", "DELETE"}
+
+
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
+def test_its_members_are_those_of_kubernetes(kind: str) -> None:
+    (document,) = manifests.of_kind(kind).values()
+    types = kubernetes_types.members(kind)
+    assert wrong(document, kind, types, kind) == []
+
+
+def test_a_member_that_kubernetes_does_not_know_is_noticed() -> None:
+    types = kubernetes_types.members("ValidatingAdmissionPolicy")
+    broken = {"spec": {"validations": [{"expresion": "true"}]}}
+    assert wrong(broken, "ValidatingAdmissionPolicy", types, "policy") == [
+        "policy.spec.validations[0].expresion: unknown",
+        "policy.spec.validations[0].expression: missing",
+    ]
+
+
+def wrong(value: Any, kind: str, types: dict[str, dict[str, Any]], place: str) -> list[str]:
+    """Every member that the type does not have, or that it needs and is not there."""
+    if kind.startswith("list["):
+        inner = kind.removeprefix("list[").removesuffix("]")
+        parts = [wrong(each, inner, types, f"{place}[{at}]") for at, each in enumerate(value)]
+        return [line for part in parts for line in part]
+    members = types.get(kind.removeprefix("V1"))
+    if members is None:
+        return []
+    lines = [
+        line
+        for name, each in value.items()
+        for line in (
+            wrong(each, members[name].type, types, f"{place}.{name}")
+            if name in members
+            else [f"{place}.{name}: unknown"]
+        )
+    ]
+    needed = [name for name, member in members.items() if member.is_needed and name not in value]
+    return [*lines, *(f"{place}.{name}: missing" for name in needed)]
