@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 
-from cluster.test_roles import CLASSES, NUMA_NODES, a_class
-from numalet.core.cluster import published
+from numalet.core.cluster import classes, published
 from numalet.core.node.node import Node
-from numalet.io.documents import numa_node
+from numalet.io.documents import numa_node, numa_node_class
 from running.control_plane import ControlPlane
 from values import gpu_fleet
 
+CLASSES = "/apis/numalet.dev/v1alpha1/numanodeclasses"
+NUMA_NODES = "/apis/numalet.dev/v1alpha1/numanodes"
 ROOT = Path(__file__).parents[2]
 WAITING = {
     "apiVersion": "v1",
@@ -29,6 +30,11 @@ WAITING = {
         "automountServiceAccountToken": False,
     },
 }
+
+
+def a_class() -> dict[str, Any]:
+    node = gpu_fleet.empty()
+    return numa_node_class.class_object(classes.spec_of(node, gpu_fleet.kubelet_config()))
 
 
 def doctor(plane: ControlPlane, *more: str, kubeconfig: Path | None = None) -> tuple[int, str]:

@@ -7,7 +7,6 @@ import contextlib
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,26 +14,15 @@ import pytest
 from numalet.cluster import waker
 from numalet.cluster.waker import LABEL, Waker
 from numalet.cluster.waking import WakingLimits
-from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
+from numalet.core.cluster.cluster import Cluster
 from numalet.io.kube_api import client
 from running import fake_api_server, hollow_fleets
 from running.fake_api_store import Target
 from values import hollow_pods
-from values.hollow_pods import pod
 
 PODS = "/api/v1/namespaces/default/pods"
 NODE = "/api/v1/nodes/hollow-0"
 OWN = {"kubernetes.io/hostname": "hollow-0"}
-
-
-def cluster(*held: str) -> Cluster:
-    """A node on which pods with so many GPUs run, and a pod that waits for four."""
-    node = hollow_pods.node()
-    for at, gpus in enumerate(held):
-        node, _ = node.admit(pod(str(at), gpu=gpus).workload.pod)
-    only = ClusterNode(name="hollow-0", node=node, origin=Origin.PUBLISHED, class_name="gpu")
-    waits = ClusterPod(pod=replace(pod("job", "", gpu="4").workload.pod, node_name=""))
-    return Cluster(nodes={"hollow-0": only}, pods={waits.pod.uid: waits})
 
 
 async def test_a_node_is_touched_once_and_its_other_labels_stay() -> None:
@@ -46,7 +34,7 @@ async def test_a_node_is_touched_once_and_its_other_labels_stay() -> None:
         said: list[str] = []
         one = Waker(api, said.append)
         for held in (("4", "4"), ("4",), ("4",)):
-            await one.wake(cluster(*held))
+            await one.wake(hollow_pods.with_waiting(*held))
         labels = server.store.one(Target.of(NODE))["metadata"]["labels"]
         assert {name: labels[name] for name in OWN} == OWN
         assert labels.keys() == {*OWN, LABEL}
@@ -64,7 +52,7 @@ async def test_a_node_that_is_gone_is_said_and_the_waker_goes_on() -> None:
         lines: list[str] = []
 
         async def states() -> AsyncIterator[Cluster]:
-            yield cluster("4")
+            yield hollow_pods.with_waiting("4")
             async with asyncio.timeout(hollow_fleets.PATIENCE_SECONDS):
                 lines.append(await said.get())
                 server.put(NODE, {"metadata": {"labels": OWN}})

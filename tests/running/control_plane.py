@@ -39,8 +39,9 @@ _COLLECTIONS: Final = (
     "/apis/numalet.dev/v1alpha1/numanodes",
     "/apis/numalet.dev/v1alpha1/numanodeclasses",
     "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+    "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
 )
-"""Objects of no namespace that tests make, and that are removed after each."""
+"""What tests make outside of namespaces of their own, and what is removed after each."""
 
 
 class ControlPlane:

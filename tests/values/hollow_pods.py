@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 from numalet.cluster.hollow import pod_reader
 from numalet.cluster.hollow.life import NodeLife
 from numalet.cluster.hollow.pod import HollowPod
+from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
@@ -108,6 +110,16 @@ def _resource(name: str) -> str:
 def pod(name: str, *args: Any, **kwargs: Any) -> HollowPod:
     """The same as its node reads it."""
     return read(document(name, *args, **kwargs))
+
+
+def with_waiting(*held: str) -> Cluster:
+    """A node on which pods with so many GPUs run, and a pod that waits for four."""
+    own = node()
+    for number, gpus in enumerate(held):
+        own, _ = own.admit(pod(str(number), gpu=gpus).workload.pod)
+    only = ClusterNode(name="hollow-0", node=own, origin=Origin.PUBLISHED, class_name="gpu")
+    waits = ClusterPod(pod=replace(pod("job", "", gpu="4").workload.pod, node_name=""))
+    return Cluster(nodes={"hollow-0": only}, pods={waits.pod.uid: waits})
 
 
 def read(value: dict[str, Any]) -> HollowPod:
