@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -39,6 +40,11 @@ from values import hollow_pods, profile_bench
 
 Program = Callable[[Access, ControlPlane, "Said"], Coroutine[Any, Any, None]]
 
+PUBLISHER: Final = partial(HollowPublisher, has_topology=True)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("dropped_connections"),
+]
 PATIENCE_SECONDS: Final = 60.0
 NOTHING: Final = ("", "", "")
 LACKS: Final = re.compile(r"cannot \w+ resource|may not \w+ ")
@@ -136,7 +142,7 @@ async def hollow(to: Access, plane: ControlPlane, said: Said) -> None:
     pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
     options = FleetOptions(untaints=True, renew_seconds=0.2, writers=2)
     async with client.opened(to) as api, asyncio.TaskGroup() as group:
-        fleet = HollowFleet(api, members, options, said.say, HollowPublisher)
+        fleet = HollowFleet(api, members, options, said.say, PUBLISHER)
         task = group.create_task(fleet.run())
         try:
             await fleet.register()

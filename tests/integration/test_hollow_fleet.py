@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
+from numalet.agent.publish import view
 from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.core.cluster import published
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.record import EventKind
@@ -24,6 +27,7 @@ PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 NUMA_NODES = "/apis/numalet.dev/v1alpha1/numanodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 EVENTS = "/api/v1/namespaces/default/events"
 
 
@@ -84,6 +88,39 @@ async def test_nodes_register_with_lease_and_state() -> None:
         assert names(server, NUMA_NODES) == {"hollow-0", "hollow-1"}
         assert len(names(server, "/apis/numalet.dev/v1alpha1/numanodeclasses")) == 1
         assert_as_published(server, fleet)
+
+
+async def test_topologies_are_those_of_an_agent_where_they_are_asked_for() -> None:
+    made = partial(HollowPublisher, has_topology=True, topology_between_seconds=0.05)
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), make_publisher=made) as fleet,
+    ):
+        bind(server, "four", gpu="4", cpu="4")
+        await fleet.until(lambda: bool(fleet.phases()))
+        await fleet.settled()
+        node = fleet.node("hollow-0")
+        expected = view.of_node(node, hollow_pods.config(), node.snapshot.pods.values()).topology
+        stored_one = stored(server, f"{TOPOLOGIES}/hollow-0")
+        assert expected is not None
+        assert {key: stored_one[key] for key in expected} == expected
+        assert stored_one["metadata"]["ownerReferences"][0]["name"] == "hollow-0"
+        (gpus,) = (
+            each["available"]
+            for each in stored_one["zones"][0]["resources"]
+            if each["name"] == hollow_pods.GPU
+        )
+        assert gpus == "0"
+
+
+async def test_topologies_alone_are_published_without_the_states() -> None:
+    made = partial(HollowPublisher, has_numa_node=False, has_topology=True)
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), make_publisher=made),
+    ):
+        assert names(server, TOPOLOGIES) == {"hollow-0", "hollow-1"}
+        assert names(server, NUMA_NODES) == set()
 
 
 async def test_bound_pods_run_or_are_rejected_and_the_state_follows() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from numalet.cluster.hollow import kinds
 from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import FleetOptions, Member, members_of
+from numalet.cluster.hollow.members import FleetOptions, MakePublisher, Member, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.core.node.node import Node
@@ -107,7 +107,9 @@ class RunningFleet:
 
     async def settled(self) -> None:
         """Wait until everything that the fleet knows is written."""
-        await self.until(lambda: self.fleet.writer.is_idle and self.publisher.is_idle)
+        publisher = self.fleet.publisher
+        assert isinstance(publisher, KillablePublisher | HollowPublisher)
+        await self.until(lambda: self.fleet.writer.is_idle and publisher.is_idle)
 
 
 def _verdict(verdict: object) -> str:
@@ -141,13 +143,14 @@ async def running(
     all_kinds: Sequence[kinds.NodeKind] = (),
     options: FleetOptions = QUICK,
     prefix: str = "hollow",
+    make_publisher: MakePublisher | None = None,
 ) -> AsyncIterator[RunningFleet]:
     """A fleet that is registered and knows its pods, until the end of the block."""
     made = tuple(all_kinds) or (gpu_kind(),)
     said: list[str] = []
     async with client.opened(access, "numalet-hollow") as api:
         members = members_of(namings(count, made, prefix), made)
-        fleet = HollowFleet(api, members, options, said.append, KillablePublisher)
+        fleet = HollowFleet(api, members, options, said.append, make_publisher or KillablePublisher)
         held = RunningFleet(api, fleet, said)
         held.task = asyncio.create_task(fleet.run())
         try:

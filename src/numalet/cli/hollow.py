@@ -90,6 +90,13 @@ Publish = Annotated[
         "--publish/--no-publish", help="Publish the state of each node as its NumaNode object."
     ),
 ]
+Topology = Annotated[
+    bool,
+    typer.Option(
+        "--node-resource-topology",
+        help="Publish the NodeResourceTopology of each node too, which existing schedulers read.",
+    ),
+]
 _FAULTS: Final = "NODE@TIME"
 _FAILING: Final = "Nodes that fail"
 Reboot = Annotated[
@@ -156,6 +163,7 @@ def hollow(
     untaint: Untaint = False,
     events: Events = "all",
     publish: Publish = True,
+    node_resource_topology: Topology = False,
     reboot: Reboot = None,
     reboot_lasts: RebootLasts = "10s",
     lose: Lose = None,
@@ -192,6 +200,7 @@ def hollow(
         untaints=untaint,
         events=events,
         publishes=publish,
+        has_topology=node_resource_topology,
         faults=(
             *((Fault.REBOOT, each) for each in reboot or ()),
             *((Fault.LOSE, each) for each in lose or ()),

@@ -32,9 +32,13 @@ class PublishedView:
 
 def of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> PublishedView:
     """The view of a node that decides itself, on which these pods are known."""
-    return of_answers(
-        node, config, pod_resources.allocatable(node), pod_resources.pods(node.snapshot, pods)
-    )
+    return PublishedView(objects=objects.of_node(node, config), topology=topology_of(node, pods))
+
+
+def topology_of(node: Node, pods: Iterable[Pod]) -> Mapping[str, Any]:
+    """What the NodeResourceTopology says of a node that decides itself, with these pods."""
+    listed = pod_resources.pods(node.snapshot, pods)
+    return _topology(node, pod_resources.allocatable(node), listed)
 
 
 def of_answers(
@@ -46,9 +50,13 @@ def of_answers(
     """The view of a node whose kubelet answered this; None if it did not."""
     topology = None
     if allocatable is not None and pods is not None:
-        rules = node.rules
-        topology = node_resource_topology.topology(rules.machine, rules.topology, allocatable, pods)
+        topology = _topology(node, allocatable, pods)
     return PublishedView(objects=objects.of_node(node, config), topology=topology)
+
+
+def _topology(node: Node, allocatable: Allocatable, pods: Iterable[PodEntry]) -> dict[str, Any]:
+    rules = node.rules
+    return node_resource_topology.topology(rules.machine, rules.topology, allocatable, pods)
 
 
 def allocatable_of(document: Mapping[str, Any]) -> Allocatable:

@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +65,7 @@ class HollowInputs:
     untaints: bool = False
     events: str = "all"
     publishes: bool = True
+    has_topology: bool = False
     faults: Sequence[tuple[Fault, str]] = ()
     reboot_lasts: str = "10s"
     lasts: str | None = None
@@ -78,6 +80,7 @@ class PreparedFleet:
     options: FleetOptions
     access: Access
     publishes: bool
+    has_topology: bool
     lasts_seconds: float | None
     removes: bool
     notes: tuple[Finding, ...] = field(default=())
@@ -134,6 +137,7 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
         options=options,
         access=to,
         publishes=inputs.publishes,
+        has_topology=inputs.has_topology,
         lasts_seconds=lasts,
         removes=inputs.removes,
         notes=notes,
@@ -154,8 +158,14 @@ async def live(
         loop.add_signal_handler(number, ended.set)
     try:
         async with client.opened(prepared.access, "numalet-hollow", limits=_LIMITS) as api:
-            make = HollowPublisher if prepared.publishes else None
-            fleet = HollowFleet(api, prepared.members, prepared.options, say, make)
+            make_publisher = None
+            if prepared.publishes or prepared.has_topology:
+                make_publisher = partial(
+                    HollowPublisher,
+                    has_numa_node=prepared.publishes,
+                    has_topology=prepared.has_topology,
+                )
+            fleet = HollowFleet(api, prepared.members, prepared.options, say, make_publisher)
             await _until(ended, fleet, prepared, say, advance)
             if prepared.removes:
                 await fleet.remove()

@@ -1,8 +1,8 @@
-"""Publishes the state of many hollow nodes as their NumaNode objects, each at its own pace.
+"""Publishes what many hollow nodes have, each at its own pace: NumaNodes, NodeResourceTopologies.
 
-A node is written when its state has changed, at once after a quiet time and then no more often
-than every two seconds; and hourly, so that readers see that it is alive. Nothing that is published
-is ever read back here.
+An object is written when its node has changed, at once after a quiet time and then no more often
+than every two seconds, ten for a topology; and hourly, so that readers see that it is alive.
+Nothing that is published is ever read back here.
 """
 
 from __future__ import annotations
@@ -10,28 +10,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
-from numalet.agent.publish import objects
+from numalet.agent.kubernetes import node_resource_topology
+from numalet.agent.publish import objects, view
 from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.writer import ClassWriter
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import Member
 from numalet.io.documents import numa_node
-from numalet.io.documents.numa_node import NumaNodeSpec
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.tasks import together
 
+C = TypeVar("C")
+
 MANAGER: Final = "numalet-hollow"
 BETWEEN_SECONDS: Final = 2.0
-"""Between two writes of one node."""
+"""Between two writes of one NumaNode."""
+TOPOLOGY_BETWEEN_SECONDS: Final = 10.0
+"""Between two writes of one NodeResourceTopology."""
 ALIVE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 1.0
 
 
 class HollowPublisher:
-    """Keeps the NumaNode objects of these nodes current."""
+    """Keeps the objects of these nodes current: their NumaNodes, their topologies, or both."""
 
     def __init__(
         self,
@@ -39,13 +43,71 @@ class HollowPublisher:
         members: Mapping[str, Member],
         refused: Callable[[ApiRefused], None] = lambda refused: None,
         *,
+        has_numa_node: bool = True,
+        has_topology: bool = False,
         writers: int = 4,
         between_seconds: float = BETWEEN_SECONDS,
+        topology_between_seconds: float = TOPOLOGY_BETWEEN_SECONDS,
+    ) -> None:
+        self._kinds: list[PacedObjects[Any]] = []
+        if has_numa_node:
+            self._kinds.append(
+                PacedObjects(_NumaNodes(api), members, refused, writers, between_seconds)
+            )
+        if has_topology:
+            self._kinds.append(
+                PacedObjects(_Topologies(api), members, refused, writers, topology_between_seconds)
+            )
+
+    @property
+    def written(self) -> int:
+        """How many objects were written."""
+        return sum(each.written for each in self._kinds)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything is published."""
+        return all(each.is_idle for each in self._kinds)
+
+    def changed(self, name: str) -> None:
+        """The state of this node is to be published."""
+        for each in self._kinds:
+            each.changed(name)
+
+    async def work(self) -> None:
+        """Publish without end."""
+        async with together() as group:
+            for each in self._kinds:
+                group.create_task(each.work())
+
+
+class ObjectOfNode(Protocol[C]):
+    """What of a node is published as one object."""
+
+    def content(self, member: Member) -> C:
+        """What the object is to say; equal content is not written again."""
+        ...
+
+    async def write(self, member: Member, content: C) -> None:
+        """Write it. Raises ``ApiRefused`` or ``ApiUnreachable``."""
+        ...
+
+
+class PacedObjects(Generic[C]):
+    """Keeps objects of one kind current, one of each node."""
+
+    def __init__(
+        self,
+        what: ObjectOfNode[C],
+        members: Mapping[str, Member],
+        refused: Callable[[ApiRefused], None],
+        writers: int,
+        between_seconds: float,
     ) -> None:
         self.written = 0
-        self._refused = refused
-        self._api = api
+        self._what = what
         self._members = members
+        self._refused = refused
         self._writers = writers
         self._between_seconds = between_seconds
         self._due: asyncio.Queue[str] = asyncio.Queue()
@@ -53,17 +115,15 @@ class HollowPublisher:
         """Nodes that are in the queue, or have a timer."""
         self._under_way: set[str] = set()
         self._written_at: dict[str, float] = {}
-        self._specs: dict[str, NumaNodeSpec] = {}
-        self._classes = ClassWriter(api)
-        self._class_of_kind: dict[str, Mapping[str, Any]] = {}
+        self._stored: dict[str, C] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything is published."""
+        """Whether everything is written."""
         return not (self._waiting or self._under_way)
 
     def changed(self, name: str) -> None:
-        """The state of this node is to be published."""
+        """The object of this node may have to be written."""
         if name in self._waiting:
             return
         self._waiting.add(name)
@@ -76,7 +136,7 @@ class HollowPublisher:
             loop.call_later(wait, self._due.put_nowait, name)
 
     async def work(self) -> None:
-        """Publish without end."""
+        """Write without end."""
         async with together() as group:
             group.create_task(self._stay_alive())
             for _ in range(self._writers):
@@ -103,10 +163,12 @@ class HollowPublisher:
     async def _written(self, name: str) -> bool:
         """Publish a node that has another state than was published; False: again later."""
         member = self._members[name]
-        made = objects.of_class(member.published, self._class_of(member.kind))
+        content = self._what.content(member)
         try:
-            if self._specs.get(name) != made.spec:
-                await self._write(member, made)
+            if self._stored.get(name) != content:
+                await self._what.write(member, content)
+                self._stored[name] = content
+                self.written += 1
         except ApiRefused as refused:
             self._refused(refused)
             return not refused.status.is_temporary
@@ -114,13 +176,33 @@ class HollowPublisher:
             return False
         return True
 
-    async def _write(self, member: Member, made: NodeObjects) -> None:
+    async def _stay_alive(self) -> None:
+        """Write every node once an hour although nothing has changed."""
+        wait = ALIVE_SECONDS / max(1, len(self._members))
+        while True:
+            for name, member in self._members.items():
+                await asyncio.sleep(wait)
+                if member.life.is_up and name in self._stored:
+                    del self._stored[name]
+                    self.changed(name)
+
+
+class _NumaNodes:
+    """NumaNodes, with the class that they refer to."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+        self._classes = ClassWriter(api)
+        self._class_of_kind: dict[str, Mapping[str, Any]] = {}
+
+    def content(self, member: Member) -> NodeObjects:
+        return objects.of_class(member.published, self._class_of(member.kind))
+
+    async def write(self, member: Member, content: NodeObjects) -> None:
         name = member.life.name
-        await self._classes.ensure(made)
-        body = made.node_object(name, datetime.now(UTC), NodeOwner(name, member.uid))
+        await self._classes.ensure(content)
+        body = content.node_object(name, datetime.now(UTC), NodeOwner(name, member.uid))
         await self._api.apply(f"{numa_node.PATH}/{name}", body, MANAGER, force=True)
-        self._specs[name] = made.spec
-        self.written += 1
 
     def _class_of(self, kind: NodeKind) -> Mapping[str, Any]:
         """The object of the class of a node, made once for all of its kind."""
@@ -129,12 +211,19 @@ class HollowPublisher:
             made = self._class_of_kind[kind.name] = objects.class_of(kind.empty, kind.config)
         return made
 
-    async def _stay_alive(self) -> None:
-        """Write every node once an hour although nothing has changed."""
-        wait = ALIVE_SECONDS / max(1, len(self._members))
-        while True:
-            for name, member in self._members.items():
-                await asyncio.sleep(wait)
-                if member.life.is_up and name in self._specs:
-                    del self._specs[name]
-                    self.changed(name)
+
+class _Topologies:
+    """NodeResourceTopologies, as the nodes' agents would make them."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+
+    def content(self, member: Member) -> Mapping[str, Any]:
+        node = member.published
+        return view.topology_of(node, node.snapshot.pods.values())
+
+    async def write(self, member: Member, content: Mapping[str, Any]) -> None:
+        name = member.life.name
+        owner = NodeOwner(name, member.uid).reference()
+        body = node_resource_topology.named(name, content, owner)
+        await self._api.apply(f"{node_resource_topology.PATH}/{name}", body, MANAGER, force=True)
