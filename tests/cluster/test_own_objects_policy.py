@@ -114,9 +114,9 @@ def test_its_members_are_those_of_kubernetes(kind: str) -> None:
 
 def test_a_member_that_kubernetes_does_not_know_is_noticed() -> None:
     types = kubernetes_types.members("ValidatingAdmissionPolicy")
-    broken = {"spec": {"validations": [{"expresion": "true"}]}}
+    broken = {"spec": {"validations": [{"expressions": "true"}]}}
     assert wrong(broken, "ValidatingAdmissionPolicy", types, "policy") == [
-        "policy.spec.validations[0].expresion: unknown",
+        "policy.spec.validations[0].expressions: unknown",
         "policy.spec.validations[0].expression: missing",
     ]
 
