@@ -52,7 +52,7 @@ class FleetOptions:
 MakePublisher: TypeAlias = Callable[
     [ApiClient, "Mapping[str, Member]", Callable[[ApiRefused], None]], StatePublisher
 ]
-"""Makes it for these nodes, with who hears what the API server refuses."""
+"""Makes it for these nodes; the last argument is called with what the API server refuses."""
 
 
 @dataclass(slots=True)
