@@ -161,3 +161,14 @@ def test_the_number_0_is_left_out_of_an_answer() -> None:
     (pod,) = view.pods_of({"podResources": [{"name": "p", "containers": [ANSWER]}]})
     assert (pod.namespace, pod.name) == ("", "p")
     assert replace(pod.containers[0], name="").cpus == (1, 2)
+
+
+def test_a_root_that_is_not_there_is_said_without_options_of_other_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    assert run(["publish", "--dry-run", "-m", "2n4c", "--kubelet-root", str(gone)]) == 2
+    told = capsys.readouterr().err
+    assert f"error: there is no directory '{gone}'" in told
+    assert "is this its PodResources socket?" in told
+    assert "--s" not in told.replace("--memory-per-node", "")

@@ -169,7 +169,7 @@ def test_a_state_directory_must_be_there(place: str, numalet: Runner, tmp_path: 
     ended = numalet.simulate("--state-dir", str(tmp_path / place), GUARANTEED)
 
     assert ended.status == 2
-    assert ended.err.startswith("error: --state-dir: there is no directory ")
+    assert ended.err.startswith("error: there is no directory ")
 
 
 def test_a_directory_in_the_place_of_a_state_file_is_refused(numalet: Runner, state: Path) -> None:

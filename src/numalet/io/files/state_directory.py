@@ -62,8 +62,7 @@ def read(path: Path) -> StateDirectory:
     files = {}
     with _readable(path):
         if not path.is_dir():
-            where = Location("--state-dir")
-            raise BadInput([FilesNoSuchDirectory(path=str(path), where=where)])
+            raise BadInput([FilesNoSuchDirectory(path=str(path))])
         for name in FILE_NAMES:
             text = read_file(_path_of(path, name))
             if text is not None:

@@ -52,7 +52,7 @@ class RpcNoSocket(SocketUnusable):
     code = "rpc/no-socket"
     sentence = (
         "no server listens at {path!r}: {error}; is the kubelet or the numalet agent running, and "
-        "is --socket its PodResources socket?"
+        "is this its PodResources socket?"
     )
 
 
