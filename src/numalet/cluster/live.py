@@ -81,6 +81,10 @@ class _Copies:
     unread_on: Counter[str] = field(default_factory=Counter)
     """How many pods of a node can not be read."""
 
+    def keys(self, kind: str) -> list[str]:
+        """The keys of all objects of a kind, those that can not be read too."""
+        return [*self.of_kind[kind], *(key for of, key in self.unread if of == kind)]
+
 
 class LiveCluster:
     """A cluster that ``follow`` keeps current; ``cluster`` is its value at this moment.
@@ -243,9 +247,9 @@ class LiveCluster:
             case Replaced(items):
                 self._listed.add(what.path)
                 self._has_it(what)
-                unread = [key for kind, key in self._copies.unread if kind == what.name]
-                for key in [key for key in (*copy, *unread) if key not in items]:
-                    self._put(what.name, key, None)
+                for key in self._copies.keys(what.name):
+                    if key not in items:
+                        self._put(what.name, key, None)
                 for key, item in items.items():
                     if copy.get(key) is not item:
                         self._put(what.name, key, item)
@@ -274,7 +278,7 @@ class LiveCluster:
         if lasting is not None:
             self._lost_at.pop(what.path, None)
             self._problems[what.path] = lasting
-            for key in list(self._copies.of_kind[what.name]):
+            for key in self._copies.keys(what.name):
                 self._put(what.name, key, None)
             self._listed.add(what.path)
         elif what.path in self._listed:

@@ -210,6 +210,27 @@ async def test_a_pod_that_can_not_be_read_is_noted_at_its_node(tmp_path: Path) -
         assert [each.code for each in cluster.notes] == ["cluster/object-left-out"]
 
 
+async def until_noted(live: LiveCluster, *codes: str) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while [each.code for each in live.notes] != [*codes]:
+            await live.wait_for_change()
+
+
+async def test_an_object_that_can_not_be_read_is_noted_while_it_is_there() -> None:
+    async with at_work() as (kubelets, live):
+        path = f"{GROUP}/numanodes/b"
+        bad = {"kind": "NumaNode", "metadata": {"name": "b"}, "spec": {"state": 5}}
+        kubelets.put(path, bad)
+        await until_noted(live, "cluster/object-left-out")
+        kubelets.remove(path)
+        await until_noted(live)
+        kubelets.put(path, bad)
+        await until_noted(live, "cluster/object-left-out")
+        kubelets.server.refused[f"{GROUP}/numanodes"] = 403
+        await kubelets.server.strike(Ending.RESET)
+        await until_noted(live, "cluster/collection-forbidden")
+
+
 async def test_without_nodes_it_is_not_ready() -> None:
     refused = {"/api/v1/nodes": 403}
     with pytest.raises(TimeoutError):
