@@ -14,7 +14,6 @@ import grpc
 import grpc.aio
 import pytest
 
-from numalet.agent.host.device_plugins import Deadlines
 from numalet.agent.servers import device_plugins
 from numalet.agent.servers.device_plugins import DevicePlugins, Settings
 from numalet.agent.servers.sample_device_plugin import (
@@ -33,7 +32,7 @@ from numalet.core.managers.device.preference import (
 )
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.tasks import ended
-from servers.plugin_bench import GPU, KEY, QUICK, Liar, registry
+from servers.plugin_bench import GPU, KEY, PATIENT, Liar, registry
 from values.device_bench import devices
 
 
@@ -86,9 +85,18 @@ def test_a_plugin_registers_reports_prefers_and_allocates(root: Path) -> None:
     run(test())
 
 
+async def test_what_changes_while_a_list_is_being_sent_is_in_the_next_list(root: Path) -> None:
+    plugin = sample(root)
+    async with asyncio.timeout(100):
+        lists = plugin._list_and_watch(None, None)
+        await anext(lists)
+        await plugin.obey("remove gpu0")
+        assert [each.ID for each in (await anext(lists)).devices] == ["gpu1"]
+
+
 def test_a_plugin_that_ends_stops_and_expires(root: Path) -> None:
     async def test() -> None:
-        settings = replace(QUICK, grace_seconds=0.2)
+        settings = Settings(deadlines=PATIENT, grace_seconds=0.2)
         async with registry(root, settings) as (plugins, heard):
             async with running(sample(root)):
                 await heard.until("reported", ["gpu0", "gpu1"])
@@ -106,7 +114,7 @@ def test_a_plugin_that_ends_stops_and_expires(root: Path) -> None:
 
 def test_a_plugin_that_comes_back_in_time_does_not_expire(root: Path) -> None:
     async def test() -> None:
-        settings = replace(QUICK, grace_seconds=3600.0)
+        settings = Settings(deadlines=PATIENT, grace_seconds=3600.0)
         async with registry(root, settings) as (_, heard):
             for times in (1, 2, 3):
                 async with running(sample(root)):
@@ -207,7 +215,7 @@ def test_plugins_register_again_with_the_next_agent(root: Path) -> None:
 
 def test_resources_of_the_checkpoint_count_as_stopped_until_they_register(root: Path) -> None:
     async def test() -> None:
-        settings = replace(QUICK, grace_seconds=0.2)
+        settings = Settings(deadlines=PATIENT, grace_seconds=2.0)
         async with registry(root, settings, [GPU]) as (plugins, heard):
             assert Preferred() == plugins.preferred(question("gpu0"))
             stopped = CallFailed("endpoint example.com/gpu has been stopped")
@@ -219,7 +227,8 @@ def test_resources_of_the_checkpoint_count_as_stopped_until_they_register(root: 
 
 @asynccontextmanager
 async def lying(root: Path, liar: Liar) -> AsyncIterator[DevicePlugins]:
-    async with registry(root) as (plugins, heard):
+    settings = Settings(deadlines=replace(PATIENT, call_seconds=2.0))
+    async with registry(root, settings) as (plugins, heard):
         await liar.start()
         await liar.register()
         await heard.until("reported", [liar.name])
@@ -263,7 +272,7 @@ def test_who_waits_for_a_plugin_that_is_let_go_of_is_notified(root: Path) -> Non
             await asyncio.Event().wait()
             raise AssertionError
 
-        patient = Settings(deadlines=Deadlines(call_seconds=1000.0))
+        patient = Settings(deadlines=replace(PATIENT, call_seconds=1000.0))
         liar = Liar(root, allocation=hangs)
         async with registry(root, patient) as (plugins, heard):
             await liar.start()
@@ -308,7 +317,8 @@ def test_answers_for_no_container_and_failures_are_reported(root: Path) -> None:
 )
 def test_a_bad_registration_is_refused(changes: dict[str, str], says: str, root: Path) -> None:
     async def test() -> None:
-        async with registry(root) as (_, heard):
+        settings = Settings(deadlines=replace(PATIENT, connect_seconds=0.5))
+        async with registry(root, settings) as (_, heard):
             liar = Liar(root)
             await liar.start()
             with pytest.raises(grpc.aio.AioRpcError) as raised:
@@ -328,7 +338,7 @@ def test_a_bad_registration_is_refused(changes: dict[str, str], says: str, root:
 
 def test_a_plugin_that_does_not_tell_its_options_is_refused(root: Path) -> None:
     async def test() -> None:
-        async with registry(root):
+        async with registry(root, Settings(deadlines=replace(PATIENT, call_seconds=0.3))):
             liar = Liar(root, options=_never)
             await liar.start()
             with pytest.raises(grpc.aio.AioRpcError, match="failed to get device plugin options"):

@@ -12,19 +12,23 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.host.device_plugins import Deadlines
+from numalet.agent.servers.device_plugins import Settings
 from numalet.agent.servers.plugin_folder import FOLDER, PluginFolder
 from numalet.core.managers.device.preference import Accepted
 from numalet.io.rpc import plugin_registration_v1_pb2 as registration
-from servers.plugin_bench import GPU, KEY, QUICK, Heard, Liar, registry
+from servers.plugin_bench import GPU, KEY, PATIENT, Heard, Liar, registry
 
 INFO = registration.PluginInfo(type="DevicePlugin", name=GPU, supported_versions=["v1beta1"])
 
 
 @asynccontextmanager
-async def looked_after(root: Path) -> AsyncIterator[tuple[PluginFolder, Heard]]:
-    settings = replace(QUICK, grace_seconds=3600.0)
+async def looked_after(
+    root: Path, deadlines: Deadlines = PATIENT
+) -> AsyncIterator[tuple[PluginFolder, Heard]]:
+    settings = Settings(deadlines=deadlines, grace_seconds=3600.0)
     async with registry(root, settings) as (plugins, heard):
-        folder = PluginFolder(plugins, QUICK.deadlines, poll_seconds=0.02)
+        folder = PluginFolder(plugins, PATIENT, poll_seconds=0.02)
         folder.start(root)
         try:
             yield folder, heard
@@ -114,7 +118,7 @@ async def test_a_plugin_was_there_before_the_agent(root: Path) -> None:
 async def test_a_plugin_that_does_not_fit_is_told_why(
     changes: dict[str, Any], says: str, root: Path
 ) -> None:
-    async with looked_after(root) as (_, heard):
+    async with looked_after(root, replace(PATIENT, connect_seconds=0.5)) as (_, heard):
         liar = found(root, **changes)
         await liar.start()
         # It is tried again later: it may become another one.

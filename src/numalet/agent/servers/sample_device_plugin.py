@@ -41,6 +41,7 @@ class SamplePlugin:
     devices: dict[str, Device]
     report: Callable[[str], None] = lambda line: None
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _changes: int = 0
 
     @property
     def socket(self) -> Path:
@@ -82,6 +83,7 @@ class SamplePlugin:
             case _:
                 raise ValueError(line)
         async with self._changed:
+            self._changes += 1
             self._changed.notify_all()
 
     async def _serve(self) -> grpc.aio.Server:
@@ -133,12 +135,15 @@ class SamplePlugin:
     async def _list_and_watch(
         self, _request: object, _call: object
     ) -> AsyncIterator[messages.ListAndWatchResponse]:
+        sent: int | None = None
         while True:
             async with self._changed:
+                # Devices may have changed while the list before was being sent.
+                while sent == self._changes:
+                    await self._changed.wait()
+                sent = self._changes
                 listed = messages.ListAndWatchResponse(devices=map(_sent, self.devices.values()))
             yield listed
-            async with self._changed:
-                await self._changed.wait()
 
     async def _preferred(
         self, request: messages.PreferredAllocationRequest, _call: object
