@@ -28,7 +28,7 @@ class Api:
         self.bugs: list[Exception] = []
 
     def client(self) -> AgentClient:
-        return AgentClient(self.path, timeout_seconds=20)
+        return AgentClient(self.path, timeout_seconds=200)
 
     def do(self, act: Callable[[MemoryDoor], T]) -> T:
         """Do something to the door in the loop that it belongs to."""

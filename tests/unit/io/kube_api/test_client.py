@@ -208,7 +208,7 @@ async def test_a_server_that_never_answers() -> None:
         fake_api_server.running() as server,
         breakable_proxy.to("127.0.0.1", int(server.url.rpartition(":")[2])) as proxy,
         client.opened(
-            server.access(port=proxy.port), limits=RequestLimits(request_seconds=0.3)
+            server.access(port=proxy.port), limits=RequestLimits(request_seconds=4.0)
         ) as api,
     ):
         await api.create(PATH, {"metadata": {"name": "one"}})
@@ -333,7 +333,7 @@ async def test_a_handshake_that_never_ends_leaves_no_connection_behind() -> None
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     access = Access(f"https://127.0.0.1:{port}", Location("test"))
-    limits = RequestLimits(request_seconds=0.4)
+    limits = RequestLimits(request_seconds=3.0)
     async with server, client.opened(access, limits=limits) as api:
         with pytest.raises(ApiUnreachable, match="no connection in time"):
             await api.get(PATH)
