@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from numalet.agent.publish import view
 from numalet.cluster.hollow.members import FleetOptions
 from numalet.cluster.hollow.publishing import HollowPublisher
+from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.cluster import published
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.record import EventKind
@@ -121,6 +124,78 @@ async def test_topologies_alone_are_published_without_the_states() -> None:
     ):
         assert names(server, TOPOLOGIES) == {"hollow-0", "hollow-1"}
         assert names(server, NUMA_NODES) == set()
+
+
+def is_admitted(fleet: RunningFleet, name: str) -> bool:
+    return fleet.phases().get(name) == "admitted"
+
+
+async def split_in_two_processes(server: FakeApiServer, state: Path | None) -> tuple[Any, Any]:
+    """What a node holds before and after its process ended, where a pod that is gone left room."""
+
+    def options() -> FleetOptions:
+        folder = None if state is None else StateFolder(state)
+        return replace(hollow_fleets.QUICK, state=folder)
+
+    async with hollow_fleets.running(server.access(), 1, options=options()) as fleet:
+        for name in ("one", "two", "three"):
+            bind(server, name, gpu="2", cpu="2")
+            await fleet.until(partial(is_admitted, fleet, name))
+        await fleet.settled()
+        delete(server, "one", grace_seconds=0)
+        await fleet.until(lambda: "one" not in fleet.phases())
+        await fleet.settled()
+        before = published.of_node(fleet.node("hollow-0").release_stale())
+    async with hollow_fleets.running(server.access(), 1, options=options()) as fleet:
+        await fleet.until(lambda: fleet.phases() == {"two": "admitted", "three": "admitted"})
+        await fleet.settled()
+        after = published.of_node(fleet.node("hollow-0").release_stale())
+        assert phase(server, "two") == "Running"
+        assert_as_published(server, fleet)
+    return before, after
+
+
+async def test_a_fleet_that_begins_again_with_its_state_files_holds_what_it_held(
+    tmp_path: Path,
+) -> None:
+    async with fake_api_server.running() as server:
+        before, after = await split_in_two_processes(server, tmp_path)
+        assert after.pods == before.pods
+        assert after.shared_cpus == before.shared_cpus
+        assert after.memory == before.memory
+        assert "cpu_manager_state" in {each.name for each in (tmp_path / "hollow-0").iterdir()}
+
+
+async def test_without_state_files_pods_get_what_they_would_get_today() -> None:
+    async with fake_api_server.running() as server:
+        before, after = await split_in_two_processes(server, None)
+        assert after.pods.keys() == before.pods.keys()
+        assert after.shared_cpus != before.shared_cpus
+
+
+async def test_a_kubelet_that_does_not_start_on_its_state_files_stays_down(tmp_path: Path) -> None:
+    folder = tmp_path / "hollow-0"
+    folder.mkdir()
+    (folder / "cpu_manager_state").write_text("{}")
+    options = replace(hollow_fleets.QUICK, state=StateFolder(tmp_path))
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), 1, options=options) as fleet,
+    ):
+        assert any("hollow-0: its kubelet does not start again" in each for each in fleet.said)
+        assert not fleet.fleet.members["hollow-0"].life.is_up
+
+
+async def test_state_files_that_can_not_be_written_are_said(tmp_path: Path) -> None:
+    (tmp_path / "hollow-0").write_text("no folder")
+    options = replace(hollow_fleets.QUICK, state=StateFolder(tmp_path))
+    async with (
+        fake_api_server.running() as server,
+        hollow_fleets.running(server.access(), 1, options=options) as fleet,
+    ):
+        bind(server, "one", gpu="2", cpu="2")
+        await fleet.until(lambda: fleet.phases() == {"one": "admitted"})
+        assert any(each.startswith("hollow-0: ") for each in fleet.said)
 
 
 async def test_bound_pods_run_or_are_rejected_and_the_state_follows() -> None:

@@ -11,7 +11,13 @@ from typing import Any
 from numalet.cluster.hollow import kinds
 from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import FleetOptions, MakePublisher, Member, members_of
+from numalet.cluster.hollow.members import (
+    FleetOptions,
+    MakePublisher,
+    Member,
+    begun_again,
+    members_of,
+)
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.core.node.node import Node
@@ -150,6 +156,8 @@ async def running(
     said: list[str] = []
     async with client.opened(access, "numalet-hollow") as api:
         members = members_of(namings(count, made, prefix), made)
+        if options.state is not None:
+            begun_again(members, options.state)
         fleet = HollowFleet(api, members, options, said.append, make_publisher or KillablePublisher)
         held = RunningFleet(api, fleet, said)
         held.task = asyncio.create_task(fleet.run())

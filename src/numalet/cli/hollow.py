@@ -97,6 +97,15 @@ Topology = Annotated[
         help="Publish the NodeResourceTopology of each node too, which existing schedulers read.",
     ),
 ]
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="Keep the state files of each node below this folder, and begin again with them.",
+        show_default=False,
+    ),
+]
 _FAULTS: Final = "NODE@TIME"
 _FAILING: Final = "Nodes that fail"
 Reboot = Annotated[
@@ -164,6 +173,7 @@ def hollow(
     events: Events = "all",
     publish: Publish = True,
     node_resource_topology: Topology = False,
+    state: State = None,
     reboot: Reboot = None,
     reboot_lasts: RebootLasts = "10s",
     lose: Lose = None,
@@ -201,6 +211,7 @@ def hollow(
         events=events,
         publishes=publish,
         has_topology=node_resource_topology,
+        state=state,
         faults=(
             *((Fault.REBOOT, each) for each in reboot or ()),
             *((Fault.LOSE, each) for each in lose or ()),

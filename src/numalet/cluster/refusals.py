@@ -5,9 +5,10 @@ A fleet asks thousands of times in the same way: the first refusal says what eve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
-from numalet.io.kube_api.answers import ApiRefused
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 
 
 class Refusals:
@@ -16,6 +17,16 @@ class Refusals:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._said: set[str] = set()
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """A request that may fail: what the credentials do not allow is said, and no more."""
+        try:
+            yield
+        except ApiRefused as refused:
+            self.note(refused)
+        except ApiUnreachable:
+            pass
 
     def note(self, refused: ApiRefused) -> None:
         """The server refused this. What is no matter of credentials is left to the caller."""

@@ -23,9 +23,10 @@ from numalet.cluster.hollow.findings import (
 )
 from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.kinds import KindInputs
-from numalet.cluster.hollow.members import FleetOptions, Member, members_of
+from numalet.cluster.hollow.members import FleetOptions, Member, begun_again, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
+from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model import go_duration, label_names
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.go_duration import DurationError
@@ -66,6 +67,7 @@ class HollowInputs:
     events: str = "all"
     publishes: bool = True
     has_topology: bool = False
+    state: Path | None = None
     faults: Sequence[tuple[Fault, str]] = ()
     reboot_lasts: str = "10s"
     lasts: str | None = None
@@ -131,9 +133,13 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
         events=_EVENTS[inputs.events],
         faults=planned or (),
         reboot_seconds=reboot_seconds,
+        state=None if inputs.state is None else StateFolder(inputs.state),
     )
+    members = members_of(namings, all_kinds)
+    if options.state is not None:
+        begun_again(members, options.state)
     return PreparedFleet(
-        members=members_of(namings, all_kinds),
+        members=members,
         options=options,
         access=to,
         publishes=inputs.publishes,

@@ -8,9 +8,9 @@ published state.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -38,7 +38,7 @@ from numalet.cluster.hollow.registering import Registrar
 from numalet.cluster.refusals import Refusals
 from numalet.core.model.findings import Finding
 from numalet.io.kube_api import follow, listing, paths
-from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.answers import ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.follow import Changed, Connected, Deleted, Disconnected, Replaced
 from numalet.io.tasks import ended, together
@@ -143,7 +143,7 @@ class HollowFleet:
 
         async def work() -> None:
             for name in waiting:
-                with self._noted():
+                with self._refusals.noted():
                     await self._registrar.remove(name)
 
         async with together() as group:
@@ -183,9 +183,7 @@ class HollowFleet:
             return
         pods = pod_watch.in_order(iter(member.pods.values()))
         self._apply(name, CameUp(member.kind.restarted, tuple(pods)))
-        if member.life.refused is not None:
-            causes = "; ".join(map(str, member.life.refused.findings))
-            self._say(f"{name}: its kubelet does not start again: {causes}")
+        if not self._has_begun(member):
             return
         member.boots += 1
         if faults.of_annotation(member.asked_fault) is Fault.REBOOT:
@@ -193,6 +191,14 @@ class HollowFleet:
             self._spawn(self._withdraw_fault, name)
         self._publish(name)
         self._spawn(self._beat, member)
+
+    def _has_begun(self, member: Member) -> bool:
+        """Whether its kubelet has started; if not, why is said."""
+        refused = member.life.refused
+        if refused is not None:
+            causes = "; ".join(map(str, refused.findings))
+            self._say(f"{member.life.name}: its kubelet does not start again: {causes}")
+        return refused is None
 
     def _apply(self, name: str, event: LifeEvent) -> None:
         """An event of a node's life, and what it leads to."""
@@ -215,10 +221,18 @@ class HollowFleet:
                         self.writer.announce(name, happened, workload)
         if life.node is not before.node:
             self._publish(name)
+            self._save(member)
         self._set_timer(member)
 
+    def _save(self, member: Member) -> None:
+        name, state = member.life.name, self._options.state
+        if state and (problem := state.write(name, member.life.node.state_files())):
+            self._say(f"{name}: {problem}")
+
     def _publish(self, name: str) -> None:
-        if self.publisher is not None and not self.members[name].is_lost:
+        member = self.members[name]
+        # One that begins again is not empty, although its pods are not known yet.
+        if self.publisher is not None and not member.is_lost and member.saved is None:
             self.publisher.changed(name)
 
     def _set_timer(self, member: Member) -> None:
@@ -249,6 +263,7 @@ class HollowFleet:
             match each:
                 case Replaced(pods):
                     self._replace_pods(pods)
+                    self._begin_again()
                     self.has_pods.set()
                 case Changed(uid, pod):
                     self._pod_changed(uid, pod)
@@ -267,6 +282,15 @@ class HollowFleet:
                 self._pod_gone(uid)
         for uid, pod in sorted(pods.items(), key=_order):
             self._pod_changed(uid, pod)
+
+    def _begin_again(self) -> None:
+        """Start the kubelets that have state files from before, now that their pods are known."""
+        for name, member in self.members.items():
+            files, member.saved = member.saved, None
+            if files is not None:
+                pods = pod_watch.in_order(iter(member.pods.values()))
+                self._apply(name, CameUp(partial(member.kind.started_on, files), tuple(pods)))
+                self._has_begun(member)
 
     def _pod_changed(self, uid: str, watched: WatchedPod) -> None:
         member = self.members[watched.node_name]
@@ -337,23 +361,13 @@ class HollowFleet:
                     await self._beat(member)
 
     async def _beat(self, member: Member) -> None:
-        with self._noted():
+        with self._refusals.noted():
             await self._registrar.report(member.life.node, member.naming, member.boots)
 
     async def _withdraw_fault(self, name: str) -> None:
         body = {"metadata": {"annotations": {node_document.FAULT: None}}}
-        with self._noted():
+        with self._refusals.noted():
             await self._api.patch(paths.node(name), body)
-
-    @contextlib.contextmanager
-    def _noted(self) -> Iterator[None]:
-        """A request that may fail; what the credentials do not allow is said."""
-        try:
-            yield
-        except ApiRefused as refused:
-            self._refusals.note(refused)
-        except ApiUnreachable:
-            pass
 
     def _spawn(self, work: Callable[[T], Coroutine[Any, Any, None]], about: T) -> None:
         """Let a request of its own go on beside everything else, while the fleet lives."""

@@ -46,7 +46,11 @@ class NodeKind:
 
     def restarted(self, node: Node) -> Node | StartRefused:
         """The node after its kubelet was started again on the state files that it has now."""
-        return node.restart(self.config, self.machine, node.state_files(), self.devices)
+        return self.started_on(node.state_files(), node)
+
+    def started_on(self, files: Mapping[str, str], node: Node) -> Node | StartRefused:
+        """The node after its kubelet was started on these state files."""
+        return node.restart(self.config, self.machine, files, self.devices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

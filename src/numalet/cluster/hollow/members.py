@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from numalet.cluster.hollow.faults import PlannedFault
@@ -13,6 +13,7 @@ from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.life import NodeLife
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.pod_watch import WatchedPod
+from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.workload.record import EventKind
@@ -36,6 +37,7 @@ class StatePublisher(Protocol):
 class FleetOptions:
     """How the nodes behave as a fleet.
 
+    ``state`` has the state files of nodes that are to outlive this process.
     ``reboot_seconds`` is for how long a node is away that reboots; ``heartbeat_seconds`` is how
     often the status of a node is written although nothing changed.
     """
@@ -47,6 +49,7 @@ class FleetOptions:
     renew_seconds: float = RENEW_SECONDS
     heartbeat_seconds: float = 300.0
     writers: int = 12
+    state: StateFolder | None = None
 
 
 MakePublisher: TypeAlias = Callable[
@@ -64,6 +67,8 @@ class Member:
     life: NodeLife
     uid: str = ""
     boots: int = 1
+    saved: Mapping[str, str] | None = None
+    """State files on which it is to start once its pods are known."""
     is_lost: bool = False
     lies: bool = False
     asked_fault: str = ""
@@ -86,3 +91,16 @@ def members_of(namings: Sequence[NodeNaming], kinds: Sequence[NodeKind]) -> dict
         life = NodeLife(name=naming.name, node=kind.node(identity))
         members[naming.name] = Member(naming=naming, kind=kind, life=life)
     return members
+
+
+def begun_again(members: Mapping[str, Member], state: StateFolder) -> None:
+    """Let those of which state files are there begin with these, once their pods are known.
+
+    Raises:
+        BadInput: state files can not be read.
+    """
+    for name, member in members.items():
+        files = state.read(name)
+        if files:
+            member.saved = files
+            member.life = replace(member.life, is_up=False)
