@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Final
@@ -82,6 +83,9 @@ class Leases:
             due, name = heapq.heappop(self._due)
             await asyncio.sleep(max(0.0, due - loop.time()))
             renewed = await self.renew(name) if self._is_alive(name) else True
-            # Late renewals are not made up for; one that failed comes again soon.
-            wait = self._period_seconds if renewed else self._period_seconds / 10
-            heapq.heappush(self._due, (max(due + wait, loop.time()), name))
+            # What was missed is not made up for: the next one is at the node's own moment of a
+            # period, half a period from now at the soonest. One that failed comes again soon.
+            period, now = self._period_seconds, loop.time()
+            periods = math.ceil((now - due) / period + 0.5)
+            following = due + period * periods if renewed else now + period / 10
+            heapq.heappush(self._due, (following, name))
