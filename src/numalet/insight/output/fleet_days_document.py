@@ -47,7 +47,10 @@ class FleetSideDocument(OutputDocument, kw_only=True):
 
 
 class FleetWhatIfDocument(OutputDocument, kw_only=True):
-    """Both sides; the origins are those of the cluster as it is."""
+    """Both sides; the origins are those of the cluster as it is.
+
+    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    """
 
     schema: Literal["numalet.fleet-what-if/1"]
     before: FleetSideDocument

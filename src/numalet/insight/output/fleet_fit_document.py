@@ -139,7 +139,10 @@ class KeptAwayDocument(OutputDocument, kw_only=True):
 
 
 class FleetTrapsDocument(OutputDocument, kw_only=True):
-    """All traps, those with most devices stranded first."""
+    """All traps, those with most devices stranded first.
+
+    Of ``cpu`` the amounts are thousandths of a CPU, of memory and huge pages bytes.
+    """
 
     schema: Literal["numalet.fleet-traps/1"]
     stranded: dict[str, int]
