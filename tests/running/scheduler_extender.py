@@ -1,4 +1,4 @@
-"""A scheduler extender: the nodes that it lets a pod have are those that the test says."""
+"""A scheduler extender: the nodes that it lets a pod have are those with a label."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ from typing import Any
 class SchedulerExtender:
     """Answers ``filter``; ``asked`` has the name of the pod of each question."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, label: str) -> None:
         self.url = url
-        self.allowed: frozenset[str] = frozenset()
+        self._label = label
         self.asked: list[str] = []
 
     @property
     def configuration(self) -> dict[str, Any]:
         """Its entry in the scheduler's configuration."""
-        return {"urlPrefix": self.url, "filterVerb": "filter", "nodeCacheCapable": True}
+        return {"urlPrefix": self.url, "filterVerb": "filter", "nodeCacheCapable": False}
 
     def filtered(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """The answer; names are those of Go, as the types have no tags."""
         self.asked.append(arguments["Pod"]["metadata"]["name"])
-        names = arguments["NodeNames"]
+        nodes = arguments["Nodes"]["items"]
+        allowed = [each for each in nodes if self._label in each["metadata"].get("labels", {})]
         return {
-            "NodeNames": [each for each in names if each in self.allowed],
-            "FailedNodes": {each: "not now" for each in names if each not in self.allowed},
+            "Nodes": {"items": allowed},
+            "FailedNodes": {
+                each["metadata"]["name"]: "not now" for each in nodes if each not in allowed
+            },
         }
 
 
 @contextlib.contextmanager
-def running() -> Iterator[SchedulerExtender]:
+def running(label: str) -> Iterator[SchedulerExtender]:
     """An extender that listens on loopback until the end of the block."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -51,7 +54,7 @@ def running() -> Iterator[SchedulerExtender]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    extender = SchedulerExtender(f"http://127.0.0.1:{server.server_port}")
+    extender = SchedulerExtender(f"http://127.0.0.1:{server.server_port}", label)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
