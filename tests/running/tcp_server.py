@@ -42,9 +42,14 @@ class TcpServer:
     async def stop(self) -> None:
         """Listen no more, reset every connection, and wait until nothing serves one."""
         assert self._server is not None
-        self._server.close()
+        # First accept no more, and make connections of what was accepted: a server that is closed
+        # in between drops the socket (CPython 3.11, asyncio.base_events.Server._attach).
+        loop = asyncio.get_running_loop()
+        for listening in self._server.sockets:
+            loop.remove_reader(listening.fileno())
         for _ in range(_TURNS):
             await asyncio.sleep(0)
+        self._server.close()
         for writer in self._open:
             reset(writer)
         await ended(*self._serving)
