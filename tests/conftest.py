@@ -16,13 +16,14 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from harness import forgotten_exceptions, measurement
 from harness.host_guard import HostGuard
+from harness.loop_of_one_test import LoopOfOneTest
 
 for name, examples in {"thorough": 20_000, "sample": 400}.items():
     settings.register_profile(
@@ -76,9 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
+def anyio_backend() -> tuple[str, dict[str, Any]]:
     """The event loop of tests that are coroutines."""
-    return "asyncio"
+    return "asyncio", {"loop_factory": LoopOfOneTest}
 
 
 @pytest.fixture(scope="session")

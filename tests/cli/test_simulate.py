@@ -160,9 +160,11 @@ def test_findings_of_all_pieces_come_at_once(numalet: Runner, tmp_path: Path) ->
     )
 
     assert (ended.status, ended.out) == (2, "")
-    assert [line.split(":")[1].strip() for line in ended.err.splitlines()] == [
-        *("no-pods", str(broken), "no-machine", "no-config", "--state-dir")
+    *others, last = ended.err.splitlines()
+    assert [line.split(":")[1].strip() for line in others] == [
+        *("no-pods", str(broken), "no-machine", "no-config")
     ]
+    assert last.startswith("error: there is no directory 'no-directory'")
 
 
 @pytest.mark.parametrize(
