@@ -11,7 +11,6 @@ changed. The ratio is to admitting the pod on every node. Then what must go for 
 
 from __future__ import annotations
 
-import argparse
 import gc
 import random
 from collections.abc import Callable
@@ -188,16 +187,5 @@ def told() -> str:
     )
 
 
-def main() -> None:
-    """Measure, print, and write if that is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
-    given = parser.parse_args()
-    text = told()
-    print(text)
-    if given.write:
-        page.write_section("fleet", text)
-
-
 if __name__ == "__main__":
-    main()
+    page.command("fleet", __doc__, told)

@@ -6,9 +6,11 @@ around it is written by hand and stays.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
@@ -50,3 +52,14 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def command(section: str, description: str | None, measure: Callable[[], str]) -> None:
+    """Measure, print, and write the section if the command line wants that."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
+    given = parser.parse_args()
+    text = measure()
+    print(text)
+    if given.write:
+        write_section(section, text)

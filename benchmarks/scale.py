@@ -6,8 +6,6 @@ PYTHONPATH=tests python -m benchmarks.scale --write    writes them into the page
 
 from __future__ import annotations
 
-import argparse
-
 from benchmarks import page, scale_comparisons, scale_table
 
 
@@ -32,16 +30,5 @@ def told() -> str:
     return "\n\n".join(parts)
 
 
-def main() -> None:
-    """Measure, print, and write if that is wanted."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write it into docs/benchmarks.md")
-    given = parser.parse_args()
-    text = told()
-    print(text)
-    if given.write:
-        page.write_section("scale", text)
-
-
 if __name__ == "__main__":
-    main()
+    page.command("scale", __doc__, told)
