@@ -141,3 +141,21 @@ def cluster(
     ]
     pods = [*bound, *(known(pod, "") for pod in waiting)]
     return Cluster(nodes=every, pods={each.pod.uid: each for each in pods})
+
+
+def asking(gpus: int, cpus: int | None = None, gib: int | None = None) -> ClusterPod:
+    """A pod that is asked about."""
+    return ClusterPod(pod=pod("asks", gpus, cpus, gib))
+
+
+def split_fleet() -> Cluster:
+    """Two GPUs free on each NUMA node; four on one; seven; an empty node."""
+    pairs = [pod(uid, 2) for uid in "abcd"]
+    return cluster(
+        [
+            running("split", pairs, gone="ac"),
+            running("half", pairs, gone="ab"),
+            running("seven", [pod("x", 1)]),
+            running("empty", []),
+        ]
+    )

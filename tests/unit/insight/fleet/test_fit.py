@@ -19,25 +19,8 @@ from numalet.core.cluster.cluster import (
 from numalet.insight.fleet import fit
 from numalet.insight.fleet.assessing import Assessor, copy_of
 from values import gpu_fleet
-from values.gpu_fleet import GPU
+from values.gpu_fleet import GPU, asking, split_fleet
 from values.made_up import MadeUp
-
-
-def asking(gpus: int, cpus: int | None = None, gib: int | None = None) -> ClusterPod:
-    return ClusterPod(pod=gpu_fleet.pod("asks", gpus, cpus, gib))
-
-
-def fleet() -> Cluster:
-    """Two GPUs free on each NUMA node; four on one; seven; an empty node."""
-    pairs = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
-    return gpu_fleet.cluster(
-        [
-            gpu_fleet.running("split", pairs, gone="ac"),
-            gpu_fleet.running("half", pairs, gone="ab"),
-            gpu_fleet.running("seven", [gpu_fleet.pod("x", 1)]),
-            gpu_fleet.running("empty", []),
-        ]
-    )
 
 
 def reasons(answer: fit.Fit) -> dict[str, tuple[str, ...]]:
@@ -60,15 +43,15 @@ def admitted_in_turn(answer: fit.Fit, cluster: Cluster) -> None:
 
 @pytest.mark.parametrize(("gpus", "count"), [(1, 23), (2, 11), (4, 4), (8, 0)])
 def test_as_many_copies_as_the_engine_admits_one_after_the_other(gpus: int, count: int) -> None:
-    answer = fit.fit(fleet(), asking(gpus), None)
+    answer = fit.fit(split_fleet(), asking(gpus), None)
     assert answer.count == count
-    admitted_in_turn(answer, fleet())
+    admitted_in_turn(answer, split_fleet())
     each = Counter(landing.node for landing in answer.landings)
-    assert fit.capacity(fleet(), asking(gpus)) == each
+    assert fit.capacity(split_fleet(), asking(gpus)) == each
 
 
 def test_copies_land_where_least_is_left() -> None:
-    answer = fit.fit(fleet(), asking(2), 3)
+    answer = fit.fit(split_fleet(), asking(2), 3)
     assert [each.node for each in answer.landings] == ["half", "half", "split"]
     assert [each.numa_nodes for each in answer.landings] == [(0,), (0,), (0,)]
     assert answer.landings[0].placements["main"].devices == {GPU: ("gpu0", "gpu1")}
@@ -78,10 +61,10 @@ def test_copies_land_where_least_is_left() -> None:
 
 
 def test_the_others_say_what_is_free_where() -> None:
-    assert reasons(fit.fit(fleet(), asking(4))) == {
+    assert reasons(fit.fit(split_fleet(), asking(4))) == {
         f"4 of {GPU} free, 2 on each NUMA node": ("split",)
     }
-    assert reasons(fit.fit(fleet(), asking(8))) == {
+    assert reasons(fit.fit(split_fleet(), asking(8))) == {
         f"8 of {GPU} never fit: no NUMA node has more than 4, and the policy is single-numa-node": (
             "empty",
             "half",
@@ -92,7 +75,7 @@ def test_the_others_say_what_is_free_where() -> None:
 
 
 def test_what_keeps_the_scheduler_away_is_said_first() -> None:
-    there = fleet()
+    there = split_fleet()
     taint = Taint("maintenance", "soon", TaintEffect.NO_SCHEDULE)
     changed: list[ClusterNode] = [
         replace(there.nodes["split"], is_cordoned=True),
@@ -114,7 +97,7 @@ def test_what_keeps_the_scheduler_away_is_said_first() -> None:
 
 
 def test_a_question_that_is_asked_again_admits_only_what_lands() -> None:
-    assessor, cluster = Assessor(), fleet()
+    assessor, cluster = Assessor(), split_fleet()
     first = fit.fit(cluster, asking(4), 1, assessor)
     table = assessor.verdicts.table(first.pod.pod)
     before = table.admissions
@@ -123,7 +106,7 @@ def test_a_question_that_is_asked_again_admits_only_what_lands() -> None:
 
 
 def test_shapes_come_one_after_the_other() -> None:
-    one, two = fit.fit_each(fleet(), [(asking(4), 4), (asking(2), 2)])
+    one, two = fit.fit_each(split_fleet(), [(asking(4), 4), (asking(2), 2)])
     assert (one.count, two.count) == (4, 2)
     assert [each.node for each in two.landings] == ["seven", "split"]
 
@@ -135,7 +118,7 @@ def test_the_pods_of_a_job_are_one_shape_so_many_times() -> None:
 
 
 def test_only_the_shapes_asked_about_last_are_remembered() -> None:
-    assessor, cluster = Assessor(), fleet()
+    assessor, cluster = Assessor(), split_fleet()
     for cpus in range(1, 70):
         assessor.assess(cluster, asking(0, cpus, 1))
     assert len(assessor._by_shape) == 64

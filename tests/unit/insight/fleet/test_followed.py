@@ -14,12 +14,9 @@ from numalet.insight.fleet.remembering import NodeDifferences, NodeMemo, differe
 from numalet.insight.fleet.shape_counts import ShapeCounts
 from numalet.insight.fleet.traps import TrapFinder
 from values import gpu_fleet
+from values.gpu_fleet import asking
 
 DAEMON = Controller("DaemonSet", "d")
-
-
-def asking(gpus: int, cpus: int | None = None) -> ClusterPod:
-    return ClusterPod(pod=gpu_fleet.pod("asks", gpus, cpus))
 
 
 def lives(seed: str, steps: int = 16) -> list[Cluster]:

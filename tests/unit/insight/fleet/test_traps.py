@@ -6,31 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.core.cluster.cluster import Cluster, ClusterPod, Controller
+from numalet.core.cluster.cluster import ClusterPod, Controller
 from numalet.core.model import pod_demand
 from numalet.core.model.pod import Container, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.insight.fleet import keeping_away, traps
 from numalet.insight.fleet.keeping_away import KeepAway
 from values import gpu_fleet
-from values.gpu_fleet import GIB, GPU
-
-
-def asking(gpus: int, cpus: int | None = None, gib: int | None = None) -> ClusterPod:
-    return ClusterPod(pod=gpu_fleet.pod("asks", gpus, cpus, gib))
-
-
-def fleet() -> Cluster:
-    """Two GPUs free on each NUMA node; four on one; seven; an empty node."""
-    pairs = [gpu_fleet.pod(uid, 2) for uid in "abcd"]
-    return gpu_fleet.cluster(
-        [
-            gpu_fleet.running("split", pairs, gone="ac"),
-            gpu_fleet.running("half", pairs, gone="ab"),
-            gpu_fleet.running("seven", [gpu_fleet.pod("x", 1)]),
-            gpu_fleet.running("empty", []),
-        ]
-    )
+from values.gpu_fleet import GIB, GPU, asking, split_fleet
 
 
 @pytest.mark.parametrize(
@@ -47,7 +30,7 @@ def fleet() -> Cluster:
 def test_a_trap_is_what_is_promised_to_some_and_given_to_none(
     gpus: tuple[int, ...], trapped: set[str]
 ) -> None:
-    cluster = fleet()
+    cluster = split_fleet()
     answer = traps.traps(cluster, [asking(each) for each in gpus])
     assert {each.node for each in answer.traps} == trapped
     for name, node in cluster.nodes.items():
@@ -58,7 +41,7 @@ def test_a_trap_is_what_is_promised_to_some_and_given_to_none(
 
 
 def test_what_is_stranded_is_everything_that_none_of_the_shapes_can_have() -> None:
-    answer = traps.traps(fleet(), [asking(4)])
+    answer = traps.traps(split_fleet(), [asking(4)])
     (trap,) = answer.traps
     assert trap.stranded == {
         "cpu": (64 - 2 - 16) * 1000,
@@ -73,7 +56,7 @@ def test_what_is_stranded_is_everything_that_none_of_the_shapes_can_have() -> No
 
 
 def test_what_other_pods_can_have_is_not_stranded() -> None:
-    answer = traps.traps(fleet(), [asking(4), asking(0, 2, 1)])
+    answer = traps.traps(split_fleet(), [asking(4), asking(0, 2, 1)])
     (trap,) = answer.traps
     assert trap.stranded == {GPU: 4}
     assert (trap.refused[0].shape, trap.fitting) == (0, (1,))
@@ -105,7 +88,7 @@ def test_a_pod_that_is_not_aligned_is_never_trapped() -> None:
         app_containers=(Container("c", requests=half),),
         qos_class=QosClass.BURSTABLE,
     )
-    assert traps.traps(fleet(), [ClusterPod(pod=web)]).traps == ()
+    assert traps.traps(split_fleet(), [ClusterPod(pod=web)]).traps == ()
 
 
 def test_the_plan_is_capped_and_leaves_nodes_that_are_used() -> None:
