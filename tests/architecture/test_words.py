@@ -58,7 +58,6 @@ _TERMS = frozenset(
         "_NOT_LOOKED_AT",
         "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
         "not_found",
-        "is_not_found",
         "_NOT_FOUND",  # As execve says of a program that is not there.
         "EXIT_NOT_FOUND",
         "pod_resources_not_found",

@@ -35,7 +35,7 @@ class ClusterDisconnected(WarningFinding):
 
 def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
     """What is to be said of a collection that is not to be had, and need not be waited for."""
-    if status is not None and status.is_not_found:
+    if status is not None and status.is_absent:
         return ClusterCollectionAbsent(path=path)
     if status is not None and status.is_forbidden:
         return ClusterCollectionForbidden(path=path)

@@ -64,6 +64,6 @@ async def _items(api: ApiClient, kind: ObjectKind, decoder: ObjectDecoder) -> Ma
     try:
         return (await listing.listed(api, kind.collection, decoded, kind.key)).items
     except ApiRefused as refused:
-        if kind.is_needed or not refused.status.is_not_found:
+        if kind.is_needed or not refused.status.is_absent:
             raise
     return await _items(api, OLD_BUDGETS, decoder) if object_kinds.has_older(kind) else {}

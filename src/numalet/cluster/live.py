@@ -237,8 +237,7 @@ class LiveCluster:
 
     def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
         status = news.status if isinstance(news, Disconnected) else None
-        is_absent = status is not None and status.is_not_found
-        return is_absent and object_kinds.has_older(what)
+        return status is not None and status.is_absent and object_kinds.has_older(what)
 
     def _take_in(self, what: ObjectKind, news: News[Any]) -> bool:
         """Whether there was anything new in it."""

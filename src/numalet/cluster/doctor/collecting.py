@@ -175,7 +175,7 @@ async def _if_there(api: ApiClient, path: str) -> bytes | None:
     try:
         return await api.get(path)
     except ApiRefused as refused:
-        if refused.status.is_forbidden or refused.status.is_not_found:
+        if refused.status.is_forbidden or refused.status.is_absent:
             return None
         raise
 
@@ -238,7 +238,7 @@ async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] 
     try:
         return tuple((await listed(api, ApiCollection(path), decode)).items.values())
     except ApiRefused as refused:
-        if refused.status.is_forbidden or refused.status.is_not_found:
+        if refused.status.is_forbidden or refused.status.is_absent:
             return None
         raise
 

@@ -60,7 +60,7 @@ class Leases:
             try:
                 await self._api.patch(f"{path}/{name}", node_document.renewal(name, now))
             except ApiRefused as refused:
-                if not refused.status.is_not_found:
+                if not refused.status.is_absent:
                     raise
                 await self._api.create(path, node_document.lease(name, self._uid_of(name), now))
         except ApiRefused as refused:

@@ -74,7 +74,7 @@ class Registrar:
         try:
             await self.api.delete(paths.node(name))
         except ApiRefused as refused:
-            if not refused.status.is_not_found:
+            if not refused.status.is_absent:
                 raise
 
     async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:

@@ -49,7 +49,7 @@ class ApiStatus:
         return self.code == _FORBIDDEN
 
     @property
-    def is_not_found(self) -> bool:
+    def is_absent(self) -> bool:
         """Whether there is no such object, or no such kind of objects."""
         return self.code == _NOT_FOUND
 

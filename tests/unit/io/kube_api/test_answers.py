@@ -7,7 +7,7 @@ import pytest
 from numalet.io.kube_api import answers
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus
 
-MEANINGS = ("unauthorized", "forbidden", "not_found", "conflict", "gone", "temporary")
+MEANINGS = ("unauthorized", "forbidden", "absent", "conflict", "gone", "temporary")
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ MEANINGS = ("unauthorized", "forbidden", "not_found", "conflict", "gone", "tempo
         (400, ()),
         (401, ("unauthorized",)),
         (403, ("forbidden",)),
-        (404, ("not_found",)),
+        (404, ("absent",)),
         (409, ("conflict",)),
         (410, ("gone",)),
         (422, ()),
