@@ -19,6 +19,7 @@ _MODULES: Final = (
     "agent.host.runtime.fake_files",
     "cli.findings",
     "cluster.doctor.findings",
+    "cluster.extender.findings",
     "cluster.serve",
     "cluster.hollow.findings",
     "cluster.findings",

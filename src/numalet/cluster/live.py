@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from numalet.cluster import object_kinds
 from numalet.cluster.findings import (
@@ -26,6 +24,7 @@ from numalet.cluster.findings import (
     ClusterUnlisted,
     not_to_be_had,
 )
+from numalet.cluster.live_copies import LiveCopies, UnreadObject
 from numalet.cluster.object_kinds import OBJECT_KINDS, OLD_BUDGETS, ObjectKind
 from numalet.core.cluster import building, objects, rebuilding
 from numalet.core.cluster.building import Classes, ClassRule, NodeInputs
@@ -57,33 +56,8 @@ from numalet.io.tasks import together
 
 _NODES_IN_A_TURN: Final = 50
 
-
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """In the place of an object that can not be read; a pod is on a node all the same."""
-
-    node_name: str = ""
-
-
-@dataclass(slots=True)
-class _Copies:
-    """What the API server has, as far as it is known, by kind and key."""
-
-    of_kind: dict[str, dict[str, Any]] = field(
-        default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
-    )
-    bound: dict[str, dict[str, ClusterPod]] = field(default_factory=dict)
-    """Pods by node and uid."""
-    holders: dict[str, set[str]] = field(default_factory=dict)
-    """Nodes whose state names a pod, by uid."""
-    unread: dict[tuple[str, str], _Unread] = field(default_factory=dict)
-    """By kind and key."""
-    unread_on: Counter[str] = field(default_factory=Counter)
-    """How many pods of a node can not be read."""
-
-    def keys(self, kind: str) -> list[str]:
-        """The keys of all objects of a kind, those that can not be read too."""
-        return [*self.of_kind[kind], *(key for of, key in self.unread if of == kind)]
+PodListener: TypeAlias = Callable[[ClusterPod | None, ClusterPod | None], None]
+"""Called with each pod as it was and as it is now; None where it is not there."""
 
 
 class LiveCluster:
@@ -97,10 +71,12 @@ class LiveCluster:
         rules: Iterable[ClassRule] = (),
         pool_label: str = building.POOL_LABEL,
         pace: Pace = PACE,
+        on_pod: PodListener = lambda before, now: None,
     ) -> None:
+        self._on_pod = on_pod
         self._pool_label = pool_label
         self._pace = pace
-        self._copies = _Copies()
+        self._copies = LiveCopies()
         self._specs: dict[str, ClassSpec] = {}
         self._classes = Classes(self._specs, rules)
         self._decoder = ObjectDecoder()
@@ -109,6 +85,7 @@ class LiveCluster:
         self._problems: dict[str, Finding] = {}
         self._lost_at: dict[str, float] = {}
         self._dirty: set[str] = set()
+        self._renewed: set[str] = set()
         self._nodes: dict[str, ClusterNode] = {}
         self._undecided: dict[str, UndecidedNode] = {}
         self._pods: Mapping[str, ClusterPod] | None = None
@@ -157,6 +134,29 @@ class LiveCluster:
             for name, each in states.items()
             if each.published_seconds is not None
         }
+
+    @property
+    def pods(self) -> Mapping[str, ClusterPod]:
+        """All pods by uid, as they are known at this moment."""
+        pods: Mapping[str, ClusterPod] = self._copies.of_kind["Pod"]
+        return pods
+
+    def node(self, name: str) -> ClusterNode | UndecidedNode | None:
+        """A node as it was made last; None if there is none of this name."""
+        return self._nodes.get(name) or self._undecided.get(name)
+
+    def renewed(self) -> tuple[str, ...]:
+        """Make nodes anew about which something changed; the names since this was last asked.
+
+        For one reader, who keeps something for each node. Nothing before it is ready.
+        """
+        if not self.is_ready:
+            return ()
+        for name in self._dirty:
+            self._make(name)
+        self._dirty.clear()
+        names, self._renewed = tuple(self._renewed), set()
+        return names
 
     async def value(self) -> Cluster | None:
         """The same as ``cluster``; other tasks have their turn while many nodes are made."""
@@ -233,7 +233,7 @@ class LiveCluster:
 
     def _decoded(self, what: ObjectKind, content: bytes) -> Any:
         made = self._decoder.decode(what.name, content, Place(what.path))
-        return _Unread(cluster_decoder.node_name_of(content)) if made is None else made[1]
+        return UnreadObject(cluster_decoder.node_name_of(content)) if made is None else made[1]
 
     def _has_old_budgets_instead(self, what: ObjectKind, news: News[Any]) -> bool:
         status = news.status if isinstance(news, Disconnected) else None
@@ -312,7 +312,7 @@ class LiveCluster:
 
     def _put_unread(self, kind: str, key: str, item: Any) -> Any:
         """The object; None in the place of one that can not be read, which is remembered."""
-        unread = item if isinstance(item, _Unread) else None
+        unread = item if isinstance(item, UnreadObject) else None
         before = self._copies.unread.pop((kind, key), None)
         if unread is not None:
             self._copies.unread[kind, key] = unread
@@ -342,6 +342,7 @@ class LiveCluster:
             self._copies.bound.setdefault(item.pod.node_name, {})[uid] = item
         # Where it is known to be decides whether others that name it are to be trusted.
         self._dirty |= self._copies.holders.get(uid, set())
+        self._on_pod(before, item)
 
     def _put_state(self, name: str, before: ListedState | None, item: ListedState | None) -> None:
         holders = self._copies.holders
@@ -364,6 +365,7 @@ class LiveCluster:
     def _make(self, name: str) -> None:
         """Make a node anew, of what is known of it now."""
         copies = self._copies.of_kind
+        self._renewed.add(name)
         self._nodes.pop(name, None)
         self._undecided.pop(name, None)
         listed = copies["Node"].get(name)

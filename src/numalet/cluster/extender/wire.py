@@ -1,0 +1,94 @@
+"""The bodies of extender calls, as kube-scheduler sends and reads them.
+
+The types of Kubernetes (``k8s.io/kube-scheduler/extender/v1``) have no JSON tags, so members are
+named as in Go. What is not given is null. A scheduler whose extender is ``nodeCacheCapable`` sends
+names of nodes and reads names; else it sends Node objects and reads these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from numalet.cluster.extender.findings import ExtenderBodyUnreadable
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.findings import BadInput, Finding, Findings
+from numalet.insight.scheduling.filtering import Filtered
+from numalet.io.documents.cluster_pods import PodReader
+from numalet.io.documents.typed import Place
+
+
+class _Items(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+class ExtenderArguments(msgspec.Struct):
+    """What ``filter`` and ``prioritize`` are asked."""
+
+    pod: msgspec.Raw = msgspec.field(name="Pod")
+    nodes: _Items | None = msgspec.field(default=None, name="Nodes")
+    node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
+
+    def named(self) -> Mapping[str, msgspec.Raw | None]:
+        """The nodes in question by name, with their objects where these were sent."""
+        if self.node_names is not None:
+            return dict.fromkeys(self.node_names)
+        items = self.nodes.items if self.nodes is not None else None
+        return {_NODE.decode(each).metadata.name: each for each in items or ()}
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata
+
+
+_NODE: Final = msgspec.json.Decoder(_Node)
+_ARGUMENTS: Final = msgspec.json.Decoder(ExtenderArguments)
+_PLACE: Final = Place("the request", "Pod")
+
+
+def arguments(body: bytes) -> ExtenderArguments:
+    """What is asked. Raises ``BadInput``."""
+    try:
+        return _ARGUMENTS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
+
+
+def pod(text: bytes, reader: PodReader) -> ClusterPod:
+    """The pod in question. Raises ``BadInput``."""
+    findings = Findings()
+    read = reader.read(text, _PLACE, findings)
+    if read is None:
+        raise BadInput(findings.all)
+    return read
+
+
+def filter_answer(given: Filtered, sent: Mapping[str, msgspec.Raw | None]) -> bytes:
+    """What ``filter`` answers, in the form in which it was asked."""
+    as_objects = any(each is not None for each in sent.values())
+    return msgspec.json.encode(
+        {
+            "Nodes": {"items": [sent[name] for name in given.passed]} if as_objects else None,
+            "NodeNames": None if as_objects else given.passed,
+            "FailedNodes": given.failed,
+            "FailedAndUnresolvableNodes": given.unresolvable,
+            "Error": "",
+        }
+    )
+
+
+def filter_error(findings: Iterable[Finding]) -> bytes:
+    """An answer that fails the attempt, or skips an extender that is ``ignorable``."""
+    return msgspec.json.encode({"Error": "numalet: " + "; ".join(map(str, findings))})
+
+
+def scores_answer(scores: Mapping[str, int]) -> bytes:
+    """What ``prioritize`` answers: points from 0 to 10."""
+    hosts: Sequence[Any] = [{"Host": name, "Score": score} for name, score in scores.items()]
+    return msgspec.json.encode(hosts)
