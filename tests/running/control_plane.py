@@ -42,6 +42,13 @@ _COLLECTIONS: Final = (
     "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
 )
 """What tests make outside of namespaces of their own, and what is removed after each."""
+_IN_NAMESPACES: Final = (
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/replicasets",
+    "/apis/batch/v1/jobs",
+    "/api/v1/pods",
+)
+"""Owners before what they own, or controllers would make it anew for the next test."""
 
 
 class ControlPlane:
@@ -92,9 +99,10 @@ class ControlPlane:
         self.etcd.start()
         self.api_server.start()
 
-    def start_scheduler(self, extenders: Iterable[dict[str, Any]] = ()) -> None:
-        """Start the scheduler, or start it anew with these extenders."""
+    def start_scheduler(self, extenders: Iterable[dict[str, Any]] = (), **settings: Any) -> None:
+        """Start the scheduler, or start it anew with these extenders and further settings."""
         given = self.programs.scheduler_configuration(self.kubeconfig, free_port(), list(extenders))
+        given = {**given, **settings}
         self._scheduler_file.write_text(yaml.safe_dump(dict(given), sort_keys=False))
         self.scheduler.restart()
 
@@ -205,10 +213,12 @@ class ControlPlane:
             self.api_server.start()
         for path in _COLLECTIONS:
             self.request("DELETE", path)
-        for pod in self.get("/api/v1/pods")["items"]:
-            where = pod["metadata"]
-            path = f"/api/v1/namespaces/{where['namespace']}/pods/{where['name']}"
-            self.request("DELETE", path, {"gracePeriodSeconds": 0})
+        for path in _IN_NAMESPACES:
+            group, _, plural = path.rpartition("/")
+            namespaces = {each["metadata"]["namespace"] for each in self.get(path)["items"]}
+            for name in sorted(namespaces):
+                now = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+                self.request("DELETE", f"{group}/namespaces/{name}/{plural}", now)
 
     # How each server is started.
 
