@@ -293,6 +293,10 @@ class FakeApiServer:
 
     async def _done(self, request: Received, target: Target) -> tuple[int, Plain]:
         body = json.loads(request.body) if request.body else {}
+        if request.method in ("PUT", "PATCH"):
+            self.store.expect(target, body.get("metadata"))
+        if request.method == "DELETE":
+            self.store.expect(target, body.get("preconditions"))
         match request.method:
             case "GET" if target.name:
                 return 200, self.store.one(target)

@@ -103,6 +103,14 @@ class Store:
         self._note("MODIFIED" if before else "ADDED", target.kind, names, kept)
         return kept
 
+    def expect(self, target: Target, stated: Mapping[str, Any] | None) -> None:
+        """StatusAnswer if what is there has another uid or version than what is stated."""
+        there = self.objects.get(target.kind, {}).get(target.names)
+        for name in ("uid", "resourceVersion"):
+            wanted = (stated or {}).get(name)
+            if there is not None and wanted and there["metadata"][name] != wanted:
+                raise StatusAnswer(409, "Conflict", f"the {name} is not {wanted}")
+
     def one(self, target: Target) -> Plain:
         """The object; StatusAnswer if there is none."""
         value = self.objects.get(target.kind, {}).get(target.names)

@@ -1,0 +1,344 @@
+"""One of several processes leads, by a Lease in the API server (``coordination.k8s.io/v1``).
+
+    the leader      renews every few seconds; for as long as it could not, it counts down
+    the others      read the lease; once it did not change for its duration by *their* clock, the
+                    first to write it leads, since a write holds the version that was read
+
+The moments in a lease are for people: no clock is compared with that of another machine. A leader
+stops leading after ``deadline_seconds`` without a renewal, counted from when the last one that
+succeeded was sent; others wait ``duration_seconds`` from when they had read it. The first is
+shorter, so that there are never two. A write that was on its way when its sender stopped leading is
+why each write of a leader should hold the version of what it changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeAlias
+
+from numalet.cluster.refusals import Refusals
+from numalet.core.model import moments
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import Body
+from numalet.io.kube_api.pace import Clock
+from numalet.io.tasks import beside
+
+_API_VERSION: Final = "coordination.k8s.io/v1"
+_RELEASE_SECONDS: Final = 5.0
+_RELEASED_DURATION_SECONDS: Final = 1
+_Lease: TypeAlias = dict[str, Any]
+"""The whole object, so that what others wrote into it stays."""
+
+
+class LeaseApi(Protocol):
+    """What is asked of an API server."""
+
+    async def get(self, path: str) -> bytes: ...
+
+    async def create(self, path: str, body: Body) -> bytes: ...
+
+    async def replace(self, path: str, body: Body) -> bytes: ...
+
+
+class UptimeClock:
+    """Time since the machine was started; it goes on while the machine is suspended."""
+
+    def now_seconds(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseName:
+    """Which lease."""
+
+    namespace: str
+    name: str
+
+    @property
+    def collection(self) -> str:
+        """Where it is created."""
+        return f"/apis/{_API_VERSION}/namespaces/{self.namespace}/leases"
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return f"{self.collection}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseTiming:
+    """Seconds; those of Kubernetes' own controllers. The deadline is less than the duration."""
+
+    duration_seconds: int = 15
+    deadline_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+
+def own_identity() -> str:
+    """A name for this process that no other one has: of the host, and by chance."""
+    return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+
+
+class LeaseCandidate:
+    """A process that may lead. ``say`` gets who leads, whenever that changes.
+
+    Use ``lead`` for work that only the leader does, or ``run`` and ``is_leader``. Nothing in here
+    is locked: it belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        api: LeaseApi,
+        lease: LeaseName,
+        say: Callable[[str], None] = lambda text: None,
+        *,
+        identity: str | None = None,
+        timing: LeaseTiming = LeaseTiming(),
+        clock: Clock | None = None,
+    ) -> None:
+        self.identity = identity or own_identity()
+        self._api = api
+        self._lease = lease
+        self._say = say
+        self._timing = timing
+        self._clock = clock or UptimeClock()
+        self._refusals = Refusals(say)
+        self._complaint = ""
+        self._object: _Lease | None = None
+        self._observed_at = 0.0
+        self._leads_until: float | None = None
+        self._holder: str | None = None
+        self._turned = asyncio.Event()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this one leads at this moment; false as soon as it can not be sure."""
+        until = self._leads_until
+        return until is not None and self._clock.now_seconds() < until
+
+    @property
+    def holder(self) -> str:
+        """Who holds the lease as far as is known; empty for none."""
+        return self._holder or ""
+
+    async def wait_until_leader(self) -> None:
+        """Return once this one leads."""
+        while not self.is_leader:
+            await self._wait_for_turn()
+
+    async def wait_until_lost(self) -> None:
+        """Return once this one leads no more."""
+        while self.is_leader:
+            await self._wait_for_turn()
+
+    async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do the work whenever this one leads, until it ends by itself or this is cancelled.
+
+        It is cancelled when the lease is lost, and begun anew when it is won again. The lease is
+        released after the work has ended.
+
+        Raises:
+            BadInput: the credentials can not be used; and whatever the work raises.
+        """
+        async with beside(self.run()) as campaign:
+            while not campaign.done():
+                if await self._first(campaign, self.wait_until_leader()):
+                    async with beside(work()) as working:
+                        lost = self.wait_until_lost()
+                        await self._first(campaign, lost, working)
+                        if working.done():
+                            return
+
+    async def run(self) -> None:
+        """Try to lead, and go on leading, until cancelled; then the lease is released.
+
+        Raises:
+            BadInput: the credentials can not be used.
+        """
+        try:
+            while True:
+                sent_at = self._clock.now_seconds()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._left_seconds()):
+                        await self._attempt(sent_at)
+                self._turn()
+                await self._wait(self._timing.retry_seconds)
+                self._turn()
+        finally:
+            await self._release()
+
+    async def _wait_for_turn(self) -> None:
+        self._turned.clear()
+        await self._turned.wait()
+
+    async def _first(
+        self,
+        campaign: asyncio.Task[None],
+        what: Coroutine[Any, Any, None],
+        *others: asyncio.Task[None],
+    ) -> bool:
+        """Whether it came about, or another of them, while the campaign goes on."""
+        async with beside(what) as waited:
+            await asyncio.wait({campaign, waited, *others}, return_when=asyncio.FIRST_COMPLETED)
+            return not campaign.done()
+
+    def _left_seconds(self) -> float:
+        if self._leads_until is None:
+            return self._timing.deadline_seconds
+        return max(0.0, self._leads_until - self._clock.now_seconds())
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait; a leader no longer than it leads."""
+        if self._leads_until is not None:
+            seconds = min(seconds, self._left_seconds())
+        await self._clock.sleep(seconds)
+
+    async def _attempt(self, sent_at: float) -> None:
+        """Renew the lease, or try to win it."""
+        try:
+            if not self.is_leader:
+                self._observe(await self._read())
+            if self._may_write():
+                await self._write_or_observe(sent_at)
+        except ApiRefused as refused:
+            self._complain(refused)
+        except ApiUnreachable:
+            pass  # What it means for the lease is a matter of time.
+
+    async def _write_or_observe(self, sent_at: float) -> None:
+        try:
+            await self._write(sent_at)
+            return
+        except ApiRefused as refused:
+            if not (refused.status.is_conflict or refused.status.is_absent):
+                raise
+            if refused.status.is_absent and self._object is None:
+                raise  # There is no such namespace.
+        # Another one wrote it, or a person did: what it says now decides.
+        self._object = None
+        self._observe(await self._read())
+        if self._is_own():
+            await self._write(sent_at)
+
+    def _complain(self, refused: ApiRefused) -> None:
+        """Say once what will not change by itself."""
+        if refused.status.is_forbidden:
+            self._refusals.note(refused)
+        elif not refused.status.is_temporary and str(refused) != self._complaint:
+            self._complaint = str(refused)
+            self._say(f"the lease can not be used: {refused}")
+
+    async def _read(self) -> _Lease | None:
+        try:
+            lease: _Lease = json.loads(await self._api.get(self._lease.path))
+        except ApiRefused as refused:
+            if refused.status.is_absent:
+                return None
+            raise
+        return lease
+
+    def _observe(self, lease: _Lease | None) -> None:
+        """Note what the lease says, and since when by our own clock."""
+        if lease is None or self._object is None or _spec(lease) != _spec(self._object):
+            self._observed_at = self._clock.now_seconds()
+        self._object = lease
+        holder = _holder(lease)
+        if holder != self.identity:
+            self._leads_until = None
+        self._note(holder)
+
+    def _is_own(self) -> bool:
+        return _holder(self._object) == self.identity
+
+    def _may_write(self) -> bool:
+        """Whether it is ours, or free, or its holder was silent for the whole duration."""
+        holder = _holder(self._object)
+        if not holder or holder == self.identity:
+            return True
+        theirs = _spec(self._object).get("leaseDurationSeconds") or 0
+        silent_seconds = self._clock.now_seconds() - self._observed_at
+        return silent_seconds > max(self._timing.duration_seconds, theirs)
+
+    def _renewed(self) -> _Lease:
+        """The lease with us as its holder, at the version at which it was read."""
+        now = moments.microseconds(datetime.now(UTC))
+        before = _spec(self._object)
+        spec = {
+            **before,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": self._timing.duration_seconds,
+            "renewTime": now,
+        }
+        if before.get("holderIdentity") != self.identity:
+            spec["acquireTime"] = now
+            new = self._object is None
+            spec["leaseTransitions"] = 0 if new else (before.get("leaseTransitions") or 0) + 1
+        return {**(self._object or self._new()), "spec": spec}
+
+    def _new(self) -> _Lease:
+        metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
+        return {"apiVersion": _API_VERSION, "kind": "Lease", "metadata": metadata}
+
+    async def _write(self, sent_at: float) -> None:
+        lease = self._renewed()
+        if self._object is None:
+            answer = await self._api.create(self._lease.collection, lease)
+        else:
+            answer = await self._api.replace(self._lease.path, lease)
+        self._object = json.loads(answer)
+        self._leads_until = sent_at + self._timing.deadline_seconds
+        self._note(self.identity)
+
+    async def _release(self) -> None:
+        """Let another one lead at once; who does not succeed is waited for by the others."""
+        leads, self._leads_until = self.is_leader, None
+        self._turned.set()
+        if not leads or self._object is None:
+            return
+        spec = {
+            **_spec(self._object),
+            "holderIdentity": "",
+            "leaseDurationSeconds": _RELEASED_DURATION_SECONDS,
+        }
+        with contextlib.suppress(ApiRefused, ApiUnreachable, TimeoutError):
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                await self._api.replace(self._lease.path, {**self._object, "spec": spec})
+                self._say(f"released the lease {self._lease.namespace}/{self._lease.name}")
+
+    def _note(self, holder: str) -> None:
+        """Say who leads, if that is news."""
+        if holder == self._holder:
+            return
+        self._holder = holder
+        if holder == self.identity:
+            self._say(f"leads by the lease {self._lease.namespace}/{self._lease.name}")
+        elif holder:
+            self._say(f"waits: {holder} leads")
+
+    def _turn(self) -> None:
+        """Let those who wait see whether this one leads."""
+        if self._leads_until is not None and not self.is_leader:
+            self._leads_until = None
+            self._holder = None
+            self._say("leads no more: the lease could not be renewed in time")
+        self._turned.set()
+
+
+def _spec(lease: _Lease | None) -> dict[str, Any]:
+    return (lease or {}).get("spec") or {}
+
+
+def _holder(lease: _Lease | None) -> str:
+    return str(_spec(lease).get("holderIdentity") or "")
