@@ -1,0 +1,50 @@
+"""One line for each action: what is done, to whom, why, until when, and how to undo it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numalet.insight.rejections import marks
+from numalet.insight.rejections.actions import Action, SuspendJob, TaintNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditLine:
+    """``until`` is a moment, in UTC; None of what is done once and for all."""
+
+    verb: str
+    target: str
+    why: str
+    until: str | None
+    undo: str
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        until = "" if self.until is None else f", until {self.until}"
+        return f"{self.verb} {self.target}{until}: {self.why} (undo: {self.undo})"
+
+    @property
+    def document(self) -> dict[str, str | None]:
+        """As JSON."""
+        return {
+            "verb": self.verb,
+            "target": self.target,
+            "why": self.why,
+            "until": self.until,
+            "undo": self.undo,
+        }
+
+
+def line(action: Action) -> AuditLine:
+    """What is to be written of this action, whether it is carried out or only planned."""
+    until = None
+    if isinstance(action, TaintNode | SuspendJob):
+        until = marks.moment_text(action.until_seconds)
+    return AuditLine(
+        verb=action.verb,
+        target=action.target,
+        why=" ".join(action.why.split()),
+        until=until,
+        undo=action.undo,
+    )

@@ -1,0 +1,94 @@
+"""Who makes a pod again when it is rejected: the object at the end of its owner references.
+
+A pod of a Deployment belongs to a ReplicaSet, which a rollout replaces; a pod of a CronJob to one
+Job of many. What goes on is the owner at the top, of whatever kind. Where there are no references,
+or they can not be followed, the labels of the template stand for it; a bare pod is its own owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+GENERATED_LABELS: Final = frozenset(
+    {
+        "pod-template-hash",
+        "pod-template-generation",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/job-completion-index",
+        "statefulset.kubernetes.io/pod-name",
+        "apps.kubernetes.io/pod-index",
+    }
+)
+"""Labels that controllers write, with another value for each pod or template."""
+
+LABELS_KIND: Final = "labels"
+"""The kind of an owner that is known by the labels of its pods alone."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OwnerLink:
+    """One owner of a chain. ``api_version`` is such as ``apps/v1``; objects of no namespace: ""."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API group, empty for the core's."""
+        return self.api_version.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopOwner:
+    """What makes the pods. Of kind ``labels`` the name is the labels, as a selector is written."""
+
+    kind: str
+    namespace: str
+    name: str
+    api_version: str = ""
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def next_owner(metadata: Mapping[str, Any], namespace: str) -> OwnerLink | None:
+    """The owner that the ``metadata`` of an object names: its controller, else the first one.
+
+    An owner is in the namespace of what it owns, or in none: who asks for it sees which.
+    """
+    references = [each for each in metadata.get("ownerReferences") or () if each.get("name")]
+    controllers = [each for each in references if each.get("controller")]
+    for each in (*controllers, *references):
+        return OwnerLink(
+            api_version=str(each.get("apiVersion") or ""),
+            kind=str(each.get("kind") or ""),
+            namespace=namespace,
+            name=str(each["name"]),
+            uid=str(each.get("uid") or ""),
+        )
+    return None
+
+
+def top_owner(
+    namespace: str, name: str, uid: str, labels: Mapping[str, str], chain: Iterable[OwnerLink]
+) -> TopOwner:
+    """The owner of the pod with this name, uid and labels; ``chain`` begins with the nearest."""
+    links = tuple(chain)
+    if links:
+        top = links[-1]
+        return TopOwner(top.kind, top.namespace, top.name, top.api_version, top.uid)
+    kept = sorted((key, value) for key, value in labels.items() if key not in GENERATED_LABELS)
+    if kept:
+        selector = ",".join(f"{key}={value}" for key, value in kept)
+        return TopOwner(LABELS_KIND, namespace, selector)
+    return TopOwner("Pod", namespace, name, "v1", uid)

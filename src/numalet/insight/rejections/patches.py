@@ -1,0 +1,82 @@
+"""The patches that carry out actions and undo them, made from an object as it is at that moment.
+
+Each is a JSON merge patch and holds the object's resourceVersion, so that a change by others in
+between is refused by the API server (409) and not overwritten. None means that there is nothing to
+be done: the object is another one, or others have done it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numalet.insight.fleet.keeping_away import TAINT_KEY
+from numalet.insight.rejections import marks
+from numalet.insight.rejections.actions import ResumeJob, SuspendJob, TaintNode
+from numalet.insight.rejections.marks import EndMark
+
+
+def tainting(node: Mapping[str, Any], action: TaintNode) -> dict[str, Any] | None:
+    """A patch of this Node object; None if it has a taint of this key that others set."""
+    taints = _taints(node)
+    if any(each.get("key") == TAINT_KEY and not _is_own(each) for each in taints):
+        return None
+    value = marks.trap_value(EndMark(action.until_seconds, action.shape))
+    own = {"key": TAINT_KEY, "value": value, "effect": "NoSchedule"}
+    kept = [each for each in taints if not _is_own(each)]
+    return _patch(node, {marks.TRAP_WHY: action.why}, {"taints": [*kept, own]})
+
+
+def lifting(node: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A patch that takes the breaker's taint off this Node object; None if it has none."""
+    taints = _taints(node)
+    kept = [each for each in taints if not _is_own(each)]
+    if len(kept) == len(taints):
+        return None
+    return _patch(node, {marks.TRAP_WHY: None}, {"taints": kept or None})
+
+
+def suspending(job: Mapping[str, Any], action: SuspendJob) -> dict[str, Any] | None:
+    """A patch of this Job object; None if it is another one, is suspended, or has a pod running."""
+    spec, status = job.get("spec") or {}, job.get("status") or {}
+    if _uid(job) != action.uid or spec.get("suspend") or status.get("ready"):
+        return None
+    annotations = {
+        marks.SUSPENDED_UNTIL: marks.moment_text(action.until_seconds),
+        marks.SUSPENDED_FOR: action.shape,
+    }
+    return _patch(job, annotations, {"suspend": True})
+
+
+def resuming(job: Mapping[str, Any], action: ResumeJob) -> dict[str, Any] | None:
+    """A patch of this Job object; None if it is another one, or was not suspended here."""
+    annotations = (job.get("metadata") or {}).get("annotations") or {}
+    if _uid(job) != action.uid or marks.on_job(annotations) is None:
+        return None
+    return _patch(job, {marks.SUSPENDED_UNTIL: None, marks.SUSPENDED_FOR: None}, {"suspend": False})
+
+
+def _taints(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list((node.get("spec") or {}).get("taints") or ())
+
+
+def _is_own(taint: Mapping[str, Any]) -> bool:
+    return (
+        taint.get("key") == TAINT_KEY
+        and taint.get("effect") == "NoSchedule"
+        and marks.trap_mark(str(taint.get("value") or "")) is not None
+    )
+
+
+def _uid(document: Mapping[str, Any]) -> str:
+    return str((document.get("metadata") or {}).get("uid") or "")
+
+
+def _patch(
+    document: Mapping[str, Any], annotations: Mapping[str, str | None], spec: Mapping[str, Any]
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"annotations": dict(annotations)}
+    version = (document.get("metadata") or {}).get("resourceVersion")
+    if version:
+        metadata["resourceVersion"] = version
+    return {"metadata": metadata, "spec": dict(spec)}
