@@ -1,0 +1,244 @@
+"""What a pod would take of a node that admits it: the figures by which such nodes are compared.
+
+    before    facts of the node now          NUMA nodes that are whole, memory groups
+    landing   the engine admits the pod      NUMA nodes of its CPUs, memory and devices
+    after     facts of the node with it      what is left, beside the pod and on the node
+
+A NUMA node is *whole* while nothing of it is given to one pod alone: no CPUs, no memory that the
+Memory Manager counts, no devices. Pods in the shared pool leave it whole.
+
+Nodes in equal states have equal footprints, so that one admission is enough for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from numalet.core.admission.decision import Decision
+from numalet.core.cluster import keys, verdicts
+from numalet.core.cluster.facts import StateFacts
+from numalet.core.cluster.keys import StateKey
+from numalet.core.cluster.verdicts import VerdictTable
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.model import numa_mask, pod_demand, resources
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.pod import Pod
+from numalet.core.snapshot.placement import Placement
+
+LOCAL_DISTANCE: Final = 10
+REMOTE_DISTANCE: Final = 20
+"""What the kernel takes two NUMA nodes to be apart where no table says it."""
+
+_MOST_KEYS: Final = 100_000
+
+Places: TypeAlias = Mapping[str, NumaMask]
+"""By resource the NUMA nodes that a pod has it from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What is left of one resource once the pod is there, CPU in thousandths or whole as counted.
+
+    ``beside``: on the NUMA nodes that the pod has it from, in CPUs, bytes or devices; 0 where it
+    has nothing of certain NUMA nodes. ``in_all``: on the node, as the scheduler counts; of devices
+    those that are healthy and free.
+    """
+
+    beside: int
+    in_all: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What the pod would take of a node, and where it would be.
+
+    ``broken`` counts NUMA nodes that are whole now and would not be after, ``grouped`` those that
+    would come to give memory together with others. ``left`` is of the resources that the pod asks
+    for, the scarcest first: devices, then memory and huge pages, then CPUs.
+
+    ``numa_nodes`` counts those of the pod's CPUs, memory and devices; a pod without CPUs of its own
+    may run on all of them. ``distance`` is that of the two farthest of them, 0 for one alone;
+    ``device_distance`` adds up how far each device is from the CPUs of its container.
+    """
+
+    broken: int
+    grouped: int
+    left: tuple[Remainder, ...]
+    numa_nodes: int
+    distance: int
+    device_distance: int
+
+
+class Footprints:
+    """The footprints of one shape, one admission for each distinct state. For one thread."""
+
+    def __init__(self, table: VerdictTable) -> None:
+        self._table = table
+        self._names = scarcest_first(_asked(table.pod))
+        self._by_key: dict[StateKey, Footprint | None] = {}
+        self.admissions = 0
+        """How many pods were admitted to fill it."""
+
+    def of(self, facts: StateFacts) -> Footprint | None:
+        """The footprint on the node with these facts; None if it does not admit the pod."""
+        whole, requested = whole_numa_nodes(facts), facts.snapshot.requested.amounts
+        key = (
+            keys.whole(facts, self._table.asking(facts.node_class)),
+            whole,
+            tuple([requested.get(name, 0) for name in self._names]),
+        )
+        try:
+            return self._by_key[key]
+        except KeyError:
+            if len(self._by_key) >= _MOST_KEYS:
+                self._by_key.clear()
+            made = self._by_key[key] = self._made(facts, whole)
+            return made
+
+    def _made(self, facts: StateFacts, whole: NumaMask) -> Footprint | None:
+        self.admissions += 1
+        decision = verdicts.try_out(facts.node, self._table.pod)
+        if not decision.admitted:
+            return None
+        after = facts.readers.facts(facts.node.at(decision.after))
+        return _footprint(self._names, facts, whole, after, decision)
+
+
+def _asked(pod: Pod) -> set[str]:
+    """The resources that the pod asks for, those as a whole too, which not every release counts."""
+    whole = pod.pod_level.requests if pod.pod_level is not None else {}
+    return {*pod_demand.amounts(pod), *whole}
+
+
+def scarcest_first(names: Iterable[str]) -> tuple[str, ...]:
+    """Resources in the order in which they count: devices, then memory, then CPUs.
+
+    How much ephemeral storage a node has is not known here, so it does not count.
+    """
+    known = [name for name in names if name != resources.EPHEMERAL_STORAGE]
+    return tuple(sorted(known, key=lambda name: ("/" not in name, name == resources.CPU, name)))
+
+
+def whole_numa_nodes(facts: StateFacts) -> NumaMask:
+    """The NUMA nodes of which nothing is given to one pod alone."""
+    held = numa_mask.of(node_id for node_id, each in facts.memory.items() if each.assignments)
+    static = facts.node_class.static_cpus
+    if static is not None:
+        for part, free in zip(static.topology.nodes, facts.free_cpus, strict=True):
+            if free < (part.cpus & ~static.reserved.cpus).bit_count():
+                held |= 1 << part.part_id
+    for device in facts.devices.values():
+        for at, mask in enumerate(device.devices.masks):
+            if device.in_use >> at & 1:
+                held |= mask
+    return facts.node.roster.all_nodes & ~held
+
+
+def _footprint(
+    names: Sequence[str], before: StateFacts, whole: NumaMask, after: StateFacts, decision: Decision
+) -> Footprint:
+    placements = tuple(decision.placements.values())
+    by_container = [_places(after, each) for each in placements]
+    places: dict[str, NumaMask] = {}
+    for each in by_container:
+        for name, mask in each.items():
+            places[name] = places.get(name, numa_mask.EMPTY) | mask
+    machine = after.node.rules.machine
+    nodes = numa_mask.union(places.values())
+    if resources.CPU not in places:
+        nodes |= after.node.roster.all_nodes
+    ids, between = numa_mask.ids(nodes), distances(machine)
+    return Footprint(
+        broken=(whole & ~whole_numa_nodes(after)).bit_count(),
+        grouped=_grouped(before, after),
+        left=tuple([_left(after, name, places.get(name, numa_mask.EMPTY)) for name in names]),
+        numa_nodes=len(ids),
+        distance=max(
+            (between[one, other] for one in ids for other in ids if one != other), default=0
+        ),
+        device_distance=sum(
+            _device_distance(after, each, places, between)
+            for each, places in zip(placements, by_container, strict=True)
+        ),
+    )
+
+
+def _places(after: StateFacts, placement: Placement) -> dict[str, NumaMask]:
+    """The NUMA nodes of what one container has; what is of none is left out."""
+    places: dict[str, NumaMask] = {}
+    static = after.node_class.static_cpus
+    if static is not None and placement.cpus:
+        cpus = cpu_mask.of_set(placement.cpus)
+        places[resources.CPU] = numa_mask.of(
+            part.part_id for part in static.topology.nodes if part.cpus & cpus
+        )
+    for block in placement.memory:
+        mask = numa_mask.of(block.nodes)
+        places[block.resource] = places.get(block.resource, numa_mask.EMPTY) | mask
+    for name, ids in placement.devices.items():
+        places[name] = numa_mask.union(_mask_of(after, name, each) for each in ids)
+    return {name: mask for name, mask in places.items() if mask}
+
+
+def _grouped(before: StateFacts, after: StateFacts) -> int:
+    """How many NUMA nodes give memory together with others that did not before."""
+    return sum(
+        each.group.bit_count() > 1 and each.group != before.memory[node_id].group
+        for node_id, each in after.memory.items()
+    )
+
+
+def _left(after: StateFacts, name: str, mask: NumaMask) -> Remainder:
+    device = after.devices.get(name)
+    if device is not None:
+        beside = sum(count for of, count in device.free_by_mask().items() if of & mask)
+        return Remainder(beside, device.free.bit_count())
+    beside = 0
+    static = after.node_class.static_cpus
+    if name == resources.CPU and static is not None:
+        beside = sum(
+            free
+            for part, free in zip(static.topology.nodes, after.free_cpus, strict=True)
+            if mask >> part.part_id & 1
+        )
+    elif mask:
+        beside = sum(after.memory[node_id].tables[name].free for node_id in numa_mask.ids(mask))
+    offered = after.node.roster.offered.get(name, 0)
+    return Remainder(beside, offered - after.snapshot.requested.amounts.get(name, 0))
+
+
+def _device_distance(
+    after: StateFacts,
+    placement: Placement,
+    places: Places,
+    between: Mapping[tuple[int, int], int],
+) -> int:
+    """How far the devices of a container are from its CPUs, added up."""
+    near = numa_mask.ids(places.get(resources.CPU, numa_mask.EMPTY))
+    distance = 0
+    for name, ids in placement.devices.items() if near else ():
+        for each in ids:
+            there = numa_mask.ids(_mask_of(after, name, each))
+            distance += min((between[one, to] for one in near for to in there), default=0)
+    return distance
+
+
+def _mask_of(after: StateFacts, resource: str, device_id: str) -> NumaMask:
+    """NUMA nodes of the machine that a device is attached to; plugins may report others."""
+    known = after.snapshot.device.inventory.devices_of(resource)
+    return known.mask_of(device_id) & after.node.roster.all_nodes
+
+
+def distances(machine: MachineInfo) -> dict[tuple[int, int], int]:
+    """How far two NUMA nodes are apart, by the machine's table."""
+    ids = machine.node_ids
+    between: dict[tuple[int, int], int] = {}
+    for node in machine.nodes:
+        row = node.distances or ()
+        for at, other in enumerate(ids):
+            unknown = LOCAL_DISTANCE if other == node.node_id else REMOTE_DISTANCE
+            between[node.node_id, other] = row[at] if at < len(row) else unknown
+    return between
