@@ -82,6 +82,19 @@ def test_equal_keys_have_equal_verdicts_for_equal_reasons(seed: int) -> None:
         assert each.contradictions(keys.whole) == 0
 
 
+@settings(max_examples=25)
+@given(seed=st.integers(0, 1 << 32))
+def test_nodes_in_one_state_have_equal_keys(seed: int) -> None:
+    for nodes, shape in cases(seed):
+        reader = FactReader()
+        first: dict[object, StateKey] = {}
+        for facts in map(reader.facts, nodes):
+            asked = asking.of(shape, facts.node_class)
+            if asked.sees_only_the_state and facts.alone not in keys.of(facts, asked):
+                key = keys.of(facts, asked)
+                assert first.setdefault(facts.state, key) == key
+
+
 def test_a_key_with_less_in_it_breaks_the_law() -> None:
     """Each part of a key is needed: without it some nodes of these seeds contradict each other."""
 

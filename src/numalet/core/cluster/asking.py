@@ -22,6 +22,8 @@ Memory is taken from the lowest node upwards, as much as each has, so that the s
 enough however many containers there are. Of devices the free ones are counted by the NUMA nodes
 that they are attached to, if one container alone asks for them; else the order of their ids counts.
 
+Where every container gets all from one NUMA node, still less is enough: see ``one_node_each``.
+
 On more than 12 NUMA nodes the merge may stop early, and where it stops hangs on every number.
 """
 
@@ -34,7 +36,9 @@ from typing import Final
 
 from numalet.core.admission import counting
 from numalet.core.admission.predicates import OS_LABEL
+from numalet.core.cluster import one_node_each
 from numalet.core.cluster.facts import ClassFacts
+from numalet.core.cluster.one_node_each import OneNodeEach
 from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.managers.cpu import hints as cpu_hints
@@ -93,8 +97,12 @@ class Asking:
     counts_whole_cores: bool
     sees_memory: bool
     memory: Mapping[str, int] | None
+    one_node_each: OneNodeEach | None
+    """Set where this is enough in place of the CPUs and the memory."""
     is_constrained: bool
     """Whether it says anything about names, labels, ports or the system of its node."""
+    sees_only_the_state: bool
+    """Whether nodes with every number in common are the same to it; see ``StateFacts.state``."""
 
 
 def of(shape: Pod, node_class: ClassFacts) -> Asking:
@@ -106,6 +114,8 @@ def of(shape: Pod, node_class: ClassFacts) -> Asking:
     is_exact = is_large or pod.pod_level is not None or rules.machine.os is not _LINUX
     view, cpus, counts_cores = _cpu_view(managed, node_class, is_exact)
     memory = None if is_exact else _memory(managed, node_class)
+    is_constrained = _is_constrained(pod)
+    has_odd_part = is_exact or view is CpuView.EVERYTHING
     return Asking(
         pod=pod,
         amounts=tuple(sorted(pod_demand.amounts(pod).items())),
@@ -115,7 +125,9 @@ def of(shape: Pod, node_class: ClassFacts) -> Asking:
         counts_whole_cores=counts_cores,
         sees_memory=node_class.counts_memory and memory_demand.is_guaranteed(managed),
         memory=memory,
-        is_constrained=_is_constrained(pod),
+        one_node_each=None if has_odd_part else one_node_each.of(managed, node_class),
+        is_constrained=is_constrained,
+        sees_only_the_state=not (is_constrained or pod.is_critical or node_class.roster.extra),
     )
 
 

@@ -35,6 +35,8 @@ from numalet.core.snapshot.snapshot import Snapshot
 _MOST_CLASSES: Final = 4096
 """So many are remembered; then it begins anew, which costs time and nothing else."""
 
+_MOST_STATES: Final = 100_000
+
 _FAR_FROM_WRAPPING: Final = 1 << 54
 """With less on each of up to 1,023 NUMA nodes no sum reaches 2^64."""
 
@@ -175,6 +177,31 @@ class StateFacts:
         return {name: self.readers.devices(self.snapshot, name) for name in names}
 
     @cached_property
+    def state(self) -> object:
+        """The same object for nodes that have every number in common but their names.
+
+        Who decides about thousands of nodes decides about each state once: nodes with one state
+        have equal keys for every shape that says nothing of names, labels and ports.
+        """
+        requested = self.snapshot.requested
+        return self.readers.state(
+            (
+                self.node_class,
+                self.pool,
+                self.all_memory,
+                tuple(
+                    [
+                        (name, each.devices, each.in_use, each.strays)
+                        for name, each in self.devices.items()
+                    ]
+                ),
+                requested.pods,
+                frozenset(requested.amounts.items()),
+                bool(self.snapshot.assumed),
+            )
+        )
+
+    @cached_property
     def alone(self) -> object:
         """Equal to itself: the key where nothing else says which states are the same."""
         return object()
@@ -210,6 +237,7 @@ class FactReader:
         default_factory=dict
     )
     _device_values: dict[tuple[object, ...], DeviceStock] = field(default_factory=dict)
+    _states: dict[tuple[object, ...], object] = field(default_factory=dict)
 
     def facts(self, node: Node) -> StateFacts:
         """The facts of a node."""
@@ -238,6 +266,12 @@ class FactReader:
             # The roster of the class keeps the parts, so that no other object gets their ids.
             known = self._classes[key] = ClassFacts(roster)
         return known
+
+    def state(self, numbers: tuple[object, ...]) -> object:
+        """The object that stands for these numbers."""
+        if len(self._states) >= _MOST_STATES:
+            self._states.clear()
+        return self._states.setdefault(numbers, object())
 
     def devices(self, snapshot: Snapshot, resource: str) -> DeviceFacts:
         """The facts about one resource."""

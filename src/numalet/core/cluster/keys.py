@@ -32,11 +32,21 @@ StateKey: TypeAlias = tuple[object, ...]
 
 def of(facts: StateFacts, asking: Asking) -> StateKey:
     """The key of a node's state for what a shape asks."""
+    by_node = asking.one_node_each
+    has_free = by_node is not None and facts.sizes_are_sane
+    cpus = (_whole_cores(facts, asking), None) if has_free else _cpus(facts, asking)
+    memory = by_node.key(facts) if by_node is not None and has_free else _memory(facts, asking)
     return (
         facts.node_class,
-        _cpus(facts, asking),
-        _memory(facts, asking),
-        tuple([_device(facts, each) for each in asking.devices if each.resource in facts.devices]),
+        cpus,
+        memory,
+        tuple(
+            [
+                _device(facts, each, is_alone=has_free)
+                for each in asking.devices
+                if each.resource in facts.devices
+            ]
+        ),
         _predicates(facts, asking),
     )
 
@@ -131,14 +141,19 @@ def _cpus(facts: StateFacts, asking: Asking) -> object:
     if view is CpuView.EVERYTHING:
         return facts.pool
     free = facts.free_cpus
-    cores = None
-    if asking.counts_whole_cores and facts.node_class.static_cpus is not None:
-        cores = min(facts.node_class.static_cpus.most_at_once(facts.snapshot.cpu.default), most)
+    cores = _whole_cores(facts, asking)
     if view is CpuView.SUM:
         return (min(sum(free), most), cores)
     if view is CpuView.ENOUGH:
         return (tuple([each >= most for each in free]), cores)
     return (tuple([min(each, most) for each in free]), cores)
+
+
+def _whole_cores(facts: StateFacts, asking: Asking) -> int | None:
+    static = facts.node_class.static_cpus
+    if static is None or not asking.counts_whole_cores:
+        return None
+    return min(static.most_at_once(facts.snapshot.cpu.default), asking.cpus)
 
 
 def _memory(facts: StateFacts, asking: Asking) -> object:
@@ -167,13 +182,21 @@ def _all_of_device(each: DeviceFacts) -> object:
     return (each.devices, each.in_use, each.strays)
 
 
-def _device(facts: StateFacts, asked: DeviceAsked) -> object:
+def _device(facts: StateFacts, asked: DeviceAsked, is_alone: bool) -> object:
     each = facts.devices[asked.resource]
     used = facts.snapshot.requested.amounts.get(asked.resource, 0)
     if asked.count is None:
         return (_all_of_device(each), used)
-    most = asked.count
-    counts = tuple(sorted((mask, min(n, most)) for mask, n in each.free_by_mask().items()))
+    most, free = asked.count, each.free_by_mask()
+    counts: tuple[object, ...]
+    if is_alone and all(mask.bit_count() < 2 for mask in free):
+        # One container gets them, all from one NUMA node or from none.
+        counts = (
+            *sorted(mask for mask, n in free.items() if n >= most),
+            sum(free.values()) >= most,
+        )
+    else:
+        counts = tuple(sorted((mask, min(n, most)) for mask, n in free.items()))
     offered = max(each.devices.healthy.bit_count(), each.in_use_count + most)
     return (each.devices, counts, asked.requested > offered - used)
 

@@ -60,6 +60,7 @@ class VerdictTable:
     """How many copies a node takes, by its whole key, as far as that was worked out."""
     _askings: dict[ClassFacts, Asking] = field(default_factory=dict)
     _by_key: dict[StateKey, NodeVerdict] = field(default_factory=dict)
+    _by_state: dict[object, NodeVerdict] = field(default_factory=dict)
     _by_name: dict[str, tuple[Node, NodeVerdict]] = field(default_factory=dict)
 
     def decide(self, nodes: Iterable[ClusterNode]) -> dict[str, NodeVerdict]:
@@ -94,7 +95,18 @@ class VerdictTable:
 
     def verdict(self, facts: StateFacts) -> NodeVerdict:
         """The verdict of the node with these facts."""
-        key = keys.of(facts, self.asking(facts.node_class))
+        asking = self.asking(facts.node_class)
+        if not asking.sees_only_the_state:
+            return self._of_key(facts, keys.of(facts, asking))
+        verdict = self._by_state.get(facts.state)
+        if verdict is None:
+            if len(self._by_state) >= _MOST_KEYS:
+                self._by_state.clear()
+            verdict = self._of_key(facts, keys.of(facts, asking))
+            self._by_state[facts.state] = verdict
+        return verdict
+
+    def _of_key(self, facts: StateFacts, key: StateKey) -> NodeVerdict:
         verdict = self._by_key.get(key)
         if verdict is None:
             if len(self._by_key) >= _MOST_KEYS:
@@ -118,6 +130,11 @@ class NodeReader:
         if known is None or known.node is not node:
             known = self._by_name[name] = self.reader.facts(node)
         return known
+
+    def has(self, name: str, node: Node) -> bool:
+        """Whether the facts of this very node were read."""
+        known = self._by_name.get(name)
+        return known is not None and known.node is node
 
     def keep_only(self, names: Mapping[str, object]) -> None:
         """Forget the nodes that are gone."""
