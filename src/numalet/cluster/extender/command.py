@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,8 +48,12 @@ async def live(options: ExtenderOptions, say: Callable[[str], None]) -> None:
         ):
             say(f"serving http://{options.host}:{port}")
             group.create_task(state.live.follow(api))
+            group.create_task(state.prewarming.run())
             await state.live.wait_until_ready()
             state.refresh()
+            # A cluster has no cycles: what stays for long is not to be walked over again and again.
+            gc.freeze()
+            state.prewarming.start()
             say(f"ready: {len(state.nodes.nodes)} nodes are known")
 
     await until_signal(work())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from numalet.cluster.extender.prewarming import Prewarming
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import ClusterPod
@@ -39,6 +40,7 @@ class ExtenderState:
         self.nodes = ExpectedNodes()
         self._filter = NodeFilter(self.nodes, rules.filtering)
         self._clock = pace.clock
+        self.prewarming = Prewarming(self._filter.memory, self.refresh, pace.clock)
 
     def refresh(self) -> None:
         """Take in what has changed since the last time."""
@@ -64,6 +66,8 @@ class ExtenderState:
         self.nodes.promise(Promise(pod, node_name, until))
 
     def _pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
+        if now is not None and now.is_waiting:
+            self.prewarming.seen(now)
         if now is None or now.pod.node_name or now.is_over:
             gone = now or before
             if gone is not None:

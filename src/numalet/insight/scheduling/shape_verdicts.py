@@ -77,6 +77,27 @@ class ShapeMemory:
             by_name[name] = of.table.verdict(of.reader.facts(name, nodes[name].node))
         return ()
 
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of all nodes on which can be decided."""
+        return tuple(self._nodes.nodes)
+
+    def prepare(self, may_go_on: Callable[[], bool]) -> bool:
+        """Read the facts of nodes that are new or changed; whether nothing is left.
+
+        Without it they are read when the next pod is asked about.
+        """
+        self._reader.keep_only(self._nodes.nodes)
+        every = self._nodes.nodes.items()
+        unread = [
+            (name, each.node) for name, each in every if not self._reader.has(name, each.node)
+        ]
+        for at, (name, node) in enumerate(unread):
+            if at % _NODES_IN_A_TURN == 0 and not may_go_on():
+                return False
+            _ = self._reader.facts(name, node).state
+        return True
+
     def _follow(self, known: ShapeVerdicts) -> None:
         changes, forgotten = self._nodes.changes, self._nodes.forgotten
         if known.known_changes < forgotten:

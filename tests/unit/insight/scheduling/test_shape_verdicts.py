@@ -70,3 +70,18 @@ def test_nodes_for_which_there_is_no_time_are_named() -> None:
     assert of.by_name == {}
     assert memory.decide(of, ["half"], always) == ()
     assert memory.decide(of, ["half"], lambda: False) == ()
+
+
+def test_facts_are_read_in_advance_as_far_as_there_is_time() -> None:
+    every = split_fleet()
+    memory = ShapeMemory(every)
+    assert not memory.prepare(lambda: False)
+    assert memory.prepare(always)
+    assert memory.prepare(lambda: False)
+    reader = memory.of(FOUR).reader
+    assert {*memory.names} == {
+        name for name in every.nodes if reader.has(name, every.nodes[name].node)
+    }
+    every.put("split", gpu_fleet.running("split", []))
+    assert not reader.has("split", every.nodes["split"].node)
+    assert not reader.has("of no one", every.nodes["split"].node)
