@@ -36,6 +36,14 @@ def kubeconfig(plane: ControlPlane, rules: list[dict[str, Any]]) -> Path:
     return plane.kubeconfig_of(token, name)
 
 
+def allow(plane: ControlPlane, kubeconfig: Path, rules: list[dict[str, Any]]) -> None:
+    """Give the account of a kubeconfig that was made here these rules."""
+    name = kubeconfig.name.removesuffix(".kubeconfig")
+    role = {"metadata": {"name": name}, "rules": [*rules, _GUARDED]}
+    changed = plane.request("PUT", f"{_RBAC}/clusterroles/{name}", role)
+    assert changed.is_success, changed.text
+
+
 def without(rules: list[dict[str, Any]], permission: Permission) -> list[dict[str, Any]]:
     """The rules without this verb for this resource, and with all others."""
     group, resource, verb = permission

@@ -106,6 +106,18 @@ class ControlPlane:
         self._scheduler_file.write_text(yaml.safe_dump(dict(given), sort_keys=False))
         self.scheduler.restart()
 
+    def another_scheduler(
+        self, name: str, extenders: Iterable[dict[str, Any]] = ()
+    ) -> ServerProgram:
+        """A scheduler, not started yet, for the pods that ask for it by this name."""
+        file = self.folder / f"{name}.yaml"
+        given = self.programs.scheduler_configuration(
+            self.kubeconfig, free_port(), list(extenders), name
+        )
+        file.write_text(yaml.safe_dump(dict(given), sort_keys=False))
+        command = [str(self.programs.scheduler), "--config", str(file)]
+        return self._with_health(name, command)
+
     def end(self) -> None:
         """Kill all of it. What they wrote stays in the folder."""
         self.api.close()

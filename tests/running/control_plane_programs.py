@@ -66,9 +66,15 @@ class ControlPlanePrograms:
         return ["--port=0"] if self.release <= _LAST_PLAIN_PORT else []
 
     def scheduler_configuration(
-        self, kubeconfig: Path, plain_port: int, extenders: list[dict[str, Any]]
+        self,
+        kubeconfig: Path,
+        plain_port: int,
+        extenders: list[dict[str, Any]],
+        name: str = "default-scheduler",
     ) -> Mapping[str, Any]:
         """A KubeSchedulerConfiguration: quick clients, quick second attempts, these extenders.
+
+        It is for the pods that ask for the scheduler of this ``name``.
 
         ``plain_port`` is for what old releases answer without TLS, and refuse to do without.
 
@@ -83,14 +89,14 @@ class ControlPlanePrograms:
             "podInitialBackoffSeconds": 1,
             "podMaxBackoffSeconds": 2,
         }
+        profile: dict[str, Any] = {"schedulerName": name}
         if extenders:
             given["extenders"] = extenders
         if self.release <= _LAST_V1BETA1:
             given["healthzBindAddress"] = f"127.0.0.1:{plain_port}"
             given["metricsBindAddress"] = given["healthzBindAddress"]
-            without = {"postFilter": {"disabled": [{"name": "*"}]}}
-            given["profiles"] = [{"schedulerName": "default-scheduler", "plugins": without}]
-        return given
+            profile["plugins"] = {"postFilter": {"disabled": [{"name": "*"}]}}
+        return {**given, "profiles": [profile]}
 
     def _configuration_version(self) -> str:
         if self.release <= _LAST_V1BETA1:

@@ -75,9 +75,11 @@ class RunningExtender:
 
 
 @contextlib.contextmanager
-def running(kubeconfig: Path, *words: str, is_ready: bool = True) -> Iterator[RunningExtender]:
+def running(
+    kubeconfig: Path, *words: str, is_ready: bool = True, port: int | None = None
+) -> Iterator[RunningExtender]:
     """An extender that knows its cluster, until the end of the block."""
-    extender = RunningExtender(kubeconfig, *words)
+    extender = RunningExtender(kubeconfig, *words, port=port)
     try:
         if is_ready:
             extender.until_said(_READY)

@@ -59,10 +59,19 @@ def kind() -> NodeKind:
     return NodeKind(name="storm", machine=machine, config=config, devices={}, empty=empty)
 
 
-def pod(name: str) -> dict[str, Any]:
-    """A pod of that size that nothing makes again."""
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod of that size that nothing makes again; ``spec`` is added to its own."""
     metadata = {"name": name, "labels": LABELS}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": _spec("Never")}
+    spec = _spec("Never") | spec
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def small_pod(name: str, **spec: Any) -> dict[str, Any]:
+    """A pod that asks for next to nothing, and fits wherever there is a node."""
+    made = pod(name, **spec)
+    amounts = {"cpu": "10m", "memory": "10Mi"}
+    made["spec"]["containers"][0]["resources"] = {"requests": amounts}
+    return made
 
 
 def deployment(replicas: int = REPLICAS, **spec: Any) -> dict[str, Any]:
@@ -109,10 +118,15 @@ class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
 
 
+class _Condition(msgspec.Struct):
+    type: str
+    message: str = ""
+
+
 class _Status(msgspec.Struct):
     phase: str = ""
     reason: str = ""
-    message: str = ""
+    conditions: list[_Condition] = []
 
 
 class SeenPod(msgspec.Struct, frozen=True):
@@ -121,6 +135,17 @@ class SeenPod(msgspec.Struct, frozen=True):
     metadata: _Metadata
     spec: _Spec = msgspec.field(default_factory=_Spec)
     status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nobody deletes it."""
+        return self.metadata.deletion_timestamp is None
+
+    @property
+    def why_waiting(self) -> str:
+        """What the scheduler says of it; empty before it was tried."""
+        said = [each.message for each in self.status.conditions if each.type == "PodScheduled"]
+        return "".join(said)
 
 
 _decode: Final = msgspec.json.Decoder(SeenPod).decode
@@ -155,13 +180,16 @@ class StormWatch:
         return sorted(
             each.metadata.name
             for each in self.there.values()
-            if each.status.phase == phase and each.metadata.deletion_timestamp is None
+            if each.status.phase == phase and each.is_alive
         )
+
+    def pod(self, name: str) -> SeenPod | None:
+        """The pod of this name; None if there is none."""
+        return next((each for each in self.there.values() if each.metadata.name == name), None)
 
     def phases(self) -> Counter[str]:
         """How many pods there are now, by phase, without those that are being deleted."""
-        alive = [each for each in self.there.values() if each.metadata.deletion_timestamp is None]
-        return Counter(each.status.phase for each in alive)
+        return Counter(each.status.phase for each in self.there.values() if each.is_alive)
 
     def rejections_by_node(self, since: float, until: float) -> Counter[str]:
         """How many pods were seen Failed within this time, by the node that rejected them."""
@@ -182,8 +210,13 @@ class StormWatch:
         while not is_so():
             if self.watching is not None and self.watching.done():
                 self.watching.result()
-            assert loop.time() < last, (self.phases(), len(self.rejections))
+            assert loop.time() < last, self.summary()
             await asyncio.sleep(_GLANCE_SECONDS)
+
+    def summary(self) -> str:
+        """What there is, and why what waits does, for the message of a failed test."""
+        why = {each.why_waiting for each in self.there.values() if each.status.phase == "Pending"}
+        return f"{dict(self.phases())}, {len(self.rejections)} were rejected, waiting: {why}"
 
     def _changed(self, uid: str, seen: SeenPod) -> None:
         now = asyncio.get_running_loop().time()
