@@ -84,27 +84,33 @@ class Footprints:
 
     def of(self, facts: StateFacts) -> Footprint | None:
         """The footprint on the node with these facts; None if it does not admit the pod."""
-        whole, requested = whole_numa_nodes(facts), facts.snapshot.requested.amounts
-        key = (
-            keys.whole(facts, self._table.asking(facts.node_class)),
-            whole,
-            tuple([requested.get(name, 0) for name in self._names]),
-        )
+        key = self._key(facts)
         try:
             return self._by_key[key]
         except KeyError:
             if len(self._by_key) >= _MOST_KEYS:
                 self._by_key.clear()
-            made = self._by_key[key] = self._made(facts, whole)
+            made = self._by_key[key] = self._made(facts)
             return made
 
-    def _made(self, facts: StateFacts, whole: NumaMask) -> Footprint | None:
+    def _key(self, facts: StateFacts) -> StateKey:
+        asking = self._table.asking(facts.node_class)
+        if asking.sees_only_the_state:
+            return (facts.state,)
+        requested = facts.snapshot.requested.amounts
+        return (
+            keys.whole(facts, asking),
+            whole_numa_nodes(facts),
+            tuple([requested.get(name, 0) for name in self._names]),
+        )
+
+    def _made(self, facts: StateFacts) -> Footprint | None:
         self.admissions += 1
         decision = verdicts.try_out(facts.node, self._table.pod)
         if not decision.admitted:
             return None
         after = facts.readers.facts(facts.node.at(decision.after))
-        return _footprint(self._names, facts, whole, after, decision)
+        return _footprint(self._names, facts, after, decision)
 
 
 def _asked(pod: Pod) -> set[str]:
@@ -138,7 +144,7 @@ def whole_numa_nodes(facts: StateFacts) -> NumaMask:
 
 
 def _footprint(
-    names: Sequence[str], before: StateFacts, whole: NumaMask, after: StateFacts, decision: Decision
+    names: Sequence[str], before: StateFacts, after: StateFacts, decision: Decision
 ) -> Footprint:
     placements = tuple(decision.placements.values())
     by_container = [_places(after, each) for each in placements]
@@ -152,7 +158,7 @@ def _footprint(
         nodes |= after.node.roster.all_nodes
     ids, between = numa_mask.ids(nodes), distances(machine)
     return Footprint(
-        broken=(whole & ~whole_numa_nodes(after)).bit_count(),
+        broken=(whole_numa_nodes(before) & ~whole_numa_nodes(after)).bit_count(),
         grouped=_grouped(before, after),
         left=tuple([_left(after, name, places.get(name, numa_mask.EMPTY)) for name in names]),
         numa_nodes=len(ids),

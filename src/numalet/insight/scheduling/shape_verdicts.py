@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from numalet.core.cluster import shapes
@@ -16,6 +17,8 @@ from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.shapes import ShapeKey
 from numalet.core.cluster.verdicts import NodeReader, NodeVerdict, VerdictTable
 from numalet.core.model.pod import Pod
+from numalet.insight.fleet.footprint import Footprints
+from numalet.insight.fleet.preference import Rank
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 
 MOST_SHAPES: Final = 256
@@ -31,7 +34,14 @@ class ShapeVerdicts:
     by_name: dict[str, NodeVerdict] = field(default_factory=dict)
     texts: dict[StateKey, tuple[str, bool]] = field(default_factory=dict)
     """Of refusals, see ``reasons``."""
+    ranks: dict[str, Rank | None] = field(default_factory=dict)
+    """Of nodes by name; None of one that does not admit the pod. Filled by ``scoring``."""
     known_changes: int = 0
+
+    @cached_property
+    def footprints(self) -> Footprints:
+        """What a pod of the shape would take of a node."""
+        return Footprints(self.table)
 
     @property
     def reader(self) -> NodeReader:
@@ -102,7 +112,9 @@ class ShapeMemory:
         changes, forgotten = self._nodes.changes, self._nodes.forgotten
         if known.known_changes < forgotten:
             known.by_name.clear()
+            known.ranks.clear()
         else:
             for name in changes[known.known_changes - forgotten :]:
                 known.by_name.pop(name, None)
+                known.ranks.pop(name, None)
         known.known_changes = forgotten + len(changes)
