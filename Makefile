@@ -141,6 +141,7 @@ bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is ga
 	$(PYTEST) benchmarks --benchmark-sort=name
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.scale --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet --write
+	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.extender --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet_read --write
 
 schemas: $(READY)  ## write docs/schemas and the tables of generated pages anew
