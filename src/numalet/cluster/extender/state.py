@@ -54,7 +54,7 @@ class ExtenderState:
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
         self.nodes.release(pod.pod.uid)
         self.refresh()
-        answer = self._filter.filtered(pod, names, lambda: self._clock.now_seconds() < until)
+        answer = self._filter.filtered(pod, names, lambda: self._clock.now_seconds() < until, began)
         if len(answer.passed) == 1:
             # The scheduler does not ask which node is best, since there is but one.
             self.promise(pod, answer.passed[0])

@@ -6,7 +6,8 @@ and which of them is said by one admission on that node.
 
 ``of`` gives the key with which thousands of states become dozens (see ``asking``), ``whole`` the
 one that has every number: nodes with equal whole keys also decide alike on the copies that come
-after the first one. ``with_holders`` is for states in which pods of the node have gone.
+after the first one. ``seen`` is for one node at two moments, ``with_holders`` for states in which
+pods of the node have gone.
 
 Keys hold objects that compare by identity (the class of the node, its devices), so that they are
 for tables in memory and never for files.
@@ -53,9 +54,28 @@ def of(facts: StateFacts, asking: Asking) -> StateKey:
 
 def whole(facts: StateFacts, asking: Asking) -> StateKey:
     """The key that has every number of what the shape asks about."""
+    ports = asking.is_constrained or asking.pod.is_critical
+    is_alone = ports or facts.node.roster.extra
+    return (*_numbers(facts, asking), facts.alone if is_alone else None)
+
+
+def seen(facts: StateFacts, asking: Asking) -> StateKey:
+    """All that the shape can see of a node, to compare the node with itself at another time.
+
+    Equal as long as nothing has changed that could change the verdict.
+    """
+    snapshot, pod = facts.snapshot, asking.pod
+    place = None
+    if asking.is_constrained:
+        place = predicates.about_place(facts.node.roster, snapshot, pod)
+    others = tuple(sorted(snapshot.pods)) if pod.is_critical else ()
+    alone = facts.alone if facts.node.roster.extra else None
+    return (*_numbers(facts, asking), place, others, alone)
+
+
+def _numbers(facts: StateFacts, asking: Asking) -> StateKey:
     snapshot, names = facts.snapshot, [each.resource for each in asking.devices]
     requested = snapshot.requested
-    ports = asking.is_constrained or asking.pod.is_critical
     return (
         facts.node_class,
         facts.pool,
@@ -64,7 +84,6 @@ def whole(facts: StateFacts, asking: Asking) -> StateKey:
         requested.pods,
         tuple([requested.amounts.get(name, 0) for name, _ in asking.amounts]),
         bool(snapshot.assumed),
-        facts.alone if ports or facts.node.roster.extra else None,
     )
 
 

@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster import keys, shapes
+from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.cluster.keys import StateKey
+from numalet.core.model.pod import Pod
 from numalet.insight.scheduling import reasons
+from numalet.insight.scheduling.backing_off import BackOffs
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory
+from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
 
 NOT_EXAMINED: Final = "numalet: not examined in time"
 NOT_KNOWN: Final = "numalet: nothing is known of this node"
+LEFT_ALONE: Final = "numalet: its kubelet refused this shape lately"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class Filtered:
     """The answer: nodes that may have the pod, and the reason of each other one.
 
     ``unresolvable`` are those of the failed ones on which the pod would not be admitted either if
-    all other pods were gone.
+    all other pods were gone, or that are left alone whatever goes.
     """
 
     passed: Sequence[str]
@@ -54,19 +59,23 @@ class NodeFilter:
         self._nodes = nodes
         self._rules = rules
         self.memory = ShapeMemory(nodes)
+        self.back_offs = BackOffs()
 
     def filtered(
         self,
         pod: ClusterPod,
         names: Sequence[str],
         may_go_on: Callable[[], bool] = lambda: True,
+        now_seconds: float = 0.0,
     ) -> Filtered:
         """Which of these nodes admit the pod.
 
-        ``may_go_on`` says whether there is still time; it is asked every few decisions.
+        ``may_go_on`` says whether there is still time; it is asked every few decisions. The moment
+        is by the clock that back-offs go by.
         """
         of = self.memory.of(pod.pod)
         late = frozenset(self.memory.decide(of, names, may_go_on))
+        left_alone = self._left_alone(of, pod.pod, now_seconds)
         passed: list[str] = []
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
@@ -80,6 +89,8 @@ class NodeFilter:
                     passed.append(name)
                 else:
                     failed[name] = NOT_EXAMINED if is_late else NOT_KNOWN
+            elif verdict.rejection is None and name in left_alone:
+                failed[name] = unresolvable[name] = LEFT_ALONE
             elif verdict.rejection is None:
                 passed.append(name)
             else:
@@ -94,3 +105,32 @@ class NodeFilter:
             unexamined=len(late),
             unknown=unknown,
         )
+
+    def was_refused(self, pod: Pod, node_name: str, now_seconds: float) -> float:
+        """For how many seconds a node gets no pod of this shape, whose kubelet refused one now.
+
+        To be called once the rejected pod is no longer counted on the node. 0 for a node of which
+        nothing is known.
+        """
+        of, base = self.memory.of(pod), self._nodes.base(node_name)
+        if base is None:
+            return 0.0
+        shape = shapes.shape_key(pod)
+        self.back_offs = self.back_offs.refused(node_name, shape, self._seen(of, base), now_seconds)
+        return self.back_offs.of_shape(shape)[node_name].seconds
+
+    def _left_alone(self, of: ShapeVerdicts, pod: Pod, now_seconds: float) -> frozenset[str]:
+        """Names of the nodes that get no pod of this shape now."""
+        if not self.back_offs:
+            return frozenset()
+        known = self.back_offs.of_shape(shapes.shape_key(pod))
+        bases = {name: self._nodes.base(name) for name in known}
+        return frozenset(
+            name
+            for name, base in bases.items()
+            if base is not None and known[name].holds(self._seen(of, base), now_seconds)
+        )
+
+    def _seen(self, of: ShapeVerdicts, base: ClusterNode) -> StateKey:
+        facts = of.reader.reader.facts(base.node)
+        return keys.seen(facts, of.table.asking(facts.node_class))
