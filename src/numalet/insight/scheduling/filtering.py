@@ -6,7 +6,7 @@ shows them to the user as "0/40 nodes are available: 38 numalet: ...".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -14,8 +14,9 @@ from typing import Final
 from numalet.core.cluster import keys, shapes
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.cluster.keys import StateKey
+from numalet.core.cluster.verdicts import NodeVerdict
 from numalet.core.model.pod import Pod
-from numalet.insight.scheduling import reasons
+from numalet.insight.scheduling import evictions, reasons
 from numalet.insight.scheduling.backing_off import BackOffs
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
@@ -23,6 +24,8 @@ from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
 NOT_EXAMINED: Final = "numalet: not examined in time"
 NOT_KNOWN: Final = "numalet: nothing is known of this node"
 LEFT_ALONE: Final = "numalet: its kubelet refused this shape lately"
+_MOST_TEXTS: Final = 100_000
+_NODES_IN_A_TURN: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +44,8 @@ class FilterRules:
 class Filtered:
     """The answer: nodes that may have the pod, and the reason of each other one.
 
-    ``unresolvable`` are those of the failed ones on which the pod would not be admitted either if
-    all other pods were gone, or that are left alone whatever goes.
+    ``unresolvable`` are those of the failed ones where no eviction could help: see ``evictions``;
+    nothing is known of them; or they are left alone whatever goes.
     """
 
     passed: Sequence[str]
@@ -80,6 +83,7 @@ class NodeFilter:
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
         unknown = 0
+        refused: list[str] = []
         for name in names:
             verdict = of.by_name.get(name)
             if verdict is None:
@@ -87,17 +91,19 @@ class NodeFilter:
                 unknown += not is_late
                 if self._rules.passes_unexamined if is_late else self._rules.passes_unknown:
                     passed.append(name)
+                elif is_late:
+                    failed[name] = NOT_EXAMINED
                 else:
-                    failed[name] = NOT_EXAMINED if is_late else NOT_KNOWN
+                    failed[name] = unresolvable[name] = NOT_KNOWN
             elif verdict.rejection is None and name in left_alone:
                 failed[name] = unresolvable[name] = LEFT_ALONE
             elif verdict.rejection is None:
                 passed.append(name)
             else:
-                text, is_lasting = reasons.of(of, verdict, self._nodes.nodes[name])
-                failed[name] = text
-                if is_lasting:
-                    unresolvable[name] = text
+                failed[name] = self._text(of, name, verdict)
+                refused.append(name)
+        for name in self._incurable(of, refused, may_go_on):
+            unresolvable[name] = failed[name]
         return Filtered(
             passed=passed,
             failed=failed,
@@ -105,6 +111,37 @@ class NodeFilter:
             unexamined=len(late),
             unknown=unknown,
         )
+
+    def _text(self, of: ShapeVerdicts, name: str, verdict: NodeVerdict) -> str:
+        """The reason of a refusal; one for all nodes that are the same to the shape."""
+        known = of.texts.get(verdict.key)
+        if known is None:
+            if len(of.texts) >= _MOST_TEXTS:
+                of.texts.clear()
+            assert verdict.rejection is not None
+            facts = of.reader.facts(name, self._nodes.nodes[name].node)
+            counted = of.table.asking(facts.node_class).pod
+            known = of.texts[verdict.key] = reasons.text(facts, counted, verdict.rejection)
+        return known
+
+    def _incurable(
+        self, of: ShapeVerdicts, refused: Iterable[str], may_go_on: Callable[[], bool]
+    ) -> Iterator[str]:
+        """Those of these nodes, all of which refuse, on which no eviction could help.
+
+        Nodes for which there is no time are left out: who preempts there asks before it evicts.
+        """
+        asked = 0
+        for name in refused:
+            is_curable = of.curable.get(name)
+            if is_curable is None:
+                if asked % _NODES_IN_A_TURN == 0 and not may_go_on():
+                    return
+                asked += 1
+                node = self._nodes.nodes[name].node
+                is_curable = of.curable[name] = evictions.could_help(of, node)
+            if not is_curable:
+                yield name
 
     def was_refused(self, pod: Pod, node_name: str, now_seconds: float) -> float:
         """For how many seconds a node gets no pod of this shape, whose kubelet refused one now.

@@ -1,37 +1,139 @@
-"""One line for each cause of a refusal, and whether other pods could make room by going.
+"""One line for each cause of a refusal, as ``kubectl describe pod`` shows it beside a count.
 
-A text has no figures of the node in it, so that nodes with one cause have one text.
+The scheduler counts equal texts: "0/40 nodes are available: 38 numalet: no NUMA node has 4
+nvidia.com/gpu free, 2 numalet: memory is in a group of NUMA nodes". So a text says what the pod
+asks for, which is the same everywhere, and nothing of how much a node has; for that there is
+``numalet explain``. What stands in the way is found by ``insight/fleet/obstacles``.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
-from numalet.core.cluster.cluster import ClusterNode
-from numalet.core.cluster.verdicts import NodeVerdict, try_out
-from numalet.insight.fleet import obstacles
-from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
+from numalet.core.admission import node_resources
+from numalet.core.admission.reasons import (
+    AllocationRefused,
+    KubeletWouldCrash,
+    NotAligned,
+    NothingToPreempt,
+    OutOfResource,
+    PodLevelOff,
+    PredicateFailed,
+    Rejection,
+    SidecarForbidden,
+)
+from numalet.core.cluster.facts import StateFacts
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu.reasons import NotWholeCores, TooFewWholeCores
+from numalet.core.managers.device.reasons import NoneHealthy, NotRegistered, TooFewFree
+from numalet.core.managers.memory.reasons import NotAnInteger, PartNotAnInteger
+from numalet.core.model import resources
+from numalet.core.model.pod import Pod
+from numalet.insight.fleet import aligned, obstacles
+from numalet.insight.fleet.obstacles import (
+    DevicesApart,
+    MemoryInGroup,
+    NeverTogether,
+    NotOnOne,
+    TooLittleTogether,
+)
+from numalet.wording import numbers
 
-_PREFIX: Final = "numalet: "
-_MOST: Final = 100_000
+PREFIX: Final = "numalet: "
+MOST_CHARACTERS: Final = 99
+_NOTHING_TO_SHARE: Final = "EmptyPodSharedPoolError"
 
 
-def of(of: ShapeVerdicts, verdict: NodeVerdict, on: ClusterNode) -> tuple[str, bool]:
-    """The text of a refusal by this node, and whether no eviction could help."""
-    known = of.texts.get(verdict.key)
-    if known is None:
-        if len(of.texts) >= _MOST:
-            of.texts.clear()
-        known = of.texts[verdict.key] = _made(of, verdict, on)
-    return known
+def text(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
+    """The line for a counted pod that the node with these facts refuses."""
+    line = PREFIX + _of_obstacle(facts, pod, rejection)
+    return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 3] + "..."
 
 
-def _made(of: ShapeVerdicts, verdict: NodeVerdict, on: ClusterNode) -> tuple[str, bool]:
-    assert verdict.rejection is not None
-    facts = of.reader.facts(on.name, on.node)
-    counted = of.table.asking(facts.node_class).pod
-    text = obstacles.of(facts, counted, verdict.rejection).text
-    node = on.node
-    for uid in tuple(node.snapshot.pods):
-        node = node.remove(uid)
-    return _PREFIX + text, try_out(node, of.table.pod).rejection is not None
+def _of_obstacle(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
+    policy = facts.node.rules.topology.policy
+    match obstacles.of(facts, pod, rejection):
+        case DevicesApart(resource, free):
+            asked = aligned.devices(facts, pod)[resource]
+            if free < asked:
+                return f"fewer than {_amount(resource, asked)} free"
+            return _none_has(_amount(resource, asked), policy)
+        case NeverTogether(resource, asked):
+            fit = "fits" if resources.is_memory_type(resource) else "fit"
+            return f"{_amount(resource, asked)} never {fit} on one NUMA node"
+        case MemoryInGroup():
+            return "memory is in a group of NUMA nodes"
+        case TooLittleTogether(resource, asked):
+            return _none_has(_amount(resource, asked), policy)
+        case NotOnOne() as obstacle:
+            if len(PREFIX + obstacle.text) <= MOST_CHARACTERS:
+                return obstacle.text
+            if policy is TopologyPolicy.SINGLE_NUMA_NODE:
+                return "no NUMA node has all that the pod asks for"
+            return f"no NUMA nodes that {policy.value} accepts have all that the pod asks for"
+        case _:
+            return _of_rejection(rejection)
+
+
+def _none_has(amount: str, policy: TopologyPolicy) -> str:
+    if policy is TopologyPolicy.SINGLE_NUMA_NODE:
+        return f"no NUMA node has {amount} free"
+    return f"no NUMA nodes that {policy.value} accepts have {amount} free"
+
+
+def _amount(resource: str, asked: int) -> str:
+    amount = numbers.amount(resource, asked)
+    if resource == resources.CPU:
+        return f"{amount} CPU" if amount == "1" else f"{amount} CPUs"
+    return (
+        f"{amount} of {resource}" if resources.is_memory_type(resource) else f"{amount} {resource}"
+    )
+
+
+def _of_rejection(rejection: Rejection) -> str:
+    match rejection:
+        case NotAligned():
+            return f"no NUMA nodes that {rejection.policy} accepts have room"
+        case AllocationRefused():
+            return _of_cause(rejection.cause, rejection.provider)
+        case KubeletWouldCrash():
+            return "its kubelet would crash or hang on this pod"
+        case OutOfResource(resource, requested):
+            if resource == node_resources.PODS:
+                return "no room for another pod"
+            less = "less" if resources.is_memory_type(resource) else "fewer"
+            return f"{less} than {_amount(resource, requested)} free in all"
+        case PodLevelOff():
+            return "its kubelet takes no pods with spec.resources"
+        case PredicateFailed(predicate):
+            return f"its kubelet would say {predicate}"
+        case SidecarForbidden():
+            return "its kubelet takes no init containers that restart always"
+        case NothingToPreempt():
+            return "no evictions make room for this critical pod"
+        case _:
+            assert_never(rejection)
+
+
+def _of_cause(cause: Reason, provider: str) -> str:
+    """Why a manager did not allocate, although the policy let the hint pass."""
+    match cause:
+        case NotWholeCores():
+            return f"{cause.requested} CPUs are not whole cores"
+        case TooFewWholeCores():
+            return f"fewer than {cause.requested} CPUs free on whole cores"
+        case NotAnInteger() | PartNotAnInteger():
+            return f"{cause.quantity} of {cause.resource} is no whole number of bytes"
+        case NotRegistered() | NoneHealthy():
+            return f"no healthy {cause.resource}"
+        case TooFewFree():
+            return f"too few {cause.resource} free"
+        case _ if getattr(cause, "kubelet_reason", "") == _NOTHING_TO_SHARE:
+            return "nothing of spec.resources is left for containers that share"
+        case _ if provider == "memory":
+            return "no NUMA nodes that go together have the memory free"
+        case _ if provider == "cpu":
+            return "too few CPUs free where they are needed"
+        case _:
+            return f"its kubelet would refuse: {cause.code}"

@@ -32,10 +32,12 @@ class ShapeVerdicts:
 
     table: VerdictTable
     by_name: dict[str, NodeVerdict] = field(default_factory=dict)
-    texts: dict[StateKey, tuple[str, bool]] = field(default_factory=dict)
+    texts: dict[StateKey, str] = field(default_factory=dict)
     """Of refusals, see ``reasons``."""
     ranks: dict[str, Rank | None] = field(default_factory=dict)
     """Of nodes by name; None of one that does not admit the pod. Filled by ``scoring``."""
+    curable: dict[str, bool] = field(default_factory=dict)
+    """Of nodes that refuse, by name: whether evictions could help, see ``evictions``."""
     known_changes: int = 0
 
     @cached_property
@@ -113,8 +115,10 @@ class ShapeMemory:
         if known.known_changes < forgotten:
             known.by_name.clear()
             known.ranks.clear()
+            known.curable.clear()
         else:
             for name in changes[known.known_changes - forgotten :]:
                 known.by_name.pop(name, None)
                 known.ranks.pop(name, None)
+                known.curable.pop(name, None)
         known.known_changes = forgotten + len(changes)
