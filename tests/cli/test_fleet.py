@@ -214,6 +214,9 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
     )
     document = _document("fleet-replay", numalet(*asked, "-o", "json").out)
     assert (document["blind"]["started"], document["blind"]["rejections"]) == (5, 0)
+    assert (document["strategy"], document["score"]) == ("LeastAllocated", "pack")
+    spread = _document("fleet-replay", numalet(*asked, "--score", "spread", "-o", "json").out)
+    assert (spread["score"], spread["seeing"]["rejections"]) == ("spread", 0)
     rows = numalet(*asked, "--strategy", "MostAllocated", "-o", "csv").out.splitlines()
     assert rows[1].startswith("sums,0.0,")
 

@@ -152,13 +152,12 @@ def replay(
 
     with progress.waiting(f"replaying {len(trace)} pods twice"):
         answer = replaying.replay(cluster, trace, rules)
-    strategy = rules.scoring.strategy.value
     match form:
         case FleetFormat.JSON:
-            document = fleet_days_document.of_replay(cluster, answer, strategy)
+            document = fleet_days_document.of_replay(cluster, answer, rules)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
             fleet_csv.print_rows(fleet_csv.replay(answer))
         case FleetFormat.TABLE:
-            fleet_days_view.replay(cluster, answer, strategy)
+            fleet_days_view.replay(cluster, answer, rules)
     return 0

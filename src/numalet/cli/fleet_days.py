@@ -13,6 +13,7 @@ from numalet.cli.findings import FleetPairs
 from numalet.cli.fleet_options import FleetFormat, Output, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
+from numalet.cli.scores import ScoreOption
 from numalet.core.model.findings import BadInput
 
 _WHAT_IF: Final = """Examples:
@@ -32,6 +33,7 @@ _REPLAY: Final = """Examples:
   numalet fleet replay day.csv --fleet fleet.yaml
   numalet fleet replay day.jsonl --shapes jobs.yaml --strategy MostAllocated \\
       --weights nvidia.com/gpu=5,cpu=1 --empty
+  numalet fleet replay day.csv --score spread
 
 A trace has the columns arrival, duration, shape and count (CSV, or JSON lines). A number without
 a unit is in seconds; an arrival may also be a moment such as 2026-05-01T08:00:00Z:
@@ -174,8 +176,12 @@ def replay(
             show_default=False,
         ),
     ] = None,
+    score: Annotated[
+        ScoreOption,
+        typer.Option("--score", help="What numalet extender prefers of nodes that admit a pod."),
+    ] = ScoreOption.PACK,
     strategy: Annotated[
-        StrategyOption, typer.Option("--strategy", help="How the scheduler scores nodes.")
+        StrategyOption, typer.Option("--strategy", help="How the blind scheduler scores nodes.")
     ] = StrategyOption.LEAST_ALLOCATED,
     weights: Annotated[
         str | None,
@@ -202,11 +208,12 @@ def replay(
     source: Source,
     output: Output = FleetFormat.TABLE,
 ) -> None:
-    """Replay a trace of pods twice: sent to nodes by the scheduler's sums, and by the engine.
+    """Replay a trace of pods twice: sent to nodes by sums alone, and as numalet extender answers.
 
     The difference is what the blind scheduler costs: rejections, waiting, idle devices.
     """
     from numalet.cli import fleet_answers, fleet_sources
+    from numalet.insight.fleet.preference import Preference
     from numalet.insight.fleet.replay import ReplayRules
     from numalet.insight.fleet.scoring import Scoring, Strategy
     from numalet.io.documents import pod_trace
@@ -216,7 +223,8 @@ def replay(
     scoring = Scoring(Strategy(strategy.value))
     if weights is not None:
         scoring = Scoring(scoring.strategy, _whole_numbers("--weights", weights))
-    rules = ReplayRules(scoring=scoring, most_attempts=attempts)
+    preference = Preference(score.value)
+    rules = ReplayRules(scoring=scoring, preference=preference, most_attempts=attempts)
     cluster = fleet_sources.opened(source).cluster
     if empty:
         cluster = fleet_sources.emptied(cluster)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from numalet.cli import fleet_view, output
 from numalet.cli.fleet_view import amounts, table
 from numalet.core.cluster.cluster import Cluster
-from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay
+from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
 from numalet.insight.fleet.what_if import Side, WhatIf
 from numalet.insight.output.fleet_days_document import share_of, stranded_in
 from numalet.wording import kubelet_start
@@ -22,9 +22,9 @@ def what_if(cluster: Cluster, answer: WhatIf) -> None:
     output.print_all(_what_if(cluster, answer))
 
 
-def replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> None:
+def replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> None:
     """Print both days, and what the blind one costs."""
-    output.print_all(_replay(cluster, answer, strategy))
+    output.print_all(_replay(cluster, answer, rules))
 
 
 def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
@@ -67,9 +67,12 @@ def _counts(side: Side) -> tuple[str, ...]:
     return (str(side.running), *(str(len(each)) for each in lists))
 
 
-def _replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> Iterator[RenderableType]:
-    yield output.one_line(f"{answer.pods} pods, sent to nodes by {strategy}")
-    rows = table("", "#BY SUMS", "#BY THE ENGINE")
+def _replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> Iterator[RenderableType]:
+    strategy, score = rules.scoring.strategy.value, rules.preference.value
+    yield output.one_line(
+        f"{answer.pods} pods, sent to nodes by {strategy}, and by numalet extender --score {score}"
+    )
+    rows = table("", "#BY SUMS", "#BY NUMALET")
     for name, one, other in _figures(answer):
         rows.add_row(name, one, other)
     yield rows

@@ -4,8 +4,9 @@ Pods arrive, are sent to the node with the best score, and the engine decides th
 is gone; its controller makes another one, after 10 seconds, then twice as long each time up to 10
 minutes, as a Job does. A pod for which no node has room by the sums waits until a pod ends.
 
-The same day is gone through a second time with a scheduler that asks the engine first, and takes
-the best node of those that admit the pod. What the second one does better is what blindness costs.
+The same day is gone through a second time with a scheduler that asks ``numalet extender``: which
+nodes admit the pod, and which of these is best by a preference. A pod that no node admits waits.
+What the second one does better is what blindness costs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model import pod_demand, resources
 from numalet.insight.fleet import eligible
-from numalet.insight.fleet.judging import Judge
+from numalet.insight.fleet.preference import Preference
+from numalet.insight.fleet.preferred import PreferredNodes
 from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 
 SECONDS_PER_HOUR: Final = 3600
@@ -36,10 +38,12 @@ SAMPLES: Final = 96
 class ReplayRules:
     """How pods are sent to nodes, and when a rejected pod is made again.
 
+    ``scoring`` is for the scheduler that goes by sums, ``preference`` for the one that asks.
     ``most_attempts``: a pod that was rejected so often is not made again; None for ever.
     """
 
     scoring: Scoring = field(default_factory=Scoring)
+    preference: Preference = Preference.PACK
     first_retry_seconds: float = 10.0
     longest_retry_seconds: float = 600.0
     most_attempts: int | None = None
@@ -50,7 +54,7 @@ class SentBy(Enum):
 
     SUMS = "sums"
     ENGINE = "engine"
-    """It sends a pod only to a node that admits it."""
+    """It sends a pod to the best of the nodes that admit it, as with ``numalet extender``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class ReplayAnswer:
 def replay(
     cluster: Cluster, trace: Iterable[Arrival], rules: ReplayRules | None = None
 ) -> ReplayAnswer:
-    """The day with a scheduler that goes by sums, and with one that asks the engine.
+    """The day with a scheduler that goes by sums, and with one that asks ``numalet extender``.
 
     Pods that run in the cluster stay to the end.
     """
@@ -182,7 +186,9 @@ class _Day:
         self._resource = resource
         asking = {name: replace(n, node=n.node.without_plugins()) for name, n in nodes.items()}
         self._nodes = ScoredNodes(asking, rules.scoring)
-        self._judge = Judge()
+        self._preferred: PreferredNodes | None = None
+        if sent_by is SentBy.ENGINE:
+            self._preferred = PreferredNodes(asking, rules.preference)
         self._order = count()
         self._numbers = count(1)
         self._events: list[tuple[float, int, _Event]] = []
@@ -282,7 +288,7 @@ class _Day:
         self._running -= 1
         self._changed()
         on = self._nodes[event.node_name]
-        self._nodes.put(replace(on, node=on.node.remove(event.pod_uid)))
+        self._put(replace(on, node=on.node.remove(event.pod_uid)))
         self._try_waiting({event.node_name})
 
     def _try_waiting(self, changed: Collection[str]) -> None:
@@ -298,21 +304,32 @@ class _Day:
                 self._queue.append(each)
 
     def _place(self, job: _Job, among: Collection[str] | None) -> bool:
-        """Whether a node has room for the pod; what its kubelet says is another matter."""
+        """Whether the pod is sent to a node; what its kubelet says is another matter."""
         pod = job.next_pod()
-        for on in self._nodes.ranked(pod, among):
-            sees = self._sent_by is SentBy.ENGINE
-            if sees and not self._judge.admits(on, job.pod, job.shape):
-                continue
-            node, decision = on.node.admit(pod.pod)
-            if decision.admitted:
-                node = node.pod_started(pod.pod.uid)
-                self._started(job, on.name, pod.pod.uid)
-            else:
-                self._rejected(job, on.name)
-            self._nodes.put(replace(on, node=node))
-            return True
-        return False
+        on = self._chosen(job, pod, among)
+        if on is None:
+            return False
+        node, decision = on.node.admit(pod.pod)
+        if decision.admitted:
+            node = node.pod_started(pod.pod.uid)
+            self._started(job, on.name, pod.pod.uid)
+        else:
+            self._rejected(job, on.name)
+        self._put(replace(on, node=node))
+        return True
+
+    def _chosen(
+        self, job: _Job, pod: ClusterPod, among: Collection[str] | None
+    ) -> ClusterNode | None:
+        if self._preferred is not None:
+            # It knows which nodes have changed.
+            return self._preferred.best(job.pod, job.shape)
+        return next(self._nodes.ranked(pod, among), None)
+
+    def _put(self, node: ClusterNode) -> None:
+        self._nodes.put(node)
+        if self._preferred is not None:
+            self._preferred.put(node)
 
     def _started(self, job: _Job, node_name: str, uid: str) -> None:
         self._waited.append(self._now - job.since_seconds)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
-from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay
+from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
 from numalet.insight.fleet.traps import Traps, shapes_of, traps
 from numalet.insight.fleet.what_if import Side, WhatIf
 from numalet.insight.output import fleet_fit_document
@@ -86,15 +86,17 @@ class ReplayedDayDocument(OutputDocument, kw_only=True):
 
 
 class FleetReplayDocument(OutputDocument, kw_only=True):
-    """``blind`` goes by sums, ``seeing`` asks the engine; what the first one costs is the rest.
+    """``blind`` goes by sums, ``seeing`` asks ``numalet extender``; the rest is what sums cost.
 
-    Devices are of ``resource``; for ``cpu`` they are thousandths of a CPU.
+    ``strategy`` is how the first one scores nodes, ``score`` what the second one prefers. Devices
+    are of ``resource``; for ``cpu`` they are thousandths of a CPU.
     """
 
     schema: Literal["numalet.fleet-replay/1"]
     resource: str
     pods: int
     strategy: str
+    score: str
     lost_device_hours: float
     waited_device_hours: float
     blind: ReplayedDayDocument
@@ -112,13 +114,14 @@ def of_what_if(cluster: Cluster, answer: WhatIf) -> FleetWhatIfDocument:
     )
 
 
-def of_replay(cluster: Cluster, answer: ReplayAnswer, strategy: str) -> FleetReplayDocument:
+def of_replay(cluster: Cluster, answer: ReplayAnswer, rules: ReplayRules) -> FleetReplayDocument:
     """The document of this answer."""
     return FleetReplayDocument(
         schema=REPLAY_SCHEMA,
         resource=answer.resource,
         pods=answer.pods,
-        strategy=strategy,
+        strategy=rules.scoring.strategy.value,
+        score=rules.preference.value,
         lost_device_hours=round(answer.lost_device_hours, 3),
         waited_device_hours=round(answer.waited_device_hours, 3),
         blind=_day(answer.blind),

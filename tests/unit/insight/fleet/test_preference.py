@@ -12,6 +12,7 @@ from numalet.core.cluster.facts import FactReader
 from numalet.core.cluster.verdicts import Verdicts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
@@ -191,3 +192,11 @@ def test_scores_are_ten_for_the_best_alone_and_fall_to_one() -> None:
     many = preference.scores({f"n{at:02}": (at,) for at in range(50)})
     assert [*many.values()] == sorted(many.values(), reverse=True)
     assert (many["n00"], many["n01"], many["n49"]) == (10, 9, 1)
+
+
+def test_a_pod_that_asks_for_a_port_of_the_host_is_decided_node_by_node() -> None:
+    pod = replace(gpu_fleet.pod("new", 1), constraints=NodeConstraints(ports=(HostPort(80),)))
+    of, reader = Footprints(Verdicts().table(pod)), FactReader()
+    first, second = (gpu_fleet.running(name, []).node for name in "ab")
+    assert of.of(reader.facts(first)) == of.of(reader.facts(second))
+    assert of.admissions == 2

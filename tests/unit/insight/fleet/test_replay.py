@@ -8,6 +8,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Pod
+from numalet.insight.fleet.preference import Preference
 from numalet.insight.fleet.replay import ReplayRules, SentBy, replay
 from numalet.insight.fleet.scoring import ScoredNodes, Scoring, Strategy
 from values import gpu_fleet
@@ -57,6 +58,23 @@ def test_a_blind_scheduler_sends_a_pod_to_the_same_trap_again_and_again() -> Non
     assert round(blind.waiting_device_seconds) == 4 * 310
     assert round(answer.waited_device_hours * HOUR) == 4 * 310
     assert answer.lost_device_hours > 0
+
+
+def test_packing_keeps_room_for_large_pods_that_spreading_loses() -> None:
+    # Four machines; small pods that run all day, and then pods that need a whole machine.
+    loose = gpu_fleet.empty("restricted")
+    cluster = gpu_fleet.cluster([gpu_fleet.running(name, [], on=loose) for name in "abcd"])
+    small = [_arrival(at, gpus, hours=9) for at, gpus in enumerate((1, 2, 4, 1, 2, 4))]
+    whole = gpu_fleet.pod("whole", 8, cpus=60, gib=500)
+    trace = [*small, _arrival(600, 8, count=2, pod=whole)]
+    days = {
+        by: replay(cluster, trace, ReplayRules(preference=by)).seeing
+        for by in (Preference.PACK, Preference.SPREAD)
+    }
+    # 14 GPUs of small pods fit on two machines, or leave no machine without one.
+    assert days[Preference.PACK].waiting_seconds[-2:] == [0.0, 0.0]
+    assert days[Preference.SPREAD].waiting_seconds[-2] > 8 * HOUR
+    assert {(each.started, each.rejections) for each in days.values()} == {(8, 0)}
 
 
 def test_a_pod_that_fits_nowhere_is_given_up_at_the_end() -> None:
