@@ -39,7 +39,7 @@ from numalet.io.kube_api.access import Access
 from numalet.io.machines import MachineChoice
 from running import breakable_proxy, hollow_fleets
 from running.breakable_proxy import BreakableProxy
-from running.control_plane import ControlPlane
+from running.control_plane import ControlPlane, slowness
 from running.hollow_fleets import RunningFleet
 from running.pod_clients import GPU, PodClients, Strike
 
@@ -51,8 +51,6 @@ NUMA_NODES: Final = "/apis/numalet.dev/v1alpha1/numanodes"
 GPUS: Final = f"{GPU}=" + ",".join(f"g{at}@{at // 4}" for at in range(8))
 NODES: Final = 10
 EQUAL_AGAIN_SECONDS: Final = 5.0
-QUIET_START_SECONDS: Final = 5.0
-"""What the API server takes to start on a quiet machine of two CPUs."""
 LATEST_SECONDS: Final = 120.0
 
 _STATIC = (
@@ -264,11 +262,6 @@ async def test_the_api_server_says_what_the_nodes_hold_at_every_quiet_moment(
         plane.scheduler.kill()
         await all_of_it.equal_again()
         await one_cpu_is_noticed(all_of_it)
-
-
-def slowness(*start_seconds: float) -> float:
-    """How many times slower than a quiet machine of two CPUs this one is, by what starts took."""
-    return max(QUIET_START_SECONDS, *start_seconds) / QUIET_START_SECONDS
 
 
 def placed_by_scheduler(plane: ControlPlane) -> int:
