@@ -67,9 +67,10 @@ class TaintNode:
     verb: ClassVar[str] = "taint"
     node: str
     shape: str
-    owner: str
     until_seconds: float
     why: str
+    owner: str = ""
+    """In words, of the first storm."""
     is_renewal: bool = False
 
     @property
@@ -156,7 +157,11 @@ class RecreatePod:
     """Of the new pod."""
     attempt: int
     """Counted from 1."""
+    of_name: str
     of_uid: str
+    of_resource_version: str
+    """Of the rejected pod, which is deleted once the new one is there, and not before: one of that
+    name with the annotation ``numalet.dev/recreated-from`` of this uid."""
     why: str
     manifest: Mapping[str, Any] = field(compare=False, repr=False)
     """Of the new pod, as it is to be created."""
@@ -182,4 +187,5 @@ class LiftCause(Enum):
     ROOM = "the node would admit the shape now"
     CALM = "no pod of the shape waits, and none was rejected lately"
     FAR = "its end is further away than any that the breaker sets"
+    CAP = "more nodes of its pool have the taint than may have it"
     UNDO = "undone on request"

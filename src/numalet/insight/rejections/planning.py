@@ -5,20 +5,39 @@ The memory is small and may be lost: what has to outlive a breaker stands on the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from numalet.core.cluster.cluster import ClusterPod
 from numalet.insight.fleet.assessing import Assessor
-from numalet.insight.rejections.actions import Action, Prune
+from numalet.insight.rejections import (
+    counting,
+    informing,
+    jobs,
+    pruning,
+    recreating,
+    shape_questions,
+    trap_taints,
+)
+from numalet.insight.rejections.actions import Action, Inform, ResumeJob
+from numalet.insight.rejections.counting import NO_WINDOW, StormKey, Window
 from numalet.insight.rejections.facts import BreakerFacts
-from numalet.insight.rejections.owners import TopOwner
+from numalet.insight.rejections.informing import Informed
+from numalet.insight.rejections.jobs import JobInputs
+from numalet.insight.rejections.recreating import RecreatePlan
 from numalet.insight.rejections.rejected_pod import RejectedPod
-from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.rules import BreakerRules, Measure
+from numalet.insight.rejections.shape_questions import ShapeQuestions
+from numalet.insight.rejections.trap_memory import TrapKey, TrapMemory
+from numalet.insight.rejections.trap_taints import TaintInputs, TaintPlan
+from numalet.wording import numbers
 
-StormKey: TypeAlias = tuple[TopOwner, str]
-"""An owner and the digest of a shape."""
+IssuedKey: TypeAlias = tuple[str, str]
+"""The verb of an action and its target."""
+
+_NO_ONE: Final[Sequence[RejectedPod]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +47,17 @@ class BreakerState:
     ``again_at_seconds`` is when something may be due although nothing has changed; None: never.
     """
 
-    issued: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    window: Window = field(default_factory=lambda: NO_WINDOW)
+    stormy: Mapping[StormKey, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Storms that were on, and when their last pod was rejected."""
+    issued: Mapping[IssuedKey, float] = field(default_factory=lambda: MappingProxyType({}))
+    """When actions were planned, not longer ago than until they are planned again."""
+    traps: Mapping[TrapKey, TrapMemory] = field(default_factory=lambda: MappingProxyType({}))
+    informed: Mapping[StormKey, Informed] = field(default_factory=lambda: MappingProxyType({}))
+    resumed: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """When a Job of a shape went on last, by the digest."""
+    digests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The digests of the shapes of pods that wait, by uid."""
     again_at_seconds: float | None = None
 
 
@@ -47,25 +76,178 @@ def planned(
     report; one that was carried out changes nothing when it comes a second time. ``assessor`` is
     the same one at every time: it remembers what nodes were asked.
     """
-    by_storm: dict[StormKey, list[RejectedPod]] = {}
-    for each in rejections:
-        if rules.scope.covers(each):
-            by_storm.setdefault((each.owner, each.shape), []).append(each)
-    actions: list[Action] = []
-    for (owner, _), pods in sorted(by_storm.items()):
-        if len(pods) < rules.storm_budget:
-            continue
-        pods.sort(key=lambda each: (each.rejected_at_seconds, each.uid))
-        actions += [
-            Prune(
-                namespace=each.namespace,
-                name=each.name,
-                uid=each.uid,
-                resource_version=each.resource_version,
-                owner=owner,
-                why=each.reason,
+    plan = _Plan(before, rejections, facts, now_seconds, rules, assessor)
+    actions = tuple(plan.actions())
+    return plan.after(actions[: rules.most_actions], len(actions)), actions[: rules.most_actions]
+
+
+class _Plan:
+    """One plan; ``actions`` are asked for once, and ``after`` then."""
+
+    def __init__(
+        self,
+        before: BreakerState,
+        rejections: Iterable[RejectedPod],
+        facts: BreakerFacts,
+        now_seconds: float,
+        rules: BreakerRules,
+        assessor: Assessor,
+    ) -> None:
+        self._before, self._facts, self._now, self._rules = before, facts, now_seconds, rules
+        self._pods: dict[StormKey, list[RejectedPod]] = {}
+        for each in sorted(rejections, key=lambda each: each.uid):
+            if rules.scope.covers(each):
+                self._pods.setdefault((each.owner, each.shape), []).append(each)
+        every = [each for pods in self._pods.values() for each in pods]
+        self._window = counting.counted(before.window, every, now_seconds, rules)
+        self._storms = counting.storms(self._window, now_seconds, rules)
+        self._stormy = self._known_storms()
+        self._issued = {
+            key: at
+            for key, at in before.issued.items()
+            if 0 <= now_seconds - at < rules.retry_seconds
+        }
+        self._waiting = shape_questions.waiting(facts.cluster, before.digests)
+        pods: dict[str, ClusterPod] = {each.shape: each.pod for each in every}
+        self._questions = ShapeQuestions(
+            facts.cluster, assessor, {**pods, **self._waiting.by_digest}
+        )
+        self._informed = {
+            key: each
+            for key, each in before.informed.items()
+            if key in self._storms or not each.is_old(now_seconds, rules)
+        }
+        self._taints = TaintPlan(traps=before.traps, actions=())
+        self._recreated = RecreatePlan((), ())
+
+    def _known_storms(self) -> dict[StormKey, float]:
+        """All that were ever over the budget, while a pod of them is not too long ago."""
+        stormy = dict(self._before.stormy)
+        for key, storm in self._storms.items():
+            if key in stormy or storm.was_over_budget:
+                stormy[key] = storm.last_at_seconds
+        oldest = self._now - self._rules.inform_seconds
+        return {key: at for key, at in stormy.items() if at > oldest or key in self._pods}
+
+    def actions(self) -> Iterator[Action]:
+        """What ends the storm comes first; what tidies up comes last."""
+        allowed = self._rules.allowed
+        if Measure.TAINT in allowed:
+            self._taints = trap_taints.plan(self._before.traps, self._taint_inputs())
+            yield from self._taints.actions
+        if Measure.SUSPEND in allowed:
+            yield from self._of_jobs()
+        if Measure.INFORM in allowed:
+            yield from self._events()
+        if Measure.RECREATE in allowed:
+            every = [each for pods in self._pods.values() for each in pods]
+            self._recreated = recreating.plan(
+                every, self._questions, self._is_of("pod"), self._now, self._rules
             )
-            for each in pods[: -rules.kept_failed_pods]
-            if each.never_started and each.chain and each.chain[0].kind == "ReplicaSet"
-        ]
-    return replace(before, again_at_seconds=None), tuple(actions)
+            yield from self._recreated.actions
+        if Measure.PRUNE in allowed:
+            stormy = [self._pods[key] for key in sorted(self._stormy) if key in self._pods]
+            for prune in pruning.plan(stormy, self._rules):
+                if (prune.verb, prune.target) not in self._issued:
+                    yield prune
+
+    def _taint_inputs(self) -> TaintInputs:
+        return TaintInputs(
+            nodes=self._facts.nodes,
+            storms=self._storms,
+            waiting=frozenset(self._waiting.by_digest),
+            questions=self._questions,
+            is_issued=self._is_of("node"),
+            now_seconds=self._now,
+            rules=self._rules,
+        )
+
+    def _of_jobs(self) -> Iterator[Action]:
+        given = JobInputs(
+            facts=self._facts,
+            questions=self._questions,
+            is_issued=self._is_of("job"),
+            resumed_at_seconds=self._before.resumed,
+            now_seconds=self._now,
+            rules=self._rules,
+        )
+        yield from jobs.resumed(given)
+        storms = [pods for key, pods in self._pods.items() if self._storms[key].is_over_budget]
+        yield from jobs.suspended(storms, given)
+
+    def _events(self) -> Iterator[Inform]:
+        for key, storm in self._storms.items():
+            pods, known = self._pods.get(key, _NO_ONE), self._informed.get(key)
+            is_due = known is None or known.is_due(self._now, self._rules)
+            if not storm.is_over_budget or not pods or not is_due:
+                continue
+            what = informing.explained(self._questions, pods[-1].pod)
+            if known is None or known.is_old(self._now, self._rules) or known.cause != what.cause:
+                self._informed[key] = Informed(self._now, what.cause)
+                more = self._without_taint(len(self._taints.without_taint.get(key, ())))
+                yield informing.event(pods, len(storm.recent), what, more, self._rules)
+
+    def _without_taint(self, count: int) -> str:
+        if not count:
+            return ""
+        nodes, share = numbers.counted(count, "trap node"), 100 * self._rules.taint_share
+        return (
+            f" {nodes} had to be left without a taint: at most {share:.10g} % of a pool may have "
+            "it, and never its last node."
+        )
+
+    def _is_of(self, kind: str) -> _IsIssued:
+        return _IsIssued(self._issued, kind)
+
+    def after(self, actions: Sequence[Action], wanted: int) -> BreakerState:
+        """What is remembered, when these actions were planned, of so many that were wanted."""
+        issued = {**self._issued, **{(each.verb, each.target): self._now for each in actions}}
+        resumed = {
+            shape: at
+            for shape, at in self._before.resumed.items()
+            if 0 <= self._now - at < jobs.SETTLE_SECONDS
+        }
+        known = self._facts.suspended_jobs
+        for each in actions:
+            if isinstance(each, ResumeJob) and each.uid in known:
+                resumed[known[each.uid].shape] = self._now
+        moments = [self._now] if wanted > len(actions) else [*self._moments(resumed, issued)]
+        return BreakerState(
+            window=self._window,
+            stormy=self._stormy,
+            issued=issued,
+            traps=self._taints.traps,
+            informed=self._informed,
+            resumed=resumed,
+            digests=self._waiting.digests,
+            again_at_seconds=min(moments, default=None),
+        )
+
+    def _moments(
+        self, resumed: Mapping[str, float], issued: Mapping[IssuedKey, float]
+    ) -> Iterator[float]:
+        """When something may be due although nothing has changed."""
+        rules = self._rules
+        for storm in self._storms.values():
+            if storm.is_over_budget:
+                yield self._now + rules.window_seconds
+        for at in issued.values():
+            yield at + rules.retry_seconds
+        for at in resumed.values():
+            yield at + jobs.SETTLE_SECONDS
+        for job in self._facts.suspended_jobs.values():
+            yield max(job.until_seconds, self._now + 1.0)
+        for at in (*self._taints.moments, *self._recreated.due_at_seconds):
+            if at > self._now:
+                yield at
+
+
+@dataclass(frozen=True, slots=True)
+class _IsIssued:
+    """Whether an action with a verb was planned a moment ago for an object of one kind."""
+
+    issued: Mapping[IssuedKey, float]
+    kind: str
+
+    def __call__(self, verb: str, name: str) -> bool:
+        return (verb, f"{self.kind} {name}") in self.issued

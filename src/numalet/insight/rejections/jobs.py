@@ -1,0 +1,108 @@
+"""Jobs that are suspended because all of their pods are rejected, and when they go on.
+
+A suspended Job has no pods: the Job controller deletes those that have not ended. So a Job of which
+a pod has started, or is about to, is left alone. It goes on as soon as a node would admit one of
+its pods, and at the end of its mark in any case; then its pods show whether they are admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.rejections.actions import LiftCause, ResumeJob, SuspendJob
+from numalet.insight.rejections.facts import BreakerFacts, SuspendedJob
+from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.shape_questions import ShapeQuestions
+
+SETTLE_SECONDS: Final = 10.0
+"""After a Job went on, so long no other one of its shape does: its pods need the room first."""
+_CLOCKS_DIFFER_SECONDS: Final = 60.0
+_MOST_COPIES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobInputs:
+    """What the plan is made of.
+
+    ``is_issued`` says whether an action with this verb was planned for a Job a moment ago;
+    ``resumed_at_seconds`` when a Job of a shape went on last, by the digest.
+    """
+
+    facts: BreakerFacts
+    questions: ShapeQuestions
+    is_issued: Callable[[str, str], bool]
+    resumed_at_seconds: Mapping[str, float]
+    now_seconds: float
+    rules: BreakerRules
+
+
+def suspended(storms: Iterable[Sequence[RejectedPod]], given: JobInputs) -> Iterator[SuspendJob]:
+    """The Jobs to suspend, of storms that are on."""
+    for pods in storms:
+        jobs = {
+            each.chain[0].uid: each
+            for each in sorted(pods, key=lambda each: each.uid)
+            if each.chain and each.chain[0].kind == "Job" and each.chain[0].group == "batch"
+        }
+        running = _with_bound_pods(given.facts.cluster) if jobs else frozenset()
+        for uid, pod in sorted(jobs.items()):
+            name = pod.chain[0].name
+            is_known = uid in given.facts.suspended_jobs or uid in running
+            if is_known or given.is_issued(SuspendJob.verb, f"{pod.namespace}/{name}"):
+                continue
+            if given.questions.count(pod.pod, 1) == 1:
+                continue
+            yield SuspendJob(
+                namespace=pod.namespace,
+                name=name,
+                uid=uid,
+                shape=pod.shape,
+                owner=pod.owner,
+                until_seconds=given.now_seconds + given.rules.suspend_seconds,
+                why=f"its pods are rejected ({pod.reason}), and no node would admit one now",
+            )
+
+
+def _with_bound_pods(cluster: Cluster) -> frozenset[str]:
+    """The uids of controllers of which a pod has a node and has not ended."""
+    return frozenset(
+        each.controller.uid
+        for each in cluster.pods.values()
+        if each.controller is not None and each.pod.node_name and not each.is_over
+    )
+
+
+def resumed(given: JobInputs) -> Iterator[ResumeJob]:
+    """The Jobs that go on: their time is over, or there is room for a pod of theirs."""
+    now, left = given.now_seconds, dict[str, int]()
+    jobs = given.facts.suspended_jobs.values()
+    for each in sorted(jobs, key=lambda job: (job.until_seconds, job.namespace, job.name)):
+        if given.is_issued(ResumeJob.verb, f"{each.namespace}/{each.name}"):
+            continue
+        latest = now + given.rules.suspend_seconds + _CLOCKS_DIFFER_SECONDS
+        cause = None
+        if each.until_seconds <= now:
+            cause = LiftCause.EXPIRED
+        elif each.until_seconds > latest:
+            cause = LiftCause.FAR
+        elif _room(each, given, left) > 0:
+            left[each.shape] -= 1
+            cause = LiftCause.ROOM
+        if cause is not None:
+            yield ResumeJob(namespace=each.namespace, name=each.name, uid=each.uid, why=cause.value)
+
+
+def _room(job: SuspendedJob, given: JobInputs, left: dict[str, int]) -> int:
+    """For how many more Jobs of this shape there is room."""
+    last = given.resumed_at_seconds.get(job.shape)
+    if last is not None and 0 <= given.now_seconds - last < SETTLE_SECONDS:
+        return 0
+    if job.shape not in left:
+        pod: ClusterPod | None = job.pod or given.questions.pods.get(job.shape)
+        count = None if pod is None else given.questions.count(pod, _MOST_COPIES)
+        left[job.shape] = count or 0
+    return left[job.shape]

@@ -1,0 +1,120 @@
+"""Bare pods that are created anew: nothing else would make them again.
+
+Only those that ask for it by annotation, and of which no container ever ran. The new one has a name
+of its own, so that to create it twice is refused by the API server; then the rejected one is
+deleted, and nothing is lost wherever that stops. Each attempt waits twice as long as the one
+before, and for as long as no node would admit the pod.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numalet.insight.rejections import marks
+from numalet.insight.rejections.actions import RecreatePod
+from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.shape_questions import ShapeQuestions
+
+_MOST_CHARACTERS: Final = 253
+_KEPT_METADATA: Final = ("namespace", "labels", "annotations", "finalizers")
+_TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a folder
+
+
+@dataclass(frozen=True, slots=True)
+class RecreatePlan:
+    """``due_at_seconds`` is when the next pods may be created anew that have to wait a while."""
+
+    actions: tuple[RecreatePod, ...]
+    due_at_seconds: tuple[float, ...]
+
+
+def plan(
+    rejections: Iterable[RejectedPod],
+    questions: ShapeQuestions,
+    is_issued: Callable[[str, str], bool],
+    now_seconds: float,
+    rules: BreakerRules,
+) -> RecreatePlan:
+    """The pods to create anew now."""
+    actions: list[RecreatePod] = []
+    later: list[float] = []
+    for each in sorted(rejections, key=lambda each: (each.rejected_at_seconds, each.uid)):
+        attempt = _attempt(each)
+        if each.manifest is None or not each.never_started or attempt > rules.recreate_attempts:
+            continue
+        since = min(each.rejected_at_seconds, now_seconds)
+        due = since + rules.recreate_pause_seconds * 2.0 ** (attempt - 1)
+        if due > now_seconds:
+            later.append(due)
+            continue
+        action = _action(each, each.manifest, attempt)
+        is_wanted = not is_issued(RecreatePod.verb, f"{action.namespace}/{action.name}")
+        if is_wanted and questions.count(each.pod, 1) != 0:
+            actions.append(action)
+    return RecreatePlan(tuple(actions), tuple(later))
+
+
+def _attempt(pod: RejectedPod) -> int:
+    """Which attempt comes next, counted from 1."""
+    made = str(pod.annotations.get(marks.RECREATE_ATTEMPT) or "0")
+    return int(made) + 1 if made.isascii() and made.isdecimal() and len(made) < 9 else 1
+
+
+def _action(pod: RejectedPod, manifest: Mapping[str, Any], attempt: int) -> RecreatePod:
+    base = pod.name.removesuffix(f"-again-{attempt - 1}")
+    suffix = f"-again-{attempt}"
+    name = base[: _MOST_CHARACTERS - len(suffix)] + suffix
+    return RecreatePod(
+        namespace=pod.namespace,
+        name=name,
+        attempt=attempt,
+        of_name=pod.name,
+        of_uid=pod.uid,
+        of_resource_version=pod.resource_version,
+        why=f"attempt {attempt} for {pod.name}, which was rejected ({pod.reason})",
+        manifest=new_manifest(manifest, name, attempt, pod.uid),
+    )
+
+
+def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -> dict[str, Any]:
+    """The manifest of the new pod: the old one as its author wrote it, as far as that is known.
+
+    Without what the API server, the scheduler and the kubelet wrote: status, the node, uid and
+    versions, and the volume of the ServiceAccount's token, which has a new name each time.
+    """
+    metadata, spec = old.get("metadata") or {}, copy.deepcopy(dict(old.get("spec") or {}))
+    kept = {key: copy.deepcopy(metadata[key]) for key in _KEPT_METADATA if key in metadata}
+    kept["name"] = name
+    kept["annotations"] = {
+        **(kept.get("annotations") or {}),
+        marks.RECREATED_FROM: of_uid,
+        marks.RECREATE_ATTEMPT: str(attempt),
+    }
+    spec.pop("nodeName", None)
+    _without_tokens(spec)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec}
+
+
+def _without_tokens(spec: dict[str, Any]) -> None:
+    """Take off the volumes of tokens that the API server added, and their mounts."""
+    added = {
+        mount.get("name")
+        for each in _containers(spec)
+        for mount in each.get("volumeMounts") or ()
+        if mount.get("mountPath") == _TOKEN_PATH
+    }
+    if not added:
+        return
+    spec["volumes"] = [each for each in spec.get("volumes") or () if each.get("name") not in added]
+    for each in _containers(spec):
+        mounts = each.get("volumeMounts") or ()
+        each["volumeMounts"] = [mount for mount in mounts if mount.get("name") not in added]
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for name in ("initContainers", "containers"):
+        yield from spec.get(name) or ()

@@ -1,0 +1,74 @@
+"""Which shapes wait, and what the engine says to them, for the planners of the single measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.rejections.rejected_pod import shape_digest
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingShapes:
+    """The shapes of pods that no node has yet: one pod of each, by its digest.
+
+    ``digests`` are by the uid of the pod, so that each is worked out once.
+    """
+
+    by_digest: Mapping[str, ClusterPod] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+def waiting(cluster: Cluster, before: Mapping[str, str]) -> WaitingShapes:
+    """The shapes that wait now; ``before`` are the digests that are known."""
+    by_digest: dict[str, ClusterPod] = {}
+    digests: dict[str, str] = {}
+    for each in cluster.waiting():
+        uid = each.pod.uid
+        digests[uid] = digest = before.get(uid) or shape_digest(each)
+        by_digest.setdefault(digest, each)
+    return WaitingShapes(by_digest, digests)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeQuestions:
+    """The engine, asked about shapes of which one pod is known by its digest."""
+
+    cluster: Cluster
+    assessor: Assessor
+    pods: Mapping[str, ClusterPod]
+
+    def is_admitted_on(self, node: str, shape: str) -> bool | None:
+        """Whether the node's kubelet would admit a pod of the shape; None if it is not known."""
+        there, pod = self.cluster.nodes.get(node), self.pods.get(shape)
+        if there is None or pod is None:
+            return None
+        verdicts = self.assessor.verdicts
+        return verdicts.table(pod.pod).verdict(verdicts.reader.facts(node, there.node)).admitted
+
+    def count(self, pod: ClusterPod, most: int) -> int | None:
+        """How many copies of the pod fit now, counted up to ``most``.
+
+        None if that is not known: none fits, and nothing can be decided on some nodes.
+        """
+        fitting = self.assessor.count(self.cluster, pod, most)
+        return None if not fitting and self.cluster.undecided else fitting
+
+    def open_traps(self, shape: str) -> tuple[frozenset[str], bool]:
+        """The nodes to which the scheduler would send the shape and that would refuse it.
+
+        And whether one might admit it: one does, or nothing can be decided on some node.
+        """
+        pod = self.pods.get(shape)
+        if pod is None:
+            return frozenset(), True
+        assessed = self.assessor.assess(self.cluster, pod)
+        traps = frozenset(
+            name
+            for name, each in assessed.items()
+            if each.scheduler is None and each.rejection is not None
+        )
+        has_hope = bool(self.cluster.undecided) or any(each.fits for each in assessed.values())
+        return traps, has_hope

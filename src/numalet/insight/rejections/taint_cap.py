@@ -1,0 +1,126 @@
+"""How many nodes may have the taint: a share of each pool, and never the last of its kind.
+
+What counts is what Node objects say, and taints that were planned a moment ago and are not seen
+there yet. A taint of ``numalet fleet`` counts as well: it keeps the same pods away.
+
+Nodes are *of one kind* if other taints keep the same pods away from them. Of each kind in a pool
+one stays that is ready, not cordoned and without the taint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from numalet.core.cluster.cluster import Taint, TaintEffect
+from numalet.core.cluster.objects import ListedNode
+from numalet.insight.fleet.keeping_away import TAINT_KEY
+from numalet.insight.rejections.rules import BreakerRules
+
+NodeKind: TypeAlias = tuple[str, frozenset[Taint]]
+"""The pool, and the other taints that keep pods away."""
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(slots=True)
+class TaintRoom:
+    """What is left of the cap. Changed in place, for one plan.
+
+    ``slots`` is by pool, and below 0 where there are too many; ``usable`` are the nodes of each
+    kind to which the scheduler sends pods.
+    """
+
+    slots: dict[str, int]
+    usable: dict[NodeKind, set[str]]
+    kinds: Mapping[str, NodeKind]
+
+    def may_have(self, node: str) -> bool:
+        """Whether one more node may have the taint, this one."""
+        kind = self.kinds.get(node)
+        if kind is None:
+            return False
+        usable = self.usable[kind]
+        return self.slots[kind[0]] > 0 and node in usable and len(usable) > 1
+
+    def may_all_have(self, nodes: Iterable[str]) -> bool:
+        """Whether all of these may have it at one time."""
+        trial = TaintRoom(
+            dict(self.slots), {kind: set(names) for kind, names in self.usable.items()}, self.kinds
+        )
+        for each in sorted(nodes):
+            if not trial.may_have(each):
+                return False
+            trial.give(each)
+        return True
+
+    def is_too_much_on(self, node: str, is_usable: bool) -> bool:
+        """Whether this node may not have the taint that it has.
+
+        A pool has got smaller, or others have kept pods away from the rest of it. ``is_usable``:
+        pods are sent to the node without the taint.
+        """
+        kind = self.kinds[node]
+        return self.slots[kind[0]] < 0 or (is_usable and not self.usable[kind])
+
+    def give(self, node: str) -> None:
+        """Count the taint on this node."""
+        kind = self.kinds[node]
+        self.slots[kind[0]] -= 1
+        self.usable[kind].discard(node)
+
+    def give_back(self, node: str, is_usable: bool) -> None:
+        """Count the taint on this node no more; ``is_usable``: pods are sent there without it."""
+        kind = self.kinds[node]
+        self.slots[kind[0]] += 1
+        if is_usable:
+            self.usable[kind].add(node)
+
+
+def room(
+    nodes: Mapping[str, ListedNode], on_their_way: Iterable[str], rules: BreakerRules
+) -> TaintRoom:
+    """What is left of the cap. ``on_their_way`` are nodes whose taint is not seen yet."""
+    planned = frozenset(on_their_way)
+    kinds = {name: kind_of(each, rules) for name, each in nodes.items()}
+    counts: dict[str, int] = {}
+    used: dict[str, int] = {}
+    usable: dict[NodeKind, set[str]] = {kind: set() for kind in kinds.values()}
+    for name, each in nodes.items():
+        pool = kinds[name][0]
+        counts[pool] = counts.get(pool, 0) + 1
+        if name in planned or is_kept_away(each):
+            used[pool] = used.get(pool, 0) + 1
+        elif is_open_to_pods(each):
+            usable[kinds[name]].add(name)
+    slots = {pool: most(count, rules) - used.get(pool, 0) for pool, count in counts.items()}
+    return TaintRoom(slots, usable, kinds)
+
+
+def most(nodes: int, rules: BreakerRules) -> int:
+    """How many of so many nodes of a pool may have the taint at one time."""
+    return max(0, min(nodes - 1, math.floor(nodes * rules.taint_share + _ROUNDING)))
+
+
+def kind_of(node: ListedNode, rules: BreakerRules) -> NodeKind:
+    """The pool of a node, and the other taints that keep pods away from it."""
+    taints = frozenset(
+        each
+        for each in node.taints
+        if each.key != TAINT_KEY and each.effect is not TaintEffect.PREFER_NO_SCHEDULE
+    )
+    return node.labels.get(rules.pool_label, ""), taints
+
+
+def is_kept_away(node: ListedNode) -> bool:
+    """Whether the node has a taint of this key, the breaker's or that of ``numalet fleet``."""
+    return any(
+        each.key == TAINT_KEY and each.effect is not TaintEffect.PREFER_NO_SCHEDULE
+        for each in node.taints
+    )
+
+
+def is_open_to_pods(node: ListedNode) -> bool:
+    """Whether the scheduler would send pods to the node, were it not for taints."""
+    return node.is_ready and not node.is_cordoned

@@ -1,0 +1,81 @@
+"""What is remembered of a trap: how often it had the taint, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from numalet.insight.rejections.marks import EndMark
+from numalet.insight.rejections.rules import BreakerRules
+
+TrapKey: TypeAlias = tuple[str, str]
+"""A node and the digest of a shape."""
+
+FIRST_PAUSE_SECONDS: Final = 10.0
+LONGEST_PAUSE_SECONDS: Final = 600.0
+_FREE_LIFTS: Final = 3
+"""So often a taint is taken off at once when room appears; then only after a pause."""
+_MOST_DOUBLINGS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrapMemory:
+    """Moments are seconds since 1970.
+
+    ``times`` is how often the node got the taint for this shape; ``was_refused`` whether the engine
+    has refused the shape there since; ``lifted_at_seconds`` is None while the taint is to be there.
+    """
+
+    times: int
+    tainted_at_seconds: float
+    until_seconds: float
+    was_refused: bool = False
+    lifted_at_seconds: float | None = None
+
+    def taint_seconds(self, rules: BreakerRules) -> float:
+        """How long the taint lasts this time."""
+        return min(_doubled(rules.taint_seconds, self.times), rules.longest_taint_seconds)
+
+    def may_be_lifted(self, now_seconds: float) -> bool:
+        """Whether room counts that the engine sees now."""
+        if self.was_refused and self.times <= _FREE_LIFTS:
+            return True
+        pause = min(_doubled(FIRST_PAUSE_SECONDS, self.times), LONGEST_PAUSE_SECONDS)
+        return now_seconds >= self.tainted_at_seconds + pause
+
+    def is_awaited(self, now_seconds: float, rules: BreakerRules) -> bool:
+        """Whether the taint was planned a moment ago, so that it may not be seen yet."""
+        age = now_seconds - self.tainted_at_seconds
+        return self.lifted_at_seconds is None and 0 <= age < rules.retry_seconds
+
+
+def newly_tainted(times: int, now_seconds: float, rules: BreakerRules) -> TrapMemory:
+    """The memory of a node that gets the taint now, for so many times."""
+    made = TrapMemory(times=times, tainted_at_seconds=now_seconds, until_seconds=now_seconds)
+    return replace(made, until_seconds=now_seconds + made.taint_seconds(rules))
+
+
+def kept(
+    before: Mapping[TrapKey, TrapMemory],
+    marked: Mapping[str, EndMark],
+    now_seconds: float,
+    rules: BreakerRules,
+) -> dict[TrapKey, TrapMemory]:
+    """The memory without what is too old, and with the marks of nodes of which it has nothing."""
+    traps: dict[TrapKey, TrapMemory] = {}
+    for key, each in before.items():
+        end = each.until_seconds if each.lifted_at_seconds is None else each.lifted_at_seconds
+        if now_seconds - rules.longest_taint_seconds < end:
+            traps[key] = each
+    for node, mark in marked.items():
+        known = before.get((node, mark.shape))
+        if known is None:
+            since = min(now_seconds, mark.until_seconds - rules.taint_seconds)
+            known = TrapMemory(times=1, tainted_at_seconds=since, until_seconds=mark.until_seconds)
+        traps[node, mark.shape] = replace(known, until_seconds=mark.until_seconds)
+    return traps
+
+
+def _doubled(seconds: float, times: int) -> float:
+    return seconds * 2.0 ** min(times - 1, _MOST_DOUBLINGS)

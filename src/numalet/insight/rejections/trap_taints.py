@@ -1,0 +1,225 @@
+"""Which nodes get the taint, which keep it for longer, and from which it is taken off.
+
+A node is a trap for a shape if it rejected pods of it again and again. Once a storm is on, the
+first rejection is enough where the engine says that the node refuses the shape, or where the node
+was a trap for it before: otherwise each end of a taint would cost as many rejections as the first.
+
+A taint is in vain where the storm goes on at other nodes. If no node would admit the shape, and
+not all nodes that promise room for it may have the taint, none gets it.
+
+A taint ends with its time, and earlier if the node would admit the shape now, or if no pod of the
+shape waits any more. That the engine admits the shape is no news where it never refused it: the
+node has rejected what the engine admits, so then a pause has to pass, longer each time. As long
+as pods wait and the engine refuses, the taint is renewed before it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+from numalet.core.cluster.objects import ListedNode
+from numalet.insight.rejections import marks, taint_cap, trap_memory
+from numalet.insight.rejections.actions import LiftCause, LiftTaint, TaintNode
+from numalet.insight.rejections.counting import Storm, StormKey
+from numalet.insight.rejections.marks import EndMark
+from numalet.insight.rejections.rules import BreakerRules
+from numalet.insight.rejections.shape_questions import ShapeQuestions
+from numalet.insight.rejections.taint_cap import TaintRoom
+from numalet.insight.rejections.trap_memory import FIRST_PAUSE_SECONDS, TrapKey, TrapMemory
+
+_CLOCKS_DIFFER_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintInputs:
+    """What the plan is made of. ``waiting`` are digests of shapes that wait.
+
+    ``is_issued`` says whether an action with this verb was planned for a node a moment ago.
+    """
+
+    nodes: Mapping[str, ListedNode]
+    storms: Mapping[StormKey, Storm]
+    waiting: frozenset[str]
+    questions: ShapeQuestions
+    is_issued: Callable[[str, str], bool]
+    now_seconds: float
+    rules: BreakerRules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintPlan:
+    """``without_taint`` are, of each storm, traps that the cap leaves without the taint."""
+
+    traps: Mapping[TrapKey, TrapMemory]
+    actions: tuple[LiftTaint | TaintNode, ...]
+    without_taint: Mapping[StormKey, frozenset[str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    moments: tuple[float, ...] = ()
+    """When something may be due."""
+
+
+def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
+    """What is to be done about taints now."""
+    made = _Planner(before, given)
+    actions: list[LiftTaint | TaintNode] = [*made.lifted()]
+    actions += [*made.renewed(), *made.tainted()]
+    return TaintPlan(
+        traps=made.traps,
+        actions=tuple(actions),
+        without_taint=made.without_taint,
+        moments=tuple(made.moments()),
+    )
+
+
+class _Planner:
+    """One plan. The three steps are asked for once, in their order."""
+
+    def __init__(self, before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> None:
+        self.given = given
+        self.without_taint: dict[StormKey, frozenset[str]] = {}
+        self._now, self._rules = given.now_seconds, given.rules
+        self._marked: dict[str, EndMark] = {}
+        for name, node in sorted(given.nodes.items()):
+            mark = marks.on_node(node.taints)
+            if mark is not None:
+                self._marked[name] = mark
+        self.traps = trap_memory.kept(before, self._marked, self._now, self._rules)
+        self._awaited = {
+            node
+            for (node, _), each in self.traps.items()
+            if node not in self._marked and each.is_awaited(self._now, self._rules)
+        }
+
+    def lifted(self) -> Iterator[LiftTaint]:
+        """Taints that end now. One that is on its way off is not seen to be gone yet."""
+        # A trial: until a node is seen without the taint, no other one gets it instead.
+        room = self._room()
+        for name, mark in self._marked.items():
+            key = (name, mark.shape)
+            is_on_its_way = self.given.is_issued(LiftTaint.verb, name)
+            if self.given.questions.is_admitted_on(name, mark.shape) is False:
+                self.traps[key] = replace(self.traps[key], was_refused=True)
+            cause = None if is_on_its_way else self._why_lifted(name, mark, room)
+            if cause is None and not is_on_its_way:
+                continue
+            room.give_back(name, taint_cap.is_open_to_pods(self.given.nodes[name]))
+            if cause is not None:
+                self.traps[key] = replace(self.traps[key], lifted_at_seconds=self._now)
+                yield LiftTaint(node=name, why=cause.value)
+
+    def _why_lifted(self, name: str, mark: EndMark, room: TaintRoom) -> LiftCause | None:
+        now, rules, memory = self._now, self._rules, self.traps[name, mark.shape]
+        if mark.until_seconds <= now:
+            return LiftCause.EXPIRED
+        if mark.until_seconds > now + rules.longest_taint_seconds + _CLOCKS_DIFFER_SECONDS:
+            return LiftCause.FAR
+        if memory.may_be_lifted(now) and self.given.questions.is_admitted_on(name, mark.shape):
+            return LiftCause.ROOM
+        if room.is_too_much_on(name, taint_cap.is_open_to_pods(self.given.nodes[name])):
+            return LiftCause.CAP
+        is_new = now < memory.tainted_at_seconds + rules.window_seconds
+        return None if is_new or self._is_wanted(mark.shape) else LiftCause.CALM
+
+    def _is_wanted(self, shape: str) -> bool:
+        """Whether pods of the shape wait, or were rejected lately."""
+        return shape in self.given.waiting or any(
+            each.recent for (_, digest), each in self.given.storms.items() if digest == shape
+        )
+
+    def renewed(self) -> Iterator[TaintNode]:
+        """Taints that would end soon, and that pods of the shape still wait behind."""
+        for name, mark in self._marked.items():
+            memory = self.traps[name, mark.shape]
+            lasts_seconds = memory.taint_seconds(self._rules)
+            if (
+                memory.lifted_at_seconds is None
+                and mark.until_seconds - self._now <= lasts_seconds / 2
+                and mark.shape in self.given.waiting
+                and self.given.questions.is_admitted_on(name, mark.shape) is False
+                and not self.given.is_issued(TaintNode.verb, name)
+            ):
+                yield TaintNode(
+                    node=name,
+                    shape=mark.shape,
+                    until_seconds=self._now + lasts_seconds,
+                    why="pods of the shape wait, and the node would still reject them",
+                    is_renewal=True,
+                )
+
+    def tainted(self) -> Iterator[TaintNode]:
+        """New taints, of each storm for the nodes first that rejected most."""
+        room = self._room()
+        lifted_at: dict[str, float] = {}
+        for (node, _), memory in self.traps.items():
+            if memory.lifted_at_seconds is not None:
+                lifted_at[node] = max(memory.lifted_at_seconds, lifted_at.get(node, 0.0))
+        for key, storm in self.given.storms.items():
+            counts = storm.by_node(lifted_at)
+            candidates = [
+                name
+                for name, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+                if self._is_candidate(name, count, storm)
+            ]
+            missing = self._left_out(candidates, storm, room) if candidates else frozenset()
+            for name in candidates:
+                if not missing and room.may_have(name):
+                    room.give(name)
+                    yield self._tainting(name, counts[name], key)
+                elif not missing:
+                    self.without_taint[key] = self.without_taint.get(key, frozenset()) | {name}
+            if missing:
+                self.without_taint[key] = missing
+
+    def _is_candidate(self, name: str, count: int, storm: Storm) -> bool:
+        there, shape = self.given.nodes.get(name), storm.key[1]
+        if there is None or taint_cap.is_kept_away(there) or not taint_cap.is_open_to_pods(there):
+            return False
+        if name in self._awaited or self.given.is_issued(TaintNode.verb, name):
+            return False
+        if (name, shape) in self.traps:
+            return True
+        if not storm.is_over_budget:
+            return False
+        is_refused = self.given.questions.is_admitted_on(name, shape) is False
+        return count >= (1 if is_refused else self._rules.node_budget)
+
+    def _left_out(self, candidates: list[str], storm: Storm, room: TaintRoom) -> frozenset[str]:
+        """All traps of the shape, if the taint would be in vain; else none."""
+        traps, has_hope = self.given.questions.open_traps(storm.key[1])
+        every = (traps | frozenset(candidates)) - self._awaited
+        return frozenset() if has_hope or room.may_all_have(every) else every
+
+    def _tainting(self, name: str, count: int, key: StormKey) -> TaintNode:
+        owner, shape = key
+        known = self.traps.get((name, shape))
+        times = 1 if known is None else known.times + 1
+        memory = trap_memory.newly_tainted(times, self._now, self._rules)
+        self.traps[name, shape] = memory
+        self._awaited.add(name)
+        return TaintNode(
+            node=name,
+            shape=shape,
+            owner=str(owner),
+            until_seconds=memory.until_seconds,
+            why=f"rejected {count} of the pods of {owner} within "
+            f"{self._rules.window_seconds:.0f} s",
+        )
+
+    def _room(self) -> TaintRoom:
+        return taint_cap.room(self.given.nodes, self._awaited, self._rules)
+
+    def moments(self) -> Iterator[float]:
+        """When something may be due although nothing has changed."""
+        for name, mark in self._marked.items():
+            memory = self.traps[name, mark.shape]
+            half = memory.taint_seconds(self._rules) / 2
+            yield mark.until_seconds
+            yield mark.until_seconds - half
+            yield memory.tainted_at_seconds + self._rules.window_seconds
+            yield self._now + FIRST_PAUSE_SECONDS
+        if self._awaited:
+            yield self._now + self._rules.retry_seconds

@@ -1,0 +1,107 @@
+"""A ReplicaSet that replaces each rejected pod at once, and the breaker alone against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from numalet.insight.rejections.actions import Inform, LiftCause, LiftTaint, TaintNode
+from numalet.insight.rejections.rules import BreakerRules, Measure
+from values.pod_storms import START, StormWorld, full, node_map, split, without
+
+TRAPS = [f"t{at}" for at in range(4)]
+
+
+def world(full_nodes: int = 36, rules: BreakerRules | None = None) -> StormWorld:
+    """Four traps for a pod of which ten are wanted, in a pool with nodes that are full."""
+    nodes = [*map(split, TRAPS), *[full(f"f{at:02d}") for at in range(full_nodes)]]
+    return StormWorld(node_map(nodes), replicas=10, rules=rules or BreakerRules())
+
+
+def per_minute(of: StormWorld, since_seconds: float = 10.0) -> int:
+    """The most that a node rejected in a minute after the first ten seconds."""
+    counts = Counter(
+        (int((at - START - since_seconds) // 60), node)
+        for at, node in of.log
+        if at >= START + since_seconds
+    )
+    return max(counts.values(), default=0)
+
+
+def test_without_the_breaker_a_storm_goes_on_for_ever() -> None:
+    storm = world()
+    storm.is_acting = False
+    storm.run(5)
+    assert len(storm.log) > 150
+    assert len(storm.failed) == len(storm.log)
+
+
+def test_a_storm_ends_in_seconds_and_three_rejected_pods_stay() -> None:
+    storm = world()
+    storm.run(20, then_seconds=110)
+    assert storm.tainted() == TRAPS
+    assert per_minute(storm) == 0
+    assert len(storm.failed) == 3
+    assert len(storm.waiting) == 10
+    (event,) = [each for _, each in storm.done if isinstance(each, Inform)]
+    assert "0 of 40 nodes would admit such a pod now" in event.why
+    assert "It would be admitted if main asked for 2 of nvidia.com/gpu instead of 4" in event.why
+
+
+def test_taints_stay_while_pods_wait_and_end_one_after_the_other_when_none_does() -> None:
+    storm = world()
+    storm.run(10, then_seconds=400)
+    renewed = [each for _, each in storm.done if isinstance(each, TaintNode) and each.is_renewal]
+    assert {each.node for each in renewed} == set(TRAPS)
+    assert per_minute(storm) == 0
+    storm.replicas = 0
+    storm.waiting.clear()
+    storm.run(1, then_seconds=70)
+    assert storm.tainted() == []
+    assert storm.state.again_at_seconds is None
+    lifts = [each.why for _, each in storm.done if isinstance(each, LiftTaint)]
+    assert lifts == [LiftCause.CALM.value] * 4
+
+
+def test_once_there_is_room_a_pod_runs_and_the_node_is_closed_again() -> None:
+    storm = world()
+    storm.run(10)
+    before = len(storm.log)
+    storm.nodes["t1"] = without(storm.nodes["t1"], ["t1-1"])
+    storm.run(5)
+    assert [each.pod.node_name for each in storm.running.values()] == ["t1"]
+    storm.run(5, then_seconds=110)
+    assert len(storm.log) - before <= 3
+
+
+def test_a_breaker_that_begins_anew_keeps_what_stands_on_the_nodes() -> None:
+    storm = world()
+    for _ in range(5):
+        storm.run(5)
+        storm.restart_breaker()
+    storm.run(5, then_seconds=200)
+    assert per_minute(storm) == 0
+    assert storm.tainted() == TRAPS
+
+
+def test_in_a_small_pool_no_taint_is_set_in_vain_and_the_owner_learns_why() -> None:
+    storm = world(full_nodes=0, rules=BreakerRules(taint_share=0.75))
+    storm.run(5)
+    assert storm.tainted() == []
+    assert not any(isinstance(each, TaintNode) for _, each in storm.done)
+    (event,) = [each for _, each in storm.done if isinstance(each, Inform)]
+    assert (
+        "4 trap nodes had to be left without a taint: at most 75 % of a pool may have it, and "
+        "never its last node."
+    ) in event.why
+    assert len(storm.failed) < 20
+
+
+def test_only_what_is_allowed_is_done() -> None:
+    storm = world(rules=BreakerRules(allowed=frozenset({Measure.INFORM})))
+    storm.run(5)
+    assert {each.measure for _, each in storm.done} == {Measure.INFORM}
+    quiet = replace(BreakerRules(), allowed=frozenset())
+    storm = world(rules=quiet)
+    storm.run(5)
+    assert storm.done == []
