@@ -16,7 +16,7 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.verdicts import NodeVerdict
 from numalet.core.model.pod import Pod
-from numalet.insight.scheduling import evictions, reasons
+from numalet.insight.scheduling import evictions, opinion, reasons
 from numalet.insight.scheduling.backing_off import BackOffs
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
@@ -59,8 +59,8 @@ class NodeFilter:
     """Answers about one pod after the other, and remembers. For one thread."""
 
     def __init__(self, nodes: ExpectedNodes, rules: FilterRules = FilterRules()) -> None:
-        self._nodes = nodes
-        self._rules = rules
+        self.nodes = nodes
+        self.rules = rules
         self.memory = ShapeMemory(nodes)
         self.back_offs = BackOffs()
 
@@ -71,14 +71,16 @@ class NodeFilter:
         may_go_on: Callable[[], bool] = lambda: True,
         now_seconds: float = 0.0,
     ) -> Filtered:
-        """Which of these nodes admit the pod.
+        """Which of these nodes admit the pod; all of them, if no opinion on it is needed.
 
         ``may_go_on`` says whether there is still time; it is asked every few decisions. The moment
         is by the clock that back-offs go by.
         """
+        if not opinion.is_needed(pod.pod):
+            return Filtered(passed=names)
         of = self.memory.of(pod.pod)
         late = frozenset(self.memory.decide(of, names, may_go_on))
-        left_alone = self._left_alone(of, pod.pod, now_seconds)
+        left_alone = self.left_alone(of, pod.pod, now_seconds)
         passed: list[str] = []
         failed: dict[str, str] = {}
         unresolvable: dict[str, str] = {}
@@ -89,7 +91,7 @@ class NodeFilter:
             if verdict is None:
                 is_late = name in late
                 unknown += not is_late
-                if self._rules.passes_unexamined if is_late else self._rules.passes_unknown:
+                if self.rules.passes_unexamined if is_late else self.rules.passes_unknown:
                     passed.append(name)
                 elif is_late:
                     failed[name] = NOT_EXAMINED
@@ -119,7 +121,7 @@ class NodeFilter:
             if len(of.texts) >= _MOST_TEXTS:
                 of.texts.clear()
             assert verdict.rejection is not None
-            facts = of.reader.facts(name, self._nodes.nodes[name].node)
+            facts = of.reader.facts(name, self.nodes.nodes[name].node)
             counted = of.table.asking(facts.node_class).pod
             known = of.texts[verdict.key] = reasons.text(facts, counted, verdict.rejection)
         return known
@@ -138,7 +140,7 @@ class NodeFilter:
                 if asked % _NODES_IN_A_TURN == 0 and not may_go_on():
                     return
                 asked += 1
-                node = self._nodes.nodes[name].node
+                node = self.nodes.nodes[name].node
                 is_curable = of.curable[name] = evictions.could_help(of, node)
             if not is_curable:
                 yield name
@@ -149,19 +151,19 @@ class NodeFilter:
         To be called once the rejected pod is no longer counted on the node. 0 for a node of which
         nothing is known.
         """
-        of, base = self.memory.of(pod), self._nodes.base(node_name)
+        of, base = self.memory.of(pod), self.nodes.base(node_name)
         if base is None:
             return 0.0
         shape = shapes.shape_key(pod)
         self.back_offs = self.back_offs.refused(node_name, shape, self._seen(of, base), now_seconds)
         return self.back_offs.of_shape(shape)[node_name].seconds
 
-    def _left_alone(self, of: ShapeVerdicts, pod: Pod, now_seconds: float) -> frozenset[str]:
+    def left_alone(self, of: ShapeVerdicts, pod: Pod, now_seconds: float) -> frozenset[str]:
         """Names of the nodes that get no pod of this shape now."""
         if not self.back_offs:
             return frozenset()
         known = self.back_offs.of_shape(shapes.shape_key(pod))
-        bases = {name: self._nodes.base(name) for name in known}
+        bases = {name: self.nodes.base(name) for name in known}
         return frozenset(
             name
             for name, base in bases.items()

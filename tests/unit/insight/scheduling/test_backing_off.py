@@ -98,23 +98,23 @@ def test_a_node_whose_kubelet_refused_a_shape_does_not_get_it_for_a_while() -> N
 
 def test_the_same_state_in_another_object_ends_nothing() -> None:
     answers = with_one_node()
-    on = answers._nodes.nodes["n"]
+    on = answers.nodes.nodes["n"]
     again = replace(on, node=on.node.at(on.node.snapshot.next_revision()))
-    answers._nodes.put("n", again)
+    answers.nodes.put("n", again)
     assert not passes(answers, 9.9)
 
 
 def test_a_change_that_the_shape_can_see_ends_it() -> None:
     answers = with_one_node()
-    on = answers._nodes.nodes["n"]
+    on = answers.nodes.nodes["n"]
     after, _ = on.node.admit(gpu_fleet.pod("other", 1))
-    answers._nodes.put("n", replace(on, node=after))
+    answers.nodes.put("n", replace(on, node=after))
     assert passes(answers, 9.9)
 
 
 def test_a_node_that_is_gone_is_not_left_alone() -> None:
     answers = with_one_node()
-    answers._nodes.put("n", None)
+    answers.nodes.put("n", None)
     assert passes(answers, 9.9)
     assert answers.was_refused(ASKS.pod, "n", 9.9) == 0.0
 
@@ -127,10 +127,10 @@ def test_pods_with_constraints_and_critical_ones_see_more(priority: int) -> None
     roster = node.node.roster
     in_zone = replace(roster, rules=replace(roster.rules, identity=labelled))
     answers = with_one_node(pod, replace(node, node=replace(node.node, roster=in_zone)))
-    on = answers._nodes.nodes["n"]
+    on = answers.nodes.nodes["n"]
     again = replace(on, node=on.node.at(on.node.snapshot.next_revision()))
-    answers._nodes.put("n", again)
+    answers.nodes.put("n", again)
     assert not passes(answers, 9.9, pod)
     after, _ = on.node.admit(gpu_fleet.pod("other", 0, 0, 0))
-    answers._nodes.put("n", replace(on, node=after))
+    answers.nodes.put("n", replace(on, node=after))
     assert passes(answers, 9.9, pod)
