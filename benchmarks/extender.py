@@ -99,7 +99,7 @@ class Answering:
         asked = wire.arguments(body)
         named = asked.named()
         given = self.filter.filtered(wire.pod(asked.pod, self._pods), [*named])
-        return wire.filter_answer(given, named)
+        return wire.filter_answer(given, asked, named)
 
     def see_waiting(self, body: bytes) -> None:
         """Decide on the pod before anybody asks, as ``Prewarming`` does."""

@@ -159,10 +159,10 @@ def test_a_client_that_leaves_in_the_middle_is_forgotten(api: Api) -> None:
 
 
 def test_a_connection_that_says_nothing_is_closed(
-    api: Api, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listening, "PATIENCE_SECONDS", 0.05)
-    with _connected(api) as plug:
+    with served(root / "impatient.sock") as impatient, _connected(impatient) as plug:
         assert plug.recv(1) == b""
 
 

@@ -111,33 +111,27 @@ _FLEET: Final = option(
         ),
     ],
 )
-_CLASS_FILE: Final = option(
-    "class_file",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            metavar="FILE",
-            help="A description whose pools say of which machine and configuration nodes are that"
-            " do not publish it.",
-            rich_help_panel=_GROUP,
-            show_default=False,
-        ),
-    ],
-)
-_POOL_LABEL: Final = option(
-    "pool_label",
-    Annotated[
-        str | None,
-        typer.Option(
-            "--pool-label",
-            metavar="LABEL",
-            help="Label of nodes that names their pool. Default: node.kubernetes.io/instance-type.",
-            rich_help_panel=_GROUP,
-            show_default=False,
-        ),
-    ],
-)
+ClassFile = Annotated[
+    str | None,
+    typer.Option(
+        "--class",
+        metavar="FILE",
+        help="A description whose pools say of which machine and configuration nodes are that"
+        " do not publish it.",
+        show_default=False,
+    ),
+]
+PoolLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--pool-label",
+        metavar="LABEL",
+        help="Label of nodes that names their pool. Default: node.kubernetes.io/instance-type.",
+        show_default=False,
+    ),
+]
+_CLASS_FILE: Final = option("class_file", in_group(ClassFile, _GROUP))
+_POOL_LABEL: Final = option("pool_label", in_group(PoolLabel, _GROUP))
 Source = Annotated[
     SourceOptions,
     OptionGroup((_KUBECONFIG, _CONTEXT, _DUMP, _FLEET, _CLASS_FILE, _POOL_LABEL), _made),

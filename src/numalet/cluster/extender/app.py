@@ -1,12 +1,12 @@
-"""The extender's HTTP application: one route for each verb, probes, metrics.
+"""The extender's HTTP applications: one route for each verb, probes, metrics.
 
-A request that can not be answered is answered with ``Error``, whose text the scheduler shows to the
-user of the pod; the status stays 200, as of any other one the scheduler shows nothing but a number.
+``application`` is what the scheduler talks to. ``probes`` alone are served where that takes a
+client certificate, which kubelets and Prometheus do not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -14,50 +14,54 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from numalet.cluster.extender import wire
+from numalet.cluster.extender import metrics, wire
+from numalet.cluster.extender.bodies import BodyReader
+from numalet.cluster.extender.calls import Call, Calls, Verb
 from numalet.cluster.extender.state import ExtenderState
-from numalet.core.model.findings import BadInput
 from numalet.io.documents.cluster_pods import PodReader
 
-_JSON = "application/json"
+
+def application(state: ExtenderState, bodies: BodyReader | None = None) -> Starlette:
+    """Verbs, probes and metrics, answered from this state."""
+    reader = bodies or BodyReader()
+    routes = [
+        Route(f"/{each.name}", Calls(state, each, reader).answer, methods=["POST"])
+        for each in verbs(state)
+    ]
+    return Starlette(routes=[*routes, *_probe_routes(state)])
 
 
-def application(state: ExtenderState) -> Starlette:
-    """The application that answers from this state."""
+def probes(state: ExtenderState) -> Starlette:
+    """Probes and metrics alone."""
+    return Starlette(routes=_probe_routes(state))
+
+
+def verbs(state: ExtenderState) -> Sequence[Verb]:
+    """What the scheduler may ask for."""
     pods = PodReader()
 
-    async def filter_nodes(request: Request) -> Response:
-        return _json(_answered(await request.body(), answer_filter))
-
-    def answer_filter(body: bytes) -> bytes:
-        asked = wire.arguments(body)
+    async def filter_nodes(call: Call) -> bytes:
+        asked = wire.arguments(call.body)
         named = asked.named()
-        return wire.filter_answer(state.filtered(wire.pod(asked.pod, pods), [*named]), named)
+        pod = wire.pod(asked.pod, pods)
+        answer = state.filtered(pod, [*named], call.began_seconds)
+        return wire.filter_answer(answer, asked, named)
 
+    return (Verb("filter", filter_nodes),)
+
+
+def _probe_routes(state: ExtenderState) -> list[Route]:
     async def is_well(request: Request) -> Response:
-        return PlainTextResponse("ok")
+        return PlainTextResponse("ok\n")
 
     async def is_ready(request: Request) -> Response:
-        if state.live.is_ready:
-            return PlainTextResponse("ok")
-        why = "; ".join(map(str, state.live.problems)) or "not everything was listed yet"
-        return PlainTextResponse(why, HTTPStatus.SERVICE_UNAVAILABLE)
+        why_not = state.standing.why_not_ready()
+        if why_not:
+            return PlainTextResponse(f"{why_not}\n", HTTPStatus.SERVICE_UNAVAILABLE)
+        age = state.live.age_seconds
+        return PlainTextResponse(f"ok, {age:.0f} s old\n" if age else "ok\n")
 
-    return Starlette(
-        routes=[
-            Route("/filter", filter_nodes, methods=["POST"]),
-            Route("/healthz", is_well),
-            Route("/readyz", is_ready),
-        ]
-    )
+    async def page(request: Request) -> Response:
+        return Response(state.metrics.page(), media_type=metrics.CONTENT_TYPE)
 
-
-def _answered(body: bytes, answer: Callable[[bytes], bytes]) -> bytes:
-    try:
-        return answer(body)
-    except BadInput as bad:
-        return wire.filter_error(bad.findings)
-
-
-def _json(content: bytes) -> Response:
-    return Response(content, media_type=_JSON)
+    return [Route("/healthz", is_well), Route("/readyz", is_ready), Route("/metrics", page)]

@@ -1,22 +1,37 @@
-"""The extender at work: the watch and the server, until a signal comes."""
+"""The extender at work: the watch and the servers, until a signal comes."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
-import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
 from numalet.agent.servers.api import listening
-from numalet.cluster.extender.app import application
-from numalet.cluster.extender.findings import ExtenderAddressUnusable
+from numalet.cluster.extender import addresses
+from numalet.cluster.extender.addresses import ListenAddress
+from numalet.cluster.extender.app import application, probes
+from numalet.cluster.extender.findings import ExtenderTlsIncomplete
+from numalet.cluster.extender.log import ExtenderLog, LogWriter
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
+from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.signals import until_signal
-from numalet.core.model.findings import BadInput
+from numalet.core.cluster import building
+from numalet.core.model.findings import BadInput, Location
+from numalet.insight.usecases import clusters
+from numalet.insight.usecases.clusters import ClusterSources
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
+
+PATIENCE_SECONDS: Final = 300
+"""Go's clients keep a connection for 90 s; one that is closed as they use it fails a request."""
+BETWEEN_SECONDS: Final = 0.5
+"""So long after a change at most it is taken in, if no request comes before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,51 +39,109 @@ class ExtenderOptions:
     """What to serve where."""
 
     access: Access
-    host: str
-    port: int
+    listen: ListenAddress
+    metrics: ListenAddress | None = None
+    tls: TlsFiles | None = None
+    is_open: bool = False
     rules: ExtenderRules = field(default_factory=ExtenderRules)
     classes: FollowedClasses = field(default_factory=FollowedClasses)
 
 
-async def live(options: ExtenderOptions, say: Callable[[str], None]) -> None:
+def tls_files(
+    certificate: Path | None, key: Path | None, client_ca: Path | None
+) -> TlsFiles | None:
+    """What the options come to; None without TLS. Raises ``BadInput`` if one is missing."""
+    if certificate is not None and key is not None:
+        return TlsFiles(certificate, key, client_ca)
+    if certificate is None and key is None and client_ca is None:
+        return None
+    given = "--tls-cert" if certificate else "--tls-key" if key else "--client-ca"
+    missing = [n for n, file in (("--tls-cert", certificate), ("--tls-key", key)) if file is None]
+    raise BadInput(
+        [ExtenderTlsIncomplete(given=given, missing=" and ".join(missing), where=Location(given))]
+    )
+
+
+def classes(class_file: str | None, pool_label: str | None) -> FollowedClasses:
+    """What the options say of nodes. Raises ``BadInput`` if the file can not be used."""
+    label = pool_label or building.POOL_LABEL
+    sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
+    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=label)
+
+
+async def live(options: ExtenderOptions, write: LogWriter) -> None:
     """Serve until a signal comes.
 
     Raises:
-        BadInput: nothing can listen at the address, or the credentials can not be used.
+        BadInput: nothing can listen at an address, one is open to others, a file of TLS or the
+            credentials can not be used.
     """
-    state = ExtenderState(options.rules, options.classes)
-    listener = _bound(options)
-    port = listener.getsockname()[1]
+    log = ExtenderLog(write)
+    state = ExtenderState(options.rules, options.classes, log=log)
 
     async def work() -> None:
         async with (
             client.opened(options.access, "numalet-extender") as api,
-            listening.serving(application(state), listener),
+            _served(options, state),
             together() as group,
         ):
-            say(f"serving http://{options.host}:{port}")
             group.create_task(state.live.follow(api))
             group.create_task(state.prewarming.run())
-            await state.live.wait_until_ready()
-            state.refresh()
+            group.create_task(_kept_fresh(state))
+
+    await until_signal(work())
+    log.say("ended by a signal")
+
+
+@contextlib.asynccontextmanager
+async def _served(options: ExtenderOptions, state: ExtenderState) -> AsyncIterator[None]:
+    tls = _tls(options, state.log)
+    has_client_ca = options.tls is not None and options.tls.client_ca is not None
+    addresses.check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
+    scheme = "http" if tls is None else "https"
+    servers = [(options.listen, application(state), scheme, tls)]
+    if options.metrics is not None:
+        servers.append((options.metrics, probes(state), "http", None))
+    async with contextlib.AsyncExitStack() as stack:
+        for address, app, of_url, context in servers:
+            await stack.enter_async_context(_listening(address, app, of_url, context, state.log))
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _listening(
+    address: ListenAddress, app: Any, scheme: str, tls: RenewedTls | None, log: ExtenderLog
+) -> AsyncIterator[None]:
+    listener = addresses.bound(address)
+    bound = ListenAddress(address.host, listener.getsockname()[1])
+    context = tls.context if tls is not None else None
+    async with listening.serving(app, listener, context, PATIENCE_SECONDS):
+        log.say(f"serving {scheme}://{bound}")
+        yield
+
+
+def _tls(options: ExtenderOptions, log: ExtenderLog) -> RenewedTls | None:
+    if options.tls is None:
+        return None
+    return RenewedTls(
+        options.tls,
+        log.finding,
+        lambda: log.say("renewed certificates are used"),
+    )
+
+
+async def _kept_fresh(state: ExtenderState) -> None:
+    """Take in what changes also while no request comes, and say what is to be said of it."""
+    is_known = False
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BETWEEN_SECONDS):
+                await state.live.wait_for_change()
+        state.log.notes(state.live.notes)
+        state.refresh()
+        if state.live.is_ready and not is_known:
+            is_known = True
             # A cluster has no cycles: what stays for long is not to be walked over again and again.
             gc.freeze()
             state.prewarming.start()
-            say(f"ready: {len(state.nodes.nodes)} nodes are known")
-
-    await until_signal(work())
-
-
-def _bound(options: ExtenderOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = listening.ListeningSocket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((options.host, options.port))
-        listener.listen()
-    except (OSError, OverflowError) as error:
-        listener.close()
-        problem = getattr(error, "strerror", None) or str(error)
-        address = f"{options.host}:{options.port}"
-        raise BadInput([ExtenderAddressUnusable(address=address, problem=problem)]) from None
-    return listener
+        await asyncio.sleep(BETWEEN_SECONDS)

@@ -16,3 +16,39 @@ class ExtenderBodyUnreadable(Finding):
     code = "extender/body-unreadable"
     sentence = "the request can not be read: {problem}"
     problem: str
+
+
+class ExtenderListenText(Finding):
+    code = "extender/listen-text"
+    sentence = "{value!r} is no address; write HOST:PORT, an IPv6 address in brackets"
+    value: str
+
+
+class ExtenderListenOpen(Finding):
+    code = "extender/listen-open"
+    sentence = "anyone who reaches {address!r} could ask, and learn where pods are"
+    why = "who asks learns of the cluster's pods and takes the time that the scheduler needs"
+    mend = (
+        "give --tls-cert, --tls-key and --client-ca, listen on 127.0.0.1, or say --insecure-listen"
+        " if a NetworkPolicy or a mesh lets in the scheduler alone"
+    )
+    address: str
+
+
+class ExtenderTlsIncomplete(Finding):
+    code = "extender/tls-incomplete"
+    sentence = "{given} needs {missing} too"
+    given: str
+    missing: str
+
+
+class ExtenderTlsFile(Finding):
+    code = "extender/tls-file"
+    sentence = "it can not be used for TLS: {problem}"
+    problem: str
+
+
+class ExtenderSeconds(Finding):
+    code = "extender/seconds"
+    sentence = "{value!r} is no length of time above 0; write it as 5s, 500ms or 2m"
+    value: str

@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from numalet.cluster.extender.log import ExtenderLog
+from numalet.cluster.extender.metrics import ExtenderMetrics
+from numalet.cluster.extender.origins import NodeOrigins, OriginChange
 from numalet.cluster.extender.prewarming import Prewarming
+from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import ClusterPod
@@ -20,50 +24,97 @@ from numalet.io.kube_api.pace import PACE, Pace
 PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
 """Of the scheduler's time-out, so much is used for deciding."""
+_MOST_SAID: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtenderRules:
-    """How is answered. ``timeout_seconds`` is the scheduler's ``httpTimeout``."""
+    """How is answered. ``timeout_seconds`` is the scheduler's ``httpTimeout``.
+
+    Beyond ``oldest_view_seconds`` without news of the cluster the readiness probe says no.
+    """
 
     filtering: FilterRules = field(default_factory=FilterRules)
     timeout_seconds: float = 5.0
     promise_seconds: float = PROMISE_SECONDS
+    oldest_view_seconds: float = OLDEST_VIEW_SECONDS
 
 
 class ExtenderState:
     """Belongs to one event loop."""
 
-    def __init__(self, rules: ExtenderRules, classes: FollowedClasses, pace: Pace = PACE) -> None:
+    def __init__(
+        self,
+        rules: ExtenderRules,
+        classes: FollowedClasses,
+        pace: Pace = PACE,
+        log: ExtenderLog | None = None,
+    ) -> None:
         self.rules = rules
+        self.log = log or ExtenderLog()
+        self.metrics = ExtenderMetrics()
         self.live = LiveCluster(classes.rules, classes.pool_label, pace, on_pod=self._pod_changed)
+        self.standing = Standing(self.live, rules.oldest_view_seconds)
         self.nodes = ExpectedNodes()
+        self.origins = NodeOrigins()
         self._filter = NodeFilter(self.nodes, rules.filtering)
         self._clock = pace.clock
         self.prewarming = Prewarming(self._filter.memory, self.refresh, pace.clock)
+        self._is_known = False
+        self._show()
+
+    def now_seconds(self) -> float:
+        """By the steady clock that everything in here goes by."""
+        return self._clock.now_seconds()
 
     def refresh(self) -> None:
         """Take in what has changed since the last time."""
+        changes: list[OriginChange] = []
         for name in self.live.renewed():
-            self.nodes.put(name, self.live.node(name))
-        self.nodes.pass_time(self._clock.now_seconds())
+            node = self.live.node(name)
+            self.nodes.put(name, node)
+            change = self.origins.put(name, node)
+            if change is not None:
+                changes.append(change)
+        self._say_changes(changes)
+        late = self.nodes.pass_time(self.now_seconds())
+        self.metrics.late(len(late))
+        for each in late:
+            self.log.say("a promise came to nothing", pod=str(each.pod.pod), node=each.node_name)
+        if self.live.is_ready and not self._is_known:
+            self._is_known = True
+            self._say_ready()
 
-    def filtered(self, pod: ClusterPod, names: list[str]) -> Filtered:
-        """Which of these nodes admit the pod; what was promised for it before is no more."""
-        began = self._clock.now_seconds()
+    def filtered(
+        self, pod: ClusterPod, names: list[str], began_seconds: float | None = None
+    ) -> Filtered:
+        """Which of these nodes admit the pod; what was promised for it before is no more.
+
+        The budget of time runs from ``began_seconds``; by default from now.
+        """
+        began = self.now_seconds() if began_seconds is None else began_seconds
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
         self.nodes.release(pod.pod.uid)
         self.refresh()
-        answer = self._filter.filtered(pod, names, lambda: self._clock.now_seconds() < until, began)
+        answer = self._filter.filtered(pod, names, lambda: self.now_seconds() < until, began)
         if len(answer.passed) == 1:
             # The scheduler does not ask which node is best, since there is but one.
             self.promise(pod, answer.passed[0])
+        self.metrics.filtered(answer, self.rules.filtering)
+        if answer.unexamined:
+            self.log.complain(
+                "not all nodes were examined in time",
+                pod=str(pod.pod), nodes=len(names), missing=answer.unexamined,
+            )  # fmt: skip
+        if answer.failed and not answer.passed and self.log.refused_by_all(pod, answer):
+            self.metrics.refused_by_all()
         return answer
 
     def promise(self, pod: ClusterPod, node_name: str) -> None:
         """Count the pod on this node, until its object says where it is or time is over."""
-        until = self._clock.now_seconds() + self.rules.promise_seconds
+        until = self.now_seconds() + self.rules.promise_seconds
         self.nodes.promise(Promise(pod, node_name, until))
+        self.metrics.promised()
 
     def _pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
         if now is not None and now.is_waiting:
@@ -72,3 +123,39 @@ class ExtenderState:
             gone = now or before
             if gone is not None:
                 self.nodes.release(gone.pod.uid)
+                self.log.forget(gone.pod.uid)
+
+    def _say_ready(self) -> None:
+        counts = {origin: count for origin, count in self.origins.counts.items() if count}
+        known = sum(self.origins.counts.values())
+        self.log.say(f"ready: {known} nodes are known", **counts)
+
+    def _say_changes(self, changes: list[OriginChange]) -> None:
+        """Say which nodes are known worse or better than before; of very many only the first."""
+        for each in changes[:_MOST_SAID]:
+            say = self.log.say if each.is_better else self.log.complain
+            say(f"the state of a node is {each.now} now", node=each.name, before=each.before,
+                why=each.why)  # fmt: skip
+        if len(changes) > _MOST_SAID:
+            self.log.complain("so did other nodes", count=len(changes) - _MOST_SAID)
+
+    def _back_offs(self) -> int:
+        """How many are not over by now; a change of its node may have ended one before."""
+        now = self.now_seconds()
+        listed = self._filter.back_offs.by_shape.values()
+        return sum(each.until_seconds > now for one in listed for each in one.values())
+
+    def _show(self) -> None:
+        self.metrics.show_cluster_nodes(lambda: self.origins.counts)
+        self.metrics.show(
+            {
+                "up": lambda: self.live.is_current,
+                "view_age_seconds": lambda: self.live.age_seconds,
+                "ready": lambda: not self.standing.why_not_ready(),
+                "leader": lambda: self.standing.is_active,
+                "promises": lambda: len(self.nodes.promises),
+                "shapes": lambda: len(self._filter.memory),
+                "prewarmed_total": lambda: self.prewarming.shapes_done,
+                "back_offs": self._back_offs,
+            }
+        )

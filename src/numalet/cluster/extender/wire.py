@@ -24,21 +24,6 @@ class _Items(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class ExtenderArguments(msgspec.Struct):
-    """What ``filter`` and ``prioritize`` are asked."""
-
-    pod: msgspec.Raw = msgspec.field(name="Pod")
-    nodes: _Items | None = msgspec.field(default=None, name="Nodes")
-    node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
-
-    def named(self) -> Mapping[str, msgspec.Raw | None]:
-        """The nodes in question by name, with their objects where these were sent."""
-        if self.node_names is not None:
-            return dict.fromkeys(self.node_names)
-        items = self.nodes.items if self.nodes is not None else None
-        return {_NODE.decode(each).metadata.name: each for each in items or ()}
-
-
 class _Metadata(msgspec.Struct):
     name: str
 
@@ -47,16 +32,44 @@ class _Node(msgspec.Struct):
     metadata: _Metadata
 
 
+class ExtenderArguments(msgspec.Struct):
+    """What ``filter`` and ``prioritize`` are asked. Members have exactly the names of Go."""
+
+    pod: msgspec.Raw = msgspec.field(name="Pod")
+    nodes: _Items | None = msgspec.field(default=None, name="Nodes")
+    node_names: list[str] | None = msgspec.field(default=None, name="NodeNames")
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether Node objects were sent, so that Node objects are read."""
+        return self.node_names is None and self.nodes is not None
+
+    def named(self) -> Mapping[str, msgspec.Raw | None]:
+        """The nodes in question by name, each once, with their objects where these were sent.
+
+        Raises:
+            BadInput: one of the objects is no Node.
+        """
+        if self.node_names is not None:
+            return dict.fromkeys(self.node_names)
+        items = (self.nodes.items if self.nodes is not None else None) or ()
+        try:
+            return {_NODE.decode(each).metadata.name: each for each in items}
+        except _UNREADABLE as error:
+            raise BadInput([ExtenderBodyUnreadable(problem=f"{error} of a node")]) from None
+
+
 _NODE: Final = msgspec.json.Decoder(_Node)
 _ARGUMENTS: Final = msgspec.json.Decoder(ExtenderArguments)
 _PLACE: Final = Place("the request", "Pod")
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def arguments(body: bytes) -> ExtenderArguments:
     """What is asked. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
 
 
@@ -69,9 +82,11 @@ def pod(text: bytes, reader: PodReader) -> ClusterPod:
     return read
 
 
-def filter_answer(given: Filtered, sent: Mapping[str, msgspec.Raw | None]) -> bytes:
+def filter_answer(
+    given: Filtered, asked: ExtenderArguments, sent: Mapping[str, msgspec.Raw | None]
+) -> bytes:
     """What ``filter`` answers, in the form in which it was asked."""
-    as_objects = any(each is not None for each in sent.values())
+    as_objects = asked.has_objects
     return msgspec.json.encode(
         {
             "Nodes": {"items": [sent[name] for name in given.passed]} if as_objects else None,
@@ -83,9 +98,14 @@ def filter_answer(given: Filtered, sent: Mapping[str, msgspec.Raw | None]) -> by
     )
 
 
-def filter_error(findings: Iterable[Finding]) -> bytes:
+def error_text(findings: Iterable[Finding]) -> str:
+    """Findings as the text of one error, without the prefix."""
+    return "; ".join(map(str, findings))
+
+
+def error(text: str) -> bytes:
     """An answer that fails the attempt, or skips an extender that is ``ignorable``."""
-    return msgspec.json.encode({"Error": "numalet: " + "; ".join(map(str, findings))})
+    return msgspec.json.encode({"Error": f"numalet: {text}"})
 
 
 def scores_answer(scores: Mapping[str, int]) -> bytes:

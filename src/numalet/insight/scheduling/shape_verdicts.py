@@ -60,6 +60,10 @@ class ShapeMemory:
         self._most_shapes = most_shapes
         self._by_shape: OrderedDict[ShapeKey, ShapeVerdicts] = OrderedDict()
 
+    def __len__(self) -> int:
+        """How many shapes are remembered."""
+        return len(self._by_shape)
+
     def of(self, pod: Pod) -> ShapeVerdicts:
         """What is known of the pod's shape, without the nodes that changed since."""
         key = shapes.shape_key(pod)

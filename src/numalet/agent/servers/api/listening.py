@@ -86,10 +86,17 @@ async def opened(
 
 @contextlib.asynccontextmanager
 async def serving(
-    app: Any, listener: socket.socket, tls: ssl.SSLContext | None = None
+    app: Any,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None = None,
+    patience_seconds: int | None = None,
 ) -> AsyncIterator[None]:
-    """Serve an application on a listening socket until the end of the block; then close it."""
-    server = _Server(_config(app, tls))
+    """Serve an application on a listening socket until the end of the block; then close it.
+
+    ``patience_seconds`` is how long a connection may wait for a request, if not as long as usual:
+    clients that keep connections for their next request must not find them closed by then.
+    """
+    server = _Server(_config(app, tls, patience_seconds or PATIENCE_SECONDS))
     life = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         # A client that connects before the server has begun waits in the backlog.
@@ -105,7 +112,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
+def _config(app: Any, tls: ssl.SSLContext | None, patience_seconds: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Bounded,
@@ -117,7 +124,7 @@ def _config(app: Any, tls: ssl.SSLContext | None) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         backlog=AT_ONE_GO,
-        timeout_keep_alive=PATIENCE_SECONDS,
+        timeout_keep_alive=patience_seconds,
         timeout_graceful_shutdown=STOP_SECONDS,
         server_header=False,
         ssl_context_factory=None if tls is None else lambda config, default: tls,
@@ -153,7 +160,7 @@ class _Bounded(HttpToolsProtocol):
             transport.write(_BUSY)
             transport.close()
             return
-        self._patience = self.loop.call_later(PATIENCE_SECONDS, self._give_up)
+        self._patience = self.loop.call_later(self.timeout_keep_alive, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

@@ -1,0 +1,76 @@
+"""Where an extender listens, and who may come there."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.agent.servers.api.listening import ListeningSocket
+from numalet.cluster.extender.findings import (
+    ExtenderAddressUnusable,
+    ExtenderListenOpen,
+    ExtenderListenText,
+)
+from numalet.core.model.findings import BadInput, Location
+
+_HIGHEST_PORT: Final = 65_535
+_LOCALHOST: Final = "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """A host, as a name or an address, and a port; port 0 is any that is free."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        if self.host == _LOCALHOST:
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
+    """The address in ``HOST:PORT``, or in ``PORT`` where there is a default. Raises ``BadInput``.
+
+    An IPv6 address stands in brackets.
+    """
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    is_port = port.isascii() and port.isdecimal() and int(port[:6]) <= _HIGHEST_PORT
+    if not is_port or not (bare or default_host) or (":" in bare and bare == host):
+        raise BadInput([ExtenderListenText(value=text, where=Location(option))])
+    return ListenAddress(bare or default_host, int(port))
+
+
+def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
+    """Raise ``BadInput`` if others than this machine can connect and need not say who they are."""
+    if not address.is_loopback and not has_client_ca:
+        raise BadInput([ExtenderListenOpen(address=str(address), where=Location("--listen"))])
+
+
+def bound(address: ListenAddress) -> ListeningSocket:
+    """A listening socket. Raises ``BadInput`` if it can not be had."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    # With its protocol named, connections do not hold back what is small: asyncio asks for it.
+    listener = ListeningSocket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address.host, address.port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        problem = error.strerror or str(error)
+        raise BadInput([ExtenderAddressUnusable(address=str(address), problem=problem)]) from None
+    return listener

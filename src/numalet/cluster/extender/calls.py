@@ -1,0 +1,119 @@
+"""One call of the scheduler: its body is read, it is answered, counted, and never breaks.
+
+What goes wrong is answered in the form that the verb has for it. Where there is a member ``Error``
+the status stays 200, as of any other one the scheduler shows nothing but a number.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, TypeAlias
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+
+from numalet.cluster.extender import wire
+from numalet.cluster.extender.bodies import BodyReader, BodyRefusedError
+from numalet.cluster.extender.metrics import CallResult
+from numalet.cluster.extender.state import ExtenderState
+from numalet.core.model.findings import BadInput
+
+_JSON: Final = "application/json"
+_FRAMES: Final = 3
+BUG: Final = "a bug in numalet; its log says more"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A body, and when its request came, by the clock of the state."""
+
+    body: bytes
+    began_seconds: float
+
+
+Answerer: TypeAlias = Callable[[Call], Awaitable[bytes]]
+Refuser: TypeAlias = Callable[[str], Response]
+
+
+def error_member(text: str) -> Response:
+    """The refusal of a verb whose answer has a member ``Error``."""
+    return _json(wire.error(text))
+
+
+def error_status(text: str) -> Response:
+    """The refusal of a verb whose answer has no such member."""
+    return PlainTextResponse(f"numalet: {text}", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What is answered at ``/NAME``. ``answer`` may raise ``BadInput``."""
+
+    name: str
+    answer: Answerer
+    refuse: Refuser = error_member
+
+
+class Calls:
+    """Answers the calls of one verb."""
+
+    def __init__(self, state: ExtenderState, verb: Verb, bodies: BodyReader) -> None:
+        self._state = state
+        self._verb = verb
+        self._bodies = bodies
+
+    async def answer(self, request: Request) -> Response:
+        """The answer, whatever comes."""
+        began = self._state.now_seconds()
+        try:
+            body = await self._bodies.read(request)
+        except BodyRefusedError as refused:
+            self._count(CallResult.TOO_LARGE, began)
+            return PlainTextResponse(str(refused), refused.status, {"connection": "close"})
+        except ClientDisconnect:
+            self._count(CallResult.UNREADABLE, began)
+            return Response(status_code=HTTPStatus.BAD_REQUEST)
+        cpu_began = time.thread_time()
+        response, result = await self._answered(Call(body, began))
+        self._count(result, began, time.thread_time() - cpu_began)
+        return response
+
+    async def _answered(self, call: Call) -> tuple[Response, CallResult]:
+        silent = self._state.standing.why_silent()
+        if silent:
+            return self._verb.refuse(silent), CallResult.NOT_READY
+        try:
+            return _json(await self._verb.answer(call)), CallResult.ANSWERED
+        except BadInput as bad:
+            text = wire.error_text(bad.findings)
+            self._state.log.complain("a request can not be read", verb=self._verb.name, why=text)
+            return self._verb.refuse(text), CallResult.UNREADABLE
+        except Exception as bug:
+            self._state.log.complain(
+                "a bug, please report it",
+                verb=self._verb.name,
+                bug=repr(bug),
+                where=_place(bug),
+            )
+            return self._verb.refuse(BUG), CallResult.FAILED
+
+    def _count(self, result: CallResult, began: float, cpu_seconds: float = 0.0) -> None:
+        seconds = self._state.now_seconds() - began
+        self._state.metrics.request(self._verb.name, result, seconds, cpu_seconds)
+        self._state.log.request(
+            "request", verb=self._verb.name, result=result.value, ms=round(seconds * 1000, 1)
+        )
+
+
+def _place(bug: Exception) -> str:
+    """The innermost places of an exception, on one line."""
+    frames = traceback.extract_tb(bug.__traceback__)[-_FRAMES:]
+    return " > ".join(f"{each.filename}:{each.lineno} {each.name}" for each in frames)
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type=_JSON)

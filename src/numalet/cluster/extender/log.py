@@ -1,0 +1,83 @@
+"""The extender's log: a line for each event worth knowing, and none for a request.
+
+The lines are those of the agent's log, with the same forms and levels.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from numalet.agent.telemetry import log_line
+from numalet.agent.telemetry.log_line import LogLine
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.findings import Finding
+from numalet.insight.scheduling.filtering import Filtered
+
+LogWriter: TypeAlias = Callable[[Iterable[LogLine]], None]
+
+REQUESTS_LEVEL: Final = 4
+"""From this level on there is a line for each request."""
+_MOST_PODS: Final = 10_000
+_MOST_REASONS: Final = 5
+
+
+class ExtenderLog:
+    """What is said of an extender. For one thread."""
+
+    def __init__(self, write: LogWriter = lambda lines: None) -> None:
+        self._write = write
+        self._notes: frozenset[Finding] = frozenset()
+        self._refused: OrderedDict[str, frozenset[str]] = OrderedDict()
+
+    def say(self, message: str, **keys: Any) -> None:
+        """Something happened that is as it should be."""
+        self._write([LogLine(message, keys)])
+
+    def complain(self, message: str, **keys: Any) -> None:
+        """Something is not as it should be; these lines are written at every verbosity."""
+        self._write([LogLine(message, keys, is_error=True)])
+
+    def request(self, message: str, **keys: Any) -> None:
+        """One request, for those who want to see each."""
+        self._write([LogLine(message, keys, REQUESTS_LEVEL)])
+
+    def finding(self, finding: Finding) -> None:
+        """What is to be said of an input."""
+        self._write([log_line.of_finding(finding)])
+
+    def notes(self, notes: Iterable[Finding]) -> None:
+        """Say what is to be said of the cluster now and was not true before."""
+        now = frozenset(notes)
+        self._write([log_line.of_finding(each) for each in now - self._notes])
+        self._notes = now
+
+    def refused_by_all(self, pod: ClusterPod, answer: Filtered) -> bool:
+        """Say that no node admits the pod, once for each set of causes; whether it was said."""
+        uid, causes = pod.pod.uid, frozenset(answer.failed.values())
+        if self._refused.get(uid) == causes:
+            return False
+        self._refused[uid] = causes
+        self._refused.move_to_end(uid)
+        if len(self._refused) > _MOST_PODS:
+            self._refused.popitem(last=False)
+        self.say("no node admits the pod", pod=str(pod.pod), nodes=len(answer.failed),
+                 why=_counted(answer.failed))  # fmt: skip
+        return True
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone, or has a node."""
+        self._refused.pop(uid, None)
+
+
+def _counted(failed: Mapping[str, str]) -> str:
+    """The most frequent reasons with the number of their nodes."""
+    counts: dict[str, int] = {}
+    for reason in failed.values():
+        counts[reason] = counts.get(reason, 0) + 1
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    texts = [f"{count} {reason}" for reason, count in ordered[:_MOST_REASONS]]
+    if len(ordered) > _MOST_REASONS:
+        texts.append(f"{len(ordered) - _MOST_REASONS} other reasons")
+    return "; ".join(texts)

@@ -1,0 +1,181 @@
+"""What Prometheus is shown of an extender. The reference says of each metric what it means.
+
+What happens is counted by who does the work; what is so at the moment of a scrape is read off then,
+by what ``show`` was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from numalet.insight.scheduling.filtering import Filtered, FilterRules
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+PREFIX: Final = "numalet_extender_"
+SECONDS_BOUNDS: Final = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.15),
+    *(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+)
+HELP: Final[Mapping[str, str]] = {
+    "requests_total": "Requests by verb and by what became of them.",
+    "request_seconds": "Seconds from the head of a request to its answer, by verb.",
+    "request_cpu_seconds_total": "CPU seconds spent on answering, by verb.",
+    "nodes_total": "Nodes that filter was asked about, by verdict.",
+    "pods_refused_by_all_total": "Times that no node asked about admitted a pod, by new causes.",
+    "promises": "Pods that count on a node although their objects do not say so yet.",
+    "promises_made_total": "Promises made: a node was named for a pod.",
+    "promises_late_total": "Promises that ended because their time had passed.",
+    "model_mismatch_total": "Pods that a kubelet rejected after our yes, by the kubelet's reason.",
+    "back_offs": "Nodes that are left alone for a shape of pods after a model mismatch.",
+    "up": "Whether the view of the cluster is current: all is listed and every watch is open.",
+    "view_age_seconds": "Seconds since the view was current last; 0 while it is.",
+    "ready": "Whether the readiness probe says yes.",
+    "leader": "Whether this replica is the one that answers; 1 without a lease.",
+    "cluster_nodes": "Nodes by where their state comes from; undecided: too little is known.",
+    "shapes": "Shapes of pods whose verdicts are remembered.",
+    "prewarmed_total": "Shapes worked out from waiting pods before the scheduler asked.",
+}
+"""By the name without its prefix."""
+
+
+class CallResult(StrEnum):
+    """What became of a request."""
+
+    ANSWERED = "answered"
+    UNREADABLE = "unreadable"
+    NOT_READY = "not-ready"
+    TOO_LARGE = "too-large"
+    FAILED = "failed"
+
+
+class NodeVerdictLabel(StrEnum):
+    """What was said of a node; each node that is asked about has one of these."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNRESOLVABLE = "unresolvable"
+    UNKNOWN = "unknown"
+    NOT_EXAMINED = "not-examined"
+
+
+class ExtenderMetrics:
+    """The metrics of one extender."""
+
+    def __init__(self) -> None:
+        # When a counter began would be a metric of its own beside each.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry: Final = CollectorRegistry()
+        # What the process itself costs, under the names that all programs have for it.
+        ProcessCollector(registry=self.registry)
+        self._read_off = _ReadOff()
+        self.registry.register(self._read_off)
+        self._requests = self._counter("requests_total", "verb", "result")
+        self._seconds = Histogram(
+            PREFIX + "request_seconds",
+            HELP["request_seconds"],
+            ("verb",),
+            buckets=SECONDS_BOUNDS,
+            registry=self.registry,
+        )
+        self._cpu_seconds = self._counter("request_cpu_seconds_total", "verb")
+        self._nodes = self._counter("nodes_total", "verdict")
+        for each in NodeVerdictLabel:
+            self._nodes.labels(each.value)
+        self._refused_by_all = self._counter("pods_refused_by_all_total")
+        self._promised = self._counter("promises_made_total")
+        self._late = self._counter("promises_late_total")
+        self._mismatches = self._counter("model_mismatch_total", "reason")
+
+    def show(self, read: Mapping[str, Callable[[], float]]) -> None:
+        """Read these off at every scrape; by name without the prefix."""
+        self._read_off.by_name.update(read)
+
+    def show_cluster_nodes(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Read the nodes by origin off at every scrape."""
+        self._read_off.nodes = counts
+
+    def request(
+        self, verb: str, result: CallResult, seconds: float, cpu_seconds: float = 0.0
+    ) -> None:
+        """A request was answered, one way or another."""
+        self._requests.labels(verb, result.value).inc()
+        self._seconds.labels(verb).observe(seconds)
+        self._cpu_seconds.labels(verb).inc(cpu_seconds)
+
+    def filtered(self, answer: Filtered, rules: FilterRules) -> None:
+        """Nodes were filtered by these rules."""
+        for verdict, count in _counted(answer, rules).items():
+            self._nodes.labels(verdict.value).inc(count)
+
+    def refused_by_all(self) -> None:
+        """No node admits a pod, for causes that were not counted for it just before."""
+        self._refused_by_all.inc()
+
+    def promised(self) -> None:
+        """A node was named for a pod."""
+        self._promised.inc()
+
+    def late(self, promises: int) -> None:
+        """So many promises came to nothing in time."""
+        self._late.inc(promises)
+
+    def mismatch(self, reason: str) -> None:
+        """A kubelet rejected a pod after our yes, for this reason of its own."""
+        self._mismatches.labels(reason).inc()
+
+    def page(self) -> bytes:
+        """All of it in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+    def _counter(self, name: str, *labels: str) -> Counter:
+        return Counter(PREFIX + name, HELP[name], labels, registry=self.registry)
+
+
+class _ReadOff(Collector):
+    """What is asked for at each scrape."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Callable[[], float]] = {}
+        self.nodes: Callable[[], Mapping[str, int]] = dict
+
+    def collect(self) -> Iterator[Metric]:
+        """Each as it is now."""
+        for name, value in self.by_name.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield family(PREFIX + name, HELP[name], value=float(value()))
+        nodes = GaugeMetricFamily(
+            PREFIX + "cluster_nodes", HELP["cluster_nodes"], labels=("origin",)
+        )
+        for origin, count in sorted(self.nodes().items()):
+            nodes.add_metric((origin,), count)
+        yield nodes
+
+
+def _counted(answer: Filtered, rules: FilterRules) -> Mapping[NodeVerdictLabel, int]:
+    """The nodes of an answer by verdict, each once."""
+    unknown, late = answer.unknown, answer.unexamined
+    # Those that are refused because nothing is known of them stand in both lists of the failed.
+    unknown_refused = 0 if rules.passes_unknown else unknown
+    late_refused = 0 if rules.passes_unexamined else late
+    undecided_passed = unknown + late - unknown_refused - late_refused
+    lasting = len(answer.unresolvable)
+    return {
+        NodeVerdictLabel.PASSED: len(answer.passed) - undecided_passed,
+        NodeVerdictLabel.FAILED: len(answer.failed) - lasting - late_refused,
+        NodeVerdictLabel.UNRESOLVABLE: lasting - unknown_refused,
+        NodeVerdictLabel.UNKNOWN: unknown,
+        NodeVerdictLabel.NOT_EXAMINED: late,
+    }

@@ -1,0 +1,65 @@
+"""Where the states of the nodes come from, and which of them came to be known worse or better."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.cluster.cluster import ClusterNode, Origin, UndecidedNode
+
+UNDECIDED: Final = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class OriginChange:
+    """A node whose state comes from elsewhere now; ``is_better``: from the node itself."""
+
+    name: str
+    before: str
+    now: str
+    why: str
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the node itself says again what it holds."""
+        return self.now == Origin.PUBLISHED.value
+
+
+class NodeOrigins:
+    """Counts nodes by origin, one change after the other."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, str] = {}
+        self._counts: Counter[str] = Counter(
+            dict.fromkeys((Origin.PUBLISHED.value, Origin.REBUILT.value, UNDECIDED), 0)
+        )
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Nodes by origin."""
+        return self._counts
+
+    def put(self, name: str, node: ClusterNode | UndecidedNode | None) -> OriginChange | None:
+        """Count the node as it is now; the change, if it was known and is of another origin."""
+        before = self._by_name.pop(name, None)
+        if before is not None:
+            self._counts[before] -= 1
+        if node is None:
+            return None
+        now = self._by_name[name] = _origin(node)
+        self._counts[now] += 1
+        if before is None or before == now:
+            return None
+        return OriginChange(name, before, now, _why(node))
+
+
+def _origin(node: ClusterNode | UndecidedNode) -> str:
+    return node.origin.value if isinstance(node, ClusterNode) else UNDECIDED
+
+
+def _why(node: ClusterNode | UndecidedNode) -> str:
+    if isinstance(node, UndecidedNode):
+        return str(node.why)
+    return "; ".join(map(str, node.notes))

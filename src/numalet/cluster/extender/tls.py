@@ -1,0 +1,119 @@
+"""TLS for the extender, with certificates that are renewed on the disk.
+
+The files are compared at each handshake, so that a renewed certificate holds for the next
+connection and nothing has to be started again. Files that can not be used, as when the certificate
+is new and its key is not yet, leave what there was, and that is said once.
+
+It is TLS 1.3 without session tickets: a session that is resumed would not be held against
+a renewed authority. Every scheduler in use speaks it.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from numalet.cluster.extender.findings import ExtenderTlsFile
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.io import os_problem
+
+_Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """A certificate with its chain, its key, and who signs certificates of clients, if asked."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        return (self.certificate, self.key, *((self.client_ca,) if self.client_ca else ()))
+
+
+class RenewedTls:
+    """``context`` serves with what is in the files at the moment of each handshake.
+
+    ``complain`` gets why renewed files can not be used, ``say`` that they are.
+
+    Raises:
+        BadInput: the files can not be used at the beginning.
+    """
+
+    def __init__(
+        self,
+        files: TlsFiles,
+        complain: Callable[[Finding], None] = lambda finding: None,
+        say: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._files = files
+        self._complain = complain
+        self._say = say
+        self._seen = _signature(files)
+        self._newest = made(files)
+        self.context = self._newest
+        # It is called whether or not the client names a server.
+        self.context.sni_callback = self._renew
+
+    def _renew(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
+        seen = _signature(self._files)
+        if seen != self._seen:
+            self._seen = seen
+            try:
+                self._newest = made(self._files)
+            except BadInput as bad:
+                for each in bad.findings:
+                    self._complain(each)
+            else:
+                self._say()
+        connection.context = self._newest
+
+
+def made(files: TlsFiles) -> ssl.SSLContext:
+    """What serves with these files as they are. Raises ``BadInput`` if they can not be used."""
+    for path in files.paths:
+        try:
+            path.read_bytes()
+        except OSError as error:
+            raise _unusable(path, os_problem.text(error)) from None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.num_tickets = 0
+    try:
+        context.load_cert_chain(files.certificate, files.key, password="")
+    except (OSError, ValueError) as error:
+        raise _unusable(files.certificate, _problem(error)) from None
+    if files.client_ca is not None:
+        try:
+            context.load_verify_locations(files.client_ca)
+        except (OSError, ValueError) as error:
+            raise _unusable(files.client_ca, _problem(error)) from None
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _problem(error: OSError | ValueError) -> str:
+    return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+
+
+def _signature(files: TlsFiles) -> _Signature:
+    """What of the files is another once they were renewed."""
+    signs: list[tuple[int, int, int] | None] = []
+    for path in files.paths:
+        try:
+            seen = path.stat()
+        except OSError:
+            signs.append(None)
+        else:
+            signs.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))
+    return tuple(signs)
+
+
+def _unusable(path: Path, problem: str) -> BadInput:
+    return BadInput([ExtenderTlsFile(problem=problem, where=Location(str(path)))])

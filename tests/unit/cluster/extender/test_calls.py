@@ -1,0 +1,223 @@
+"""What schedulers send, and worse, is answered; nothing that comes breaks what comes next."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from numalet.cluster.extender.bodies import BodyReader
+from numalet.cluster.extender.calls import BUG
+from numalet.insight.scheduling.filtering import NOT_KNOWN
+from running.extender_parts import AskedExtender, at_work
+
+ANSWER_MEMBERS = {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}
+
+
+async def test_nodes_are_filtered_by_name() -> None:
+    async with at_work() as extender:
+        answer = await extender.asked(4, "full", "empty")
+        assert set(answer) == ANSWER_MEMBERS
+        assert (answer["NodeNames"], answer["Nodes"], answer["Error"]) == (["empty"], None, "")
+        assert set(answer["FailedNodes"]) == {"full"}
+        # No pod there is of a lower priority.
+        assert set(answer["FailedAndUnresolvableNodes"]) == {"full"}
+        assert await extender.metric("nodes_total", verdict="passed") == 1
+        assert await extender.metric("nodes_total", verdict="unresolvable") == 1
+        assert await extender.metric("nodes_total", verdict="failed") == 0
+        assert await extender.metric("requests_total", verb="filter", result="answered") == 1
+
+
+async def test_node_objects_are_answered_as_they_came() -> None:
+    async with at_work() as extender:
+        items = [{"metadata": {"name": each, "labels": {"a": "b"}}} for each in ("full", "empty")]
+        body = {"Pod": extender.pod(4), "Nodes": {"metadata": {}, "items": items}}
+        answer = (await extender.call("filter", body)).json()
+        assert (answer["NodeNames"], answer["Nodes"]) == (None, {"items": [items[1]]})
+
+
+@pytest.mark.parametrize(
+    ("sent", "nodes", "names"),
+    [
+        ({"NodeNames": []}, None, []),
+        ({"NodeNames": None, "Nodes": None}, None, []),
+        ({}, None, []),
+        ({"Nodes": {"items": []}}, {"items": []}, None),
+        ({"Nodes": {"metadata": {}, "items": None}}, {"items": []}, None),
+    ],
+)
+async def test_no_nodes_are_answered_in_the_form_in_which_they_came(
+    sent: dict[str, Any], nodes: Any, names: Any
+) -> None:
+    async with at_work() as extender:
+        answer = (await extender.call("filter", {"Pod": extender.pod(4), **sent})).json()
+        assert (answer["Nodes"], answer["NodeNames"], answer["Error"]) == (nodes, names, "")
+
+
+async def test_a_name_that_comes_twice_is_answered_once_and_no_other_name_at_all() -> None:
+    async with at_work() as extender:
+        answer = await extender.asked(4, "empty", "empty", "nowhere", "empty")
+        assert answer["NodeNames"] == ["empty", "nowhere"]
+        answer = await extender.asked(4, "full", "full")
+        assert (answer["NodeNames"], set(answer["FailedNodes"])) == ([], {"full"})
+        assert await extender.metric("nodes_total", verdict="unknown") == 1
+
+
+async def test_five_thousand_names_are_answered() -> None:
+    async with at_work() as extender:
+        names = [f"a-node-with-a-rather-long-name-{at:04}.example.com" for at in range(5000)]
+        answer = await extender.asked(4, *names, "full")
+        assert answer["NodeNames"] == names
+        assert NOT_KNOWN not in answer["FailedNodes"].values()
+
+
+POD = {"metadata": {"name": "a", "uid": "a"}, "spec": {"containers": [{"name": "c"}]}}
+UNREADABLE = {
+    "nothing": b"",
+    "no JSON": b"<html>",
+    "half": b'{"Pod": {"meta',
+    "no object": b"[]",
+    "no pod": b'{"NodeNames": []}',
+    "members in lower case": json.dumps({"pod": POD, "nodenames": []}).encode(),
+    "names that are none": json.dumps({"Pod": POD, "NodeNames": [1]}).encode(),
+    "an object without a name": json.dumps({"Pod": POD, "Nodes": {"items": [{}]}}).encode(),
+    "a list instead of a node": json.dumps({"Pod": POD, "Nodes": {"items": [[]]}}).encode(),
+    "no UTF-8": b'{"Pod": {}, "NodeNames": ["\xff"]}',
+    "a pod that is null": b'{"Pod": null, "NodeNames": []}',
+    "a pod without anything": b'{"Pod": {}, "NodeNames": []}',
+    "a pod without a uid": json.dumps(
+        {"Pod": {**POD, "metadata": {"name": "a"}}, "NodeNames": []}
+    ).encode(),
+    "a pod without containers": json.dumps({"Pod": {**POD, "spec": {}}}).encode(),
+    "nesting without end": b'{"Pod": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_can_not_be_read_is_an_error_that_the_user_can_read(body: bytes) -> None:
+    async with at_work() as extender:
+        answer = await extender.call("filter", body)
+        assert answer.status_code == 200
+        assert set(answer.json()) == {"Error"}
+        assert answer.json()["Error"].startswith("numalet: ")
+        assert "Traceback" not in answer.text
+        assert len(extender.said("can not be read")) == 1
+        assert await extender.metric("requests_total", verb="filter", result="unreadable") == 1
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+async def test_a_bug_is_an_error_and_the_next_request_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with at_work() as extender:
+        with monkeypatch.context() as patched:
+            patched.setattr(extender.state, "filtered", lambda *_: 1 // 0)
+            assert await extender.asked(4, "empty") == {"Error": f"numalet: {BUG}"}
+        (line,) = extender.said("a bug")
+        assert line.is_error
+        assert "ZeroDivisionError" in line.keys["bug"]
+        assert "test_calls.py" in line.keys["where"]
+        assert await extender.metric("requests_total", verb="filter", result="failed") == 1
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+async def test_what_is_not_there_is_404_and_other_methods_are_405() -> None:
+    async with at_work() as extender:
+        assert (await extender.call("bound", {})).status_code == 404
+        assert (await extender.call("scheduler/filter", {})).status_code == 404
+        for method in ("GET", "PUT", "DELETE"):
+            answer = await extender.http.request(method, f"{extender.url}/filter")
+            assert answer.status_code == 405
+        assert (await extender.call("metrics", {})).status_code == 405
+
+
+async def _in_parts(size: int) -> Any:
+    for _ in range(size // 1000):
+        yield b" " * 1000
+
+
+async def test_a_body_that_is_too_large_is_refused_whether_or_not_it_says_its_length() -> None:
+    async with at_work(bodies=BodyReader(100_000)) as extender:
+        for content in (b" " * 100_001, _in_parts(200_000)):
+            answer = await extender.http.post(f"{extender.url}/filter", content=content)
+            assert (answer.status_code, "100000" in answer.text) == (413, True)
+        assert await extender.metric("requests_total", verb="filter", result="too-large") == 2
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+async def test_node_objects_of_seventy_megabytes_are_answered() -> None:
+    async with at_work() as extender:
+        more = {"status": {"images": [{"names": ["x" * 14_000]}]}}
+        items = [{"metadata": {"name": f"node-{at}"}, **more} for at in range(5000)]
+        body = {"Pod": extender.pod(4), "Nodes": {"items": items}}
+        answer = await extender.call("filter", body)
+        assert answer.status_code == 200
+        assert len(answer.json()["Nodes"]["items"]) == 5000
+
+
+async def test_too_many_large_bodies_at_once_are_refused() -> None:
+    async with at_work(bodies=BodyReader(100_000)) as extender:
+        reader = extender.http
+
+        async def slowly() -> Any:
+            for _ in range(90):
+                yield b" " * 1000
+            # Of the three the third has no room, while those before it are still being read.
+            answers.append(await reader.post(f"{extender.url}/filter", content=b" " * 99_000))
+            answers.append(await reader.post(f"{extender.url}/healthz", content=b""))
+
+        answers: list[httpx.Response] = []
+
+        async def nested() -> Any:
+            yield b" " * 90_000
+            await reader.post(f"{extender.url}/filter", content=slowly())
+
+        await reader.post(f"{extender.url}/filter", content=nested())
+        assert [each.status_code for each in answers] == [503, 405]
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+async def test_a_client_that_goes_in_the_middle_of_its_body_breaks_nothing() -> None:
+    async with at_work() as extender:
+
+        async def half() -> Any:
+            yield b"{"
+            raise httpx.WriteError("gone")
+
+        with pytest.raises(httpx.WriteError):
+            await extender.http.post(f"{extender.url}/filter", content=half())
+        assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+async def test_requests_come_on_one_connection() -> None:
+    async with at_work() as extender:
+        limits = httpx.Limits(max_connections=1)
+        async with httpx.AsyncClient(trust_env=False, limits=limits) as http:
+            for _ in range(3):
+                answer = await http.get(f"{extender.url}/healthz")
+                assert "connection" not in answer.headers
+                assert answer.text == "ok\n"
+
+
+async def _refused(extender: AskedExtender, uid: str) -> None:
+    answer = await extender.asked(8, "full", "empty", uid=uid)
+    assert answer["NodeNames"] == []
+
+
+async def test_a_pod_that_no_node_admits_is_said_once_for_each_set_of_causes() -> None:
+    async with at_work() as extender:
+        for uid in ("a", "a", "b", "a"):
+            await _refused(extender, uid)
+        (first, second) = extender.said("no node admits the pod")
+        assert (first.keys["nodes"], "2 numalet: " in first.keys["why"]) == (2, True)
+        assert second.keys["pod"] != first.keys["pod"]
+        assert await extender.metric("pods_refused_by_all_total") == 2
+
+
+async def test_no_line_is_written_for_a_request_unless_it_is_asked_for() -> None:
+    async with at_work() as extender:
+        await extender.asked(4, "empty")
+        (line,) = extender.said("'verb': 'filter'")
+        assert line.level > 2
