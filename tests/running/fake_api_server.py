@@ -2,7 +2,7 @@
 
 It speaks HTTP/1.1 on real sockets, in the event loop of the test, and does what a client needs
 an API server to do: create, replace, merge patches, apply, delete, lists in pages, watches with
-bookmarks. What it does not do: schemas, selectors, who owns which field.
+bookmarks, selectors, preconditions. What it does not do: schemas, who owns which field.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numalet.core.model.findings import Location
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import beside
 from running import tcp_server
+from running.fake_api_selectors import Selectors
 from running.fake_api_store import Plain, StatusAnswer, Store, StoredEvent, Target, gone, line
 from running.tcp_server import TcpServer
 
@@ -56,8 +57,15 @@ class _Watch:
 
     target: Target
     connection: _Connection
+    selectors: Selectors = field(default_factory=Selectors)
     lines: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
     is_mute: bool = False
+
+    def send(self, event: StoredEvent) -> None:
+        """Send what this watch sees of an event, if anything."""
+        seen = event.for_watch(self.selectors)
+        if seen is not None:
+            self.lines.put_nowait(line(*seen))
 
 
 @dataclass(frozen=True)
@@ -105,6 +113,10 @@ class FakeApiServer:
         self.accepts_tokens: set[str] | None = None
         self.refused: dict[str, int] = {}
         """Paths that are answered by these codes."""
+        self.documents: dict[str, Any] = {}
+        """What is answered to a GET of these paths, which are no objects."""
+        self.dropped: tuple[str, str] | None = None
+        """A field of patches that this server does not know: it is dropped without a word."""
         self.withheld: set[str] = set()
         """Paths that are answered by nothing, for as long as the client waits."""
         self.page_hook: list[Any] = []
@@ -233,7 +245,7 @@ class FakeApiServer:
         event = self.store.events[-1]
         for watch in self._watches:
             if watch.target.kind == event.kind and watch.target.has(event.names):
-                watch.lines.put_nowait(_sent(event))
+                watch.send(event)
         return stored
 
     # HTTP.
@@ -269,6 +281,9 @@ class FakeApiServer:
             self._check_token(request)
             if request.path in self.refused:
                 raise StatusAnswer(self.refused[request.path], "Refused", request.path)
+            if request.method == "GET" and request.path in self.documents:
+                _write(connection, 200, json.dumps(self.documents[request.path]).encode())
+                return
             target = Target.of(request.path)
             if request.method == "GET" and request.is_watch:
                 await self._watch(connection, target, request)
@@ -293,6 +308,8 @@ class FakeApiServer:
 
     async def _done(self, request: Received, target: Target) -> tuple[int, Plain]:
         body = json.loads(request.body) if request.body else {}
+        if self.dropped is not None and request.method == "PATCH":
+            body.get(self.dropped[0], {}).pop(self.dropped[1], None)
         if request.method in ("PUT", "PATCH"):
             self.store.expect(target, body.get("metadata"))
         if request.method == "DELETE":
@@ -304,7 +321,8 @@ class FakeApiServer:
                 token = request.query.get("continue", "")
                 if token and self.page_hook:
                     self.page_hook.pop(0)()
-                return 200, self.store.page(target, int(request.query.get("limit", 0)), token)
+                limit, chosen = int(request.query.get("limit", 0)), Selectors.of(request.query)
+                return 200, self.store.page(target, limit, token, chosen)
             case "POST":
                 return 201, self._after(self.store.put(target, body, is_new=True))
             case "PUT":
@@ -319,9 +337,9 @@ class FakeApiServer:
                 raise StatusAnswer(405, "MethodNotAllowed", request.method)
 
     async def _watch(self, connection: _Connection, target: Target, request: Received) -> None:
-        watch = _Watch(target, connection)
+        watch = _Watch(target, connection, Selectors.of(request.query))
         for event in self.store.since(target, int(request.query["resourceVersion"])):
-            watch.lines.put_nowait(_sent(event))
+            watch.send(event)
         self._watches.append(watch)
         connection.writer.write(_WATCH_HEAD)
         await connection.writer.drain()
@@ -359,10 +377,6 @@ async def running(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeApiSer
         yield server
     finally:
         await server.stop()
-
-
-def _sent(event: StoredEvent) -> bytes:
-    return line(event.type, event.value)
 
 
 async def _first(lines: asyncio.Queue[bytes | None], closed: asyncio.Task[bytes]) -> bytes | None:

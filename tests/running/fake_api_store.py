@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from running.fake_api_selectors import EVERYTHING, Selectors
+
 Plain = dict[str, Any]
 Names = tuple[str, str]
 
@@ -72,6 +74,17 @@ class StoredEvent:
     type: str
     names: Names
     value: Plain
+    before: Plain | None = None
+
+    def for_watch(self, selectors: Selectors) -> tuple[str, Plain] | None:
+        """What a watch with these selectors is sent; None for nothing."""
+        is_chosen = selectors.choose(self.value)
+        was_chosen = self.before is not None and selectors.choose(self.before)
+        if self.type == "DELETED":
+            return ("DELETED", self.value) if is_chosen or was_chosen else None
+        if is_chosen:
+            return ("MODIFIED" if was_chosen else "ADDED", self.value)
+        return ("DELETED", self.value) if was_chosen else None
 
 
 @dataclass
@@ -100,7 +113,7 @@ class Store:
         uid = before["metadata"]["uid"] if before else given
         metadata.update(uid=uid, resourceVersion=str(self.version))
         self.objects[target.kind][names] = kept
-        self._note("MODIFIED" if before else "ADDED", target.kind, names, kept)
+        self._note("MODIFIED" if before else "ADDED", target.kind, names, kept, before)
         return kept
 
     def expect(self, target: Target, stated: Mapping[str, Any] | None) -> None:
@@ -136,12 +149,18 @@ class Store:
         self._note("DELETED", target.kind, target.names, value)
         return value
 
-    def page(self, target: Target, limit: int, token: str) -> Plain:
+    def page(
+        self, target: Target, limit: int, token: str, selectors: Selectors = EVERYTHING
+    ) -> Plain:
         """A page of the objects as they were when the first page was asked for."""
         version, start = _place(token) if token else (self.version, 0)
         if token and version < self.forgotten:
             raise gone()
-        there = [each for names, each in self._at(target.kind, version) if target.has(names)]
+        there = [
+            each
+            for names, each in self._at(target.kind, version)
+            if target.has(names) and selectors.choose(each)
+        ]
         end = start + limit if limit else len(there)
         metadata: Plain = {"resourceVersion": str(version)}
         if end < len(there):
@@ -173,8 +192,11 @@ class Store:
                     state[event.names] = event.value
         return sorted(state.items())
 
-    def _note(self, type_: str, kind: str, names: Names, value: Plain) -> None:
-        self.events.append(StoredEvent(self.version, kind, type_, names, copy.deepcopy(value)))
+    def _note(
+        self, type_: str, kind: str, names: Names, value: Plain, before: Plain | None = None
+    ) -> None:
+        kept = copy.deepcopy(value)
+        self.events.append(StoredEvent(self.version, kind, type_, names, kept, before))
 
 
 def merged(before: Any, patch: Any) -> Any:

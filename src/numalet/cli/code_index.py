@@ -18,6 +18,7 @@ _MODULES: Final = (
     "agent.host.runtime.fake",
     "agent.host.runtime.fake_files",
     "cli.findings",
+    "cluster.breaker.findings",
     "cluster.doctor.findings",
     "cluster.extender.findings",
     "cluster.serve",

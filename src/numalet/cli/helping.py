@@ -82,6 +82,16 @@ class Command(typer.core.TyperCommand):
                     formatter.write_dl(records)
 
 
+class CommandWithOthers(typer.core.TyperGroup):
+    """A command that works by itself, and has others below it; an option is given once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            _, _, in_order = self.make_parser(ctx).parse_args(args=list(args))
+            _refuse_repeated(ctx, in_order)
+        return list(super().parse_args(ctx, args))
+
+
 def _refuse_repeated(ctx: Any, in_order: Sequence[Any]) -> None:
     """End with a usage error if an option came twice that takes one value, or has an opposite.
 

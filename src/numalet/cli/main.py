@@ -22,6 +22,7 @@ from numalet import __version__
 from numalet.cli import (
     agent,
     apply,
+    breaker,
     check,
     delete,
     describe,
@@ -110,6 +111,7 @@ _COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
     (_KUBELET, publish, "publish", "Publish what a node has free, for schedulers and fleet."),
     (_CLUSTER, fleet, "fleet", "Say over a whole cluster what fits, where, and why not."),
     (_CLUSTER, extender, "extender", "Tell a scheduler what each kubelet would say."),
+    (_CLUSTER, breaker, "breaker", "End storms of pods that kubelets reject again and again."),
     (_CLUSTER, doctor, "doctor", "Say what a cluster lacks, and print the mend."),
     (_WITHOUT, run_, "run", "Run a command on its own CPUs and NUMA nodes."),
     (_WITHOUT, agent, "agent", "Run the node agent: admit, start and pin pods."),

@@ -36,7 +36,7 @@ from numalet.core.cluster.cluster import (
     DisruptionBudget,
     UndecidedNode,
 )
-from numalet.core.cluster.objects import ListedState
+from numalet.core.cluster.objects import ListedNode, ListedState
 from numalet.core.model.findings import Finding
 from numalet.io.documents import cluster_decoder, numa_node
 from numalet.io.documents.cluster_decoder import ObjectDecoder
@@ -140,6 +140,12 @@ class LiveCluster:
         """All pods by uid, as they are known at this moment."""
         pods: Mapping[str, ClusterPod] = self._copies.of_kind["Pod"]
         return pods
+
+    @property
+    def listed_nodes(self) -> Mapping[str, ListedNode]:
+        """All Node objects by name, as they are known at this moment."""
+        nodes: Mapping[str, ListedNode] = self._copies.of_kind["Node"]
+        return nodes
 
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
         """A node as it was made last; None if there is none of this name."""

@@ -1,0 +1,264 @@
+"""``numalet breaker``: ends storms of rejected pods; ``numalet breaker undo`` takes it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli.cluster_options import Context, Kubeconfig
+from numalet.cli.findings import FleetPairs
+from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.cluster.leading import LeaseName
+    from numalet.insight.rejections.rules import Measure
+    from numalet.io.kube_api.values import Access
+
+EPILOG: Final = """Examples:
+
+  # what would be done: nothing is changed without --act
+  numalet breaker
+
+  # keep three rejected pods of each ReplicaSet, and say at their owners why they were rejected
+  numalet breaker --act prune,inform
+
+  # in a cluster, two replicas of which one acts, with metrics and an audit in a file
+  numalet breaker --act prune,inform,taint --lease numalet-system/numalet-breaker \\
+    --metrics 0.0.0.0:9647 --audit /var/log/numalet/breaker.jsonl
+
+  # for some namespaces and owners only
+  numalet breaker --act prune --namespaces 'team-*' --owners 'Deployment/*'
+
+  # take back every taint and suspension, whether or not a breaker still runs
+  numalet breaker undo
+
+Exit status: 0 ended by a signal, 2 unusable input or an audit that can not be written, 3 a bug.
+"""
+_UNDO_EPILOG: Final = """Examples:
+
+  kubectl scale deployment -n numalet-system numalet-breaker --replicas=0
+  numalet breaker undo
+
+Exit status: 0 everything is undone, 1 some of it could not be, 2 unusable input or an API server
+that refuses, 3 a bug.
+"""
+_NAME: Final = "numalet-breaker"
+
+breaker_app = typer.Typer(
+    name="breaker",
+    cls=CommandWithOthers,
+    help="End storms of rejected pods.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    epilog=with_line_breaks(EPILOG),
+)
+
+Audit = Annotated[
+    Path | None,
+    typer.Option(
+        "--audit",
+        metavar="FILE",
+        help="Append a line of JSON for each action; default: the standard output.",
+        show_default=False,
+    ),
+]
+Act = Annotated[
+    str,
+    typer.Option(
+        "--act",
+        metavar="MEASURES",
+        help="What is allowed, of prune, inform, taint, suspend, recreate; with commas."
+        " Without it nothing is changed.",
+        show_default=False,
+    ),
+]
+Lease = Annotated[
+    str,
+    typer.Option(
+        "--lease",
+        metavar="NAMESPACE/NAME",
+        help=f"Of several breakers the holder acts. Default in a pod: its namespace/{_NAME}.",
+        show_default=False,
+    ),
+]
+NoLease = Annotated[bool, typer.Option("--no-lease", help="Act without a lease.")]
+Metrics = Annotated[
+    str,
+    typer.Option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Serve /metrics, /healthz and /readyz there.",
+        show_default=False,
+    ),
+]
+Namespaces = Annotated[
+    str,
+    typer.Option(
+        "--namespaces",
+        metavar="PATTERNS",
+        help="Only these, as 'team-*,web'; default: all.",
+        show_default=False,
+    ),
+]
+WithoutNamespaces = Annotated[
+    str, typer.Option("--without-namespaces", metavar="PATTERNS", help="Never these.")
+]
+NamespaceSelector = Annotated[
+    str,
+    typer.Option(
+        "--namespace-selector",
+        metavar="SELECTOR",
+        help="Only namespaces with these labels, as 'team=a,!critical'.",
+        show_default=False,
+    ),
+]
+Owners = Annotated[
+    str,
+    typer.Option(
+        "--owners",
+        metavar="PATTERNS",
+        help="Only these top owners, as 'Deployment/*,Job/night-*'; default: all.",
+        show_default=False,
+    ),
+]
+WithoutOwners = Annotated[
+    str,
+    typer.Option("--without-owners", metavar="PATTERNS", help="Never these.", show_default=False),
+]
+Selector = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Only pods with these labels.",
+        show_default=False,
+    ),
+]
+
+
+@breaker_app.callback()
+def breaker(
+    typer_context: typer.Context,
+    *,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    act: Act = "",
+    namespaces: Namespaces = "",
+    without_namespaces: WithoutNamespaces = "kube-system",
+    namespace_selector: NamespaceSelector = "",
+    owners: Owners = "",
+    without_owners: WithoutOwners = "",
+    selector: Selector = "",
+    lease: Lease = "",
+    no_lease: NoLease = False,
+    audit: Audit = None,
+    metrics: Metrics = "",
+) -> None:
+    """Watch for pods that kubelets reject again and again, and end that.
+
+    Without --act nothing is changed: what would be done is printed. Each action is one line of JSON
+    on the standard output, or in the file of --audit; what is for people goes to the error stream.
+    """
+    if typer_context.invoked_subcommand is not None:
+        return
+    import asyncio
+
+    from numalet.cluster.breaker import command
+    from numalet.cluster.breaker.breaker import BreakerSettings
+    from numalet.cluster.breaker.command import BreakerOptions
+    from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
+    from numalet.io.kube_api import access
+
+    measures = _measures(act)
+    scope = BreakerScope(
+        namespaces=_patterns(namespaces),
+        without_namespaces=_patterns(without_namespaces),
+        owners=_patterns(owners),
+        without_owners=_patterns(without_owners),
+    )
+    settings = BreakerSettings(
+        rules=BreakerRules(allowed=measures or EVERY_MEASURE, scope=scope),
+        is_dry_run=not measures,
+        namespace_selector=namespace_selector,
+        pod_selector=selector,
+    )
+    to = access.of(kubeconfig, context)
+    options = BreakerOptions(
+        access=to,
+        settings=settings,
+        lease=None if no_lease else _lease(lease, to),
+        audit_file=audit,
+        metrics=_address(metrics) if metrics else None,
+    )
+    if not measures:
+        _say("nothing is changed: allow what may be done with --act")
+    asyncio.run(command.live(options, _say))
+
+
+@breaker_app.command(
+    "undo",
+    cls=Command,
+    short_help="Take back every taint and suspension.",
+    epilog=with_line_breaks(_UNDO_EPILOG),
+)
+def undo(*, kubeconfig: Kubeconfig = None, context: Context = None, audit: Audit = None) -> None:
+    """Take every taint of breakers off the nodes, and resume the Jobs that they suspended.
+
+    It goes by what stands on the objects, so it works after a crash, and does nothing a second
+    time. A breaker that still runs may taint again: stop it first.
+    """
+    import asyncio
+
+    from numalet.cluster.breaker import audit as audits
+    from numalet.cluster.breaker import undoing
+    from numalet.io.kube_api import access
+
+    to = access.of(kubeconfig, context)
+    with audits.opened(audit) as audit_file:
+        is_all = asyncio.run(undoing.undo(to, audit_file, _say))
+    if not is_all:
+        raise typer.Exit(1)
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _measures(act: str) -> frozenset[Measure]:
+    from numalet.insight.rejections.rules import Measure
+
+    known = {each.value: each for each in Measure}
+    names = _patterns(act)
+    if not all(each in known for each in names):
+        expected = f"some of {','.join(known)}"
+        raise BadInput([FleetPairs(option="--act", value=act, expected=expected)])
+    return frozenset(known[each] for each in names)
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+def _lease(text: str, to: Access) -> LeaseName | None:
+    """The lease that is named, or that of a pod; None outside of a cluster."""
+    from numalet.cluster.leading import LeaseName
+    from numalet.io.kube_api.access import SERVICE_ACCOUNT
+
+    if not text:
+        is_pod = to.token_file == SERVICE_ACCOUNT / "token"
+        return LeaseName(to.namespace, _NAME) if is_pod else None
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        raise BadInput([FleetPairs(option="--lease", value=text, expected="NAMESPACE/NAME")])
+    return LeaseName(namespace, name)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()):
+        raise BadInput([FleetPairs(option="--metrics", value=text, expected="HOST:PORT")])
+    return host.strip("[]"), int(port[:6])

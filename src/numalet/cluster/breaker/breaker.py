@@ -1,0 +1,242 @@
+"""The control loop: after each change what is to be done is planned, and done.
+
+It acts only on a view that is whole and current: half a cluster would pass for one that has no
+room, and an old one for one that still has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from numalet.cluster.breaker.audit import ActionOutcome, AuditFile
+from numalet.cluster.breaker.breaker_metrics import BreakerMeter
+from numalet.cluster.breaker.chosen_namespaces import ChosenNamespaces
+from numalet.cluster.breaker.failed_pods import FailedPods
+from numalet.cluster.breaker.owners import OwnerResolver
+from numalet.cluster.breaker.performing import ActionPerformer, Performed
+from numalet.cluster.breaker.suspended_jobs import SuspendedJobs
+from numalet.cluster.following import FollowedClasses
+from numalet.cluster.live import LiveCluster
+from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.rejections import audit, marks, planning
+from numalet.insight.rejections.actions import Action, Prune
+from numalet.insight.rejections.facts import BreakerFacts
+from numalet.insight.rejections.planning import BreakerState
+from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.insight.rejections.rules import BreakerRules
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.pace import PACE, Pace
+from numalet.io.tasks import together
+
+BETWEEN_SECONDS: Final = 0.1
+"""Between two plans; what changes meanwhile is planned for together."""
+_REST_FOR_WORK: Final = 4.0
+_LONGEST_REST_SECONDS: Final = 5.0
+_PRUNES_AT_ONCE: Final = 16
+_MOST_SAID: Final = 10_000
+_Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerSettings:
+    """What the breaker does, and to whom. Selectors are as kubectl writes them, empty for all."""
+
+    rules: BreakerRules = field(default_factory=BreakerRules)
+    is_dry_run: bool = True
+    namespace_selector: str = ""
+    pod_selector: str = ""
+    classes: FollowedClasses = field(default_factory=FollowedClasses)
+
+
+class Breaker:
+    """``follow`` keeps the view current, ``act`` works for as long as this process leads.
+
+    Nothing in here is locked: it belongs to one event loop.
+    """
+
+    def __init__(
+        self,
+        api: ApiClient,
+        settings: BreakerSettings,
+        audit_file: AuditFile,
+        say: _Say,
+        *,
+        meter: BreakerMeter | None = None,
+        may_act: Callable[[], bool] = lambda: True,
+        pace: Pace = PACE,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.meter = meter or BreakerMeter()
+        self._api = api
+        self._settings = settings
+        self._audit = audit_file
+        self._say = say
+        self._may_act = may_act
+        self._now = now
+        self._changed = asyncio.Event()
+        classes = settings.classes
+        self._live = LiveCluster(classes.rules, classes.pool_label, pace)
+        self._failed = FailedPods(
+            self._changed, settings.pod_selector, self.meter.rejection, pace, now
+        )
+        self._jobs = SuspendedJobs(self._changed, say, pace)
+        self._namespaces = ChosenNamespaces(settings.namespace_selector, self._changed, pace)
+        self._resolver = OwnerResolver(api, say, now)
+        self._performer = ActionPerformer(api, say)
+        self._assessor = Assessor()
+        self._said_at: OrderedDict[tuple[str, str, ActionOutcome], float] = OrderedDict()
+        self.meter.dry_run.set(settings.is_dry_run)
+
+    @property
+    def not_ready(self) -> str:
+        """Why the view is not whole or not current; empty if it is."""
+        others = [each for each in (self._failed.problem, self._namespaces.problem) if each]
+        if problems := [*map(str, self._live.problems), *others]:
+            return "; ".join(problems)
+        listed = self._failed.is_listed and self._jobs.is_listed and self._namespaces.is_listed
+        return "" if listed and self._live.is_current else "not everything was listed yet"
+
+    def refresh_metrics(self) -> None:
+        """Measure what is measured only when somewhere it is shown."""
+        reasons = [str(each.document["status"].get("reason")) for each in self._failed.pods]
+        self.meter.rejected(Counter(reasons))
+        self.meter.up.set(not self.not_ready)
+        self.meter.leader.set(self._may_act())
+        self.meter.tainted_nodes.set(sum(1 for _ in self._tainted()))
+        self.meter.suspended_jobs.set(len(self._jobs.jobs))
+
+    async def follow(self) -> None:
+        """Keep the view current until this is cancelled.
+
+        Raises:
+            BadInput: the credentials can not be read, and never could.
+        """
+        async with together() as group:
+            for each in (self._failed, self._jobs, self._namespaces, self._live):
+                group.create_task(each.follow(self._api))
+            group.create_task(self._pass_on_changes())
+
+    async def act(self) -> None:
+        """Plan and do what is to be done, until this is cancelled.
+
+        Raises:
+            BadInput: the audit can not be written.
+        """
+        state, loop, complaint = BreakerState(), asyncio.get_running_loop(), ""
+        while True:
+            self._changed.clear()
+            began = loop.time()
+            why = self.not_ready
+            if why != complaint:
+                self._say(f"waits: {why}" if why else "everything that matters is known")
+                complaint = why
+            if not why:
+                state = await self._act_once(state)
+            worked_seconds = loop.time() - began
+            await asyncio.sleep(self._rest_seconds(worked_seconds))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._until(state)):
+                    await self._changed.wait()
+
+    async def _act_once(self, state: BreakerState) -> BreakerState:
+        rejections = await self._rejections()
+        if not rejections and not self._jobs.jobs and next(self._tainted(), None) is None:
+            return BreakerState()
+        cluster = await self._live.value()
+        if cluster is None:
+            return state
+        facts = BreakerFacts(
+            cluster=cluster,
+            nodes=dict(self._live.listed_nodes),
+            suspended_jobs=self._jobs.jobs,
+        )
+        state, actions = planning.planned(
+            state, rejections, facts, self._now(), self._settings.rules, self._assessor
+        )
+        await self._do(actions)
+        return state
+
+    async def _rejections(self) -> list[RejectedPod]:
+        """All rejected pods of the chosen namespaces, with their owners."""
+        made = []
+        for each in self._failed.pods:
+            if self._namespaces.has(each.pod.pod.namespace):
+                chain = await self._resolver.chain(each.metadata)
+                made.append(self._failed.rejected(each, chain))
+        return [each for each in made if each is not None]
+
+    async def _do(self, actions: Sequence[Action]) -> None:
+        """Do them in their order; pods that are deleted one after the other at the same time."""
+        for is_prune, group in groupby(actions, lambda each: isinstance(each, Prune)):
+            todo = list(group)
+            step = _PRUNES_AT_ONCE if is_prune else 1
+            for at in range(0, len(todo), step):
+                await self._do_together(todo[at : at + step])
+
+    async def _do_together(self, actions: Sequence[Action]) -> None:
+        if self._settings.is_dry_run:
+            for each in actions:
+                self._note(each, Performed(ActionOutcome.DRY_RUN))
+            return
+        if not self._may_act():
+            return
+        async with together() as group:
+            for each in actions:
+                group.create_task(self._do_one(each))
+
+    async def _do_one(self, action: Action) -> None:
+        try:
+            performed = await self._performer.perform(action)
+        except asyncio.CancelledError:
+            self._note(action, Performed(ActionOutcome.INTERRUPTED))
+            raise
+        self._note(action, performed)
+
+    def _note(self, action: Action, performed: Performed) -> None:
+        """Count and write down what became of an action; what was only said is said once."""
+        outcome = performed.outcome
+        if outcome in (ActionOutcome.DRY_RUN, ActionOutcome.REFUSED) and self._was_said(
+            action, outcome
+        ):
+            return
+        self.meter.action(action.verb, outcome)
+        self._audit.write(action, outcome, performed.problem)
+        if not isinstance(action, Prune):
+            self._say(f"{outcome.value}: {audit.line(action).text}")
+
+    def _was_said(self, action: Action, outcome: ActionOutcome) -> bool:
+        """Whether it was said not long ago; it is planned again as long as it is not done."""
+        key, now = (action.verb, action.target, outcome), self._now()
+        before = self._said_at.pop(key, None)
+        self._said_at[key] = now
+        if len(self._said_at) > _MOST_SAID:
+            self._said_at.popitem(last=False)
+        return before is not None and now - before < 2 * self._settings.rules.retry_seconds
+
+    def _tainted(self) -> Iterator[str]:
+        """The nodes that have the breaker's taint."""
+        for name, each in self._live.listed_nodes.items():
+            if marks.on_node(each.taints) is not None:
+                yield name
+
+    def _rest_seconds(self, worked_seconds: float) -> float:
+        rest = min(worked_seconds * _REST_FOR_WORK, _LONGEST_REST_SECONDS)
+        return max(BETWEEN_SECONDS, rest)
+
+    def _until(self, state: BreakerState) -> float | None:
+        """Seconds until something may be due although nothing has changed."""
+        if state.again_at_seconds is None:
+            return None
+        return max(0.0, state.again_at_seconds - self._now())
+
+    async def _pass_on_changes(self) -> None:
+        while True:
+            await self._live.wait_for_change()
+            self._changed.set()

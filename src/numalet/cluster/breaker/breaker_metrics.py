@@ -1,0 +1,99 @@
+"""What Prometheus is shown of a breaker, and its probes."""
+
+from __future__ import annotations
+
+from collections import Counter as Counted
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from numalet.cluster.breaker.audit import ActionOutcome
+
+_PREFIX: Final = "numalet_breaker_"
+HELP: Final[Mapping[str, str]] = {
+    "up": "Whether everything was listed, and what is known is current.",
+    "leader": "Whether this process acts: it holds the lease, or needs none.",
+    "dry_run": "Whether actions are said and not carried out.",
+    "rejections_total": "Pods that kubelets rejected since this process began, by reason.",
+    "rejected_pods": "Rejected pods that are there now, by reason.",
+    "actions_total": "Actions by what is done and by what became of it.",
+    "tainted_nodes": "Nodes that have the breaker's taint now.",
+    "suspended_jobs": "Jobs that are suspended by the breaker now.",
+}
+"""By the name without its prefix."""
+
+
+class BreakerMeter:
+    """What is counted and measured."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.up = self._gauge("up")
+        self.leader = self._gauge("leader")
+        self.dry_run = self._gauge("dry_run")
+        self.tainted_nodes = self._gauge("tainted_nodes")
+        self.suspended_jobs = self._gauge("suspended_jobs")
+        self._rejected_pods = Gauge(
+            f"{_PREFIX}rejected_pods",
+            HELP["rejected_pods"],
+            ["reason"],
+            registry=self.registry,
+        )
+        self._rejections = self._counter("rejections_total", "reason")
+        self._actions = self._counter("actions_total", "action", "outcome")
+
+    def rejection(self, reason: str) -> None:
+        """One more."""
+        self._rejections.labels(reason=reason).inc()
+
+    def action(self, verb: str, outcome: ActionOutcome) -> None:
+        """One more."""
+        self._actions.labels(action=verb, outcome=outcome.value).inc()
+
+    def rejected(self, reasons: Counted[str]) -> None:
+        """So many are there now."""
+        self._rejected_pods.clear()
+        for reason, count in reasons.items():
+            self._rejected_pods.labels(reason=reason).set(count)
+
+    def _gauge(self, name: str) -> Gauge:
+        return Gauge(f"{_PREFIX}{name}", HELP[name], registry=self.registry)
+
+    def _counter(self, name: str, *labels: str) -> Counter:
+        return Counter(f"{_PREFIX}{name}", HELP[name], labels, registry=self.registry)
+
+
+def application(
+    meter: BreakerMeter, refresh: Callable[[], None], not_ready: Callable[[], str]
+) -> Starlette:
+    """``/metrics``, ``/healthz``, ``/readyz``.
+
+    ``refresh`` is called before the metrics are shown; ``not_ready`` says why it is not, else "".
+    """
+
+    async def metrics(request: Request) -> Response:
+        refresh()
+        return Response(generate_latest(meter.registry), media_type=CONTENT_TYPE_LATEST)
+
+    async def is_well(request: Request) -> Response:
+        return PlainTextResponse("ok")
+
+    async def is_ready(request: Request) -> Response:
+        why = not_ready()
+        status = HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK
+        return PlainTextResponse(why or "ok", status)
+
+    return Starlette(
+        routes=[
+            Route("/metrics", metrics),
+            Route("/healthz", is_well),
+            Route("/readyz", is_ready),
+        ]
+    )

@@ -1,0 +1,93 @@
+"""The breaker at work: the watches, the lease, the pages, until a signal comes.
+
+Taints stay when it ends: each has an end of its own, and another breaker takes it off before that
+as soon as there is room. ``undoing`` takes off all at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from numalet.agent.servers.api import listening
+from numalet.cluster.breaker import audit, breaker_metrics
+from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
+from numalet.cluster.breaker.findings import BreakerAddressUnusable
+from numalet.cluster.leading import LeaseCandidate, LeaseName
+from numalet.cluster.signals import until_signal
+from numalet.core.model.findings import BadInput
+from numalet.io.kube_api import client
+from numalet.io.kube_api.values import Access
+from numalet.io.tasks import together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerOptions:
+    """``metrics`` is where pages are served, None for nowhere; without a lease it always acts."""
+
+    access: Access
+    settings: BreakerSettings = field(default_factory=BreakerSettings)
+    lease: LeaseName | None = None
+    audit_file: Path | None = None
+    metrics: tuple[str, int] | None = None
+
+
+async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
+    """Work until a signal comes.
+
+    Raises:
+        BadInput: the credentials can not be used, nothing can listen at the address, or the audit
+            can not be written.
+    """
+    with audit.opened(options.audit_file) as audit_file:
+
+        async def work() -> None:
+            async with client.opened(options.access, "numalet-breaker") as api:
+                candidate = None
+                if options.lease is not None:
+                    candidate = LeaseCandidate(api, options.lease, say)
+                leads = (lambda: True) if candidate is None else (lambda: candidate.is_leader)
+                breaker = Breaker(api, options.settings, audit_file, say, may_act=leads)
+                async with _pages(options, breaker, say), together() as group:
+                    group.create_task(breaker.follow())
+                    acting = breaker.act() if candidate is None else candidate.lead(breaker.act)
+                    group.create_task(acting)
+
+        await until_signal(work())
+
+
+@contextlib.asynccontextmanager
+async def _pages(
+    options: BreakerOptions, breaker: Breaker, say: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Serve metrics and probes until the end of the block, if they are asked for."""
+    if options.metrics is None:
+        yield
+        return
+    host, port = options.metrics
+    app = breaker_metrics.application(
+        breaker.meter, breaker.refresh_metrics, lambda: breaker.not_ready
+    )
+    listener = _bound(host, port)
+    async with listening.serving(app, listener):
+        say(f"serving http://{host}:{listener.getsockname()[1]}/metrics")
+        yield
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = listening.ListeningSocket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen()
+    except (OSError, OverflowError) as error:
+        listener.close()
+        problem = getattr(error, "strerror", None) or str(error)
+        raise BadInput(
+            [BreakerAddressUnusable(address=f"{host}:{port}", problem=problem)]
+        ) from None
+    return listener

@@ -1,0 +1,190 @@
+"""The pods that kubelets rejected, followed from the API server; of each what rules need.
+
+An API server keeps up to 12,500 failed pods, so only a part of each object is kept; the whole of it
+for bare pods that ask to be created anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.findings import Findings
+from numalet.insight.rejections import rejected_pod
+from numalet.insight.rejections.owners import OwnerLink
+from numalet.insight.rejections.rejected_pod import RejectedPod
+from numalet.io.documents.cluster_pods import PodReader
+from numalet.io.documents.typed import Place
+from numalet.io.kube_api import follow, listing, paths
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.follow import (
+    Changed,
+    Connected,
+    Deleted,
+    Disconnected,
+    News,
+    Replaced,
+)
+from numalet.io.kube_api.listing import ApiCollection
+from numalet.io.kube_api.pace import PACE, Pace
+
+FAILED: Final = ApiCollection(paths.PODS, field_selector="status.phase=Failed")
+_PLACE: Final = Place("the API server", "Pod")
+_METADATA: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "creationTimestamp",
+    "deletionTimestamp",
+)
+_STATUS: Final = (
+    "phase",
+    "reason",
+    "message",
+    "startTime",
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPod:
+    """``document`` is the part of the Pod object that is kept."""
+
+    document: Mapping[str, Any]
+    pod: ClusterPod
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Of the object."""
+        metadata: Mapping[str, Any] = self.document["metadata"]
+        return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChain:
+    """The owners of a pod, the nearest first; not whole where one of them could not be read."""
+
+    links: tuple[OwnerLink, ...] = ()
+    is_whole: bool = True
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A pod with when it was seen to have failed; None of one that had when it was listed first."""
+
+    failed: FailedPod
+    seen_at_seconds: float | None
+    chain: tuple[OwnerLink, ...] = ()
+    chain_is_whole: bool = True
+    made: RejectedPod | None = None
+
+
+class FailedPods:
+    """Kept current by ``follow``, which sets ``changed`` at each change.
+
+    ``on_rejection`` gets the reason of each that was not there when they were listed first.
+    """
+
+    def __init__(
+        self,
+        changed: asyncio.Event,
+        label_selector: str = "",
+        on_rejection: Callable[[str], None] = lambda reason: None,
+        pace: Pace = PACE,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.is_listed = False
+        self.problem = ""
+        """Why it may be out of date; empty while it is not."""
+        self._changed = changed
+        self._collection = replace(FAILED, label_selector=label_selector)
+        self._on_rejection = on_rejection
+        self._pace = pace
+        self._now = now
+        self._reader = PodReader()
+        self._pods: dict[str, _Kept] = {}
+
+    @property
+    def pods(self) -> list[FailedPod]:
+        """All of them, in the order in which they were seen."""
+        return [each.failed for each in self._pods.values()]
+
+    def rejected(self, failed: FailedPod, chain: OwnerChain) -> RejectedPod | None:
+        """The same with its owners; made once for each that is the same."""
+        kept = self._pods.get(failed.pod.pod.uid)
+        if kept is None:
+            return None
+        if kept.made is None or (kept.chain, kept.chain_is_whole) != (chain.links, chain.is_whole):
+            kept.chain, kept.chain_is_whole = chain.links, chain.is_whole
+            kept.made = rejected_pod.rejected(
+                failed.document, failed.pod, chain.links, chain.is_whole, kept.seen_at_seconds
+            )
+        return kept.made
+
+    async def follow(self, api: ApiClient) -> None:
+        """Keep it current until this is cancelled.
+
+        Raises:
+            BadInput: the credentials can not be read, and never could.
+        """
+        news = follow.follow(api, self._collection, self._decoded, listing.uid, self._pace)
+        async with contextlib.aclosing(news):
+            async for each in news:
+                self._put(each)
+                self._changed.set()
+
+    def _decoded(self, content: bytes) -> FailedPod | None:
+        document = json.loads(content)
+        if not rejected_pod.counts((document.get("status") or {}).get("reason") or ""):
+            return None
+        pod = self._reader.read(content, _PLACE, Findings())
+        return None if pod is None else FailedPod(_kept_part(document), pod)
+
+    def _put(self, news: News[FailedPod]) -> None:
+        match news:
+            case Replaced(items):
+                before, self._pods = self._pods, {}
+                for uid, item in items.items():
+                    self._keep(uid, item, before.get(uid))
+                self.is_listed, self.problem = True, ""
+            case Changed(uid, item):
+                self._keep(uid, item, self._pods.get(uid))
+            case Deleted(uid):
+                self._pods.pop(uid, None)
+            case Connected():
+                self.problem = ""
+            case Disconnected(why=why):
+                self.problem = why
+
+    def _keep(self, uid: str, item: FailedPod, before: _Kept | None) -> None:
+        if before is not None and before.failed == item:
+            self._pods[uid] = before
+            return
+        seen_at = before.seen_at_seconds if before is not None else None
+        if before is None and self.is_listed:
+            seen_at = self._now()
+            self._on_rejection(str((item.document.get("status") or {}).get("reason")))
+        self._pods[uid] = _Kept(item, seen_at)
+
+
+def _kept_part(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata, status = document["metadata"], document["status"]
+    annotations = metadata.get("annotations") or {}
+    if rejected_pod.RECREATE in annotations and not metadata.get("ownerReferences"):
+        return document
+    return {
+        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "status": {name: status[name] for name in _STATUS if name in status},
+    }

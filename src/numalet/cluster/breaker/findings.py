@@ -1,0 +1,20 @@
+"""What is to be said of a breaker's address and of its audit."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding
+
+
+class BreakerAddressUnusable(Finding):
+    code = "breaker/address-unusable"
+    sentence = "nothing can listen at {address!r}: {problem}"
+    address: str
+    problem: str
+
+
+class BreakerAuditUnwritable(Finding):
+    code = "breaker/audit-unwritable"
+    sentence = "the audit can not be written to {file}: {problem}"
+    mend = "name another file with --audit FILE, or leave it out for the standard output"
+    file: str
+    problem: str

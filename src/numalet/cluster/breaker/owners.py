@@ -1,0 +1,142 @@
+"""The owners of pods up to the top, whatever their kinds: each is read by what its reference says.
+
+A reference has a version and a kind; under which path the objects of a kind are is asked once. An
+owner that may not be read, or is gone, ends the chain, which then does not count as whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from numalet.cluster.breaker.failed_pods import OwnerChain
+from numalet.insight.rejections import owners
+from numalet.insight.rejections.owners import OwnerLink
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+
+KNOWN_SECONDS: Final = 300.0
+"""So long what was read of an owner is taken to be so."""
+UNKNOWN_SECONDS: Final = 30.0
+"""So long an owner that could not be read is not asked for again."""
+_LONGEST_CHAIN: Final = 10
+"""A chain that is longer has a ring in it."""
+_MOST_KNOWN: Final = 20_000
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    uid: str = ""
+    owner_references: list[dict[str, Any]] | None = None
+
+
+class _Owner(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _ApiResource(msgspec.Struct):
+    name: str = ""
+    kind: str = ""
+    namespaced: bool = False
+
+
+class _ApiResources(msgspec.Struct):
+    resources: list[_ApiResource] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of an owner, until when that holds. ``above`` is its own owner."""
+
+    is_known: bool
+    above: OwnerLink | None
+    until_seconds: float
+
+
+class OwnerResolver:
+    """Reads owners and remembers them. ``say`` gets once for each kind that it can not be read."""
+
+    def __init__(
+        self, api: ApiClient, say: Callable[[str], None], now: Callable[[], float]
+    ) -> None:
+        self._api = api
+        self._say = say
+        self._now = now
+        self._said: set[tuple[str, str, int]] = set()
+        self._known: dict[OwnerLink, _Read] = {}
+        self._resources: dict[str, tuple[float, Mapping[str, _ApiResource]]] = {}
+
+    async def chain(self, metadata: Mapping[str, Any]) -> OwnerChain:
+        """The owners of the object with this ``metadata``, the nearest first."""
+        links: list[OwnerLink] = []
+        link = owners.next_owner(metadata, str(metadata.get("namespace") or ""))
+        while link is not None and len(links) < _LONGEST_CHAIN:
+            links.append(link)
+            read = await self._read(link)
+            if not read.is_known:
+                return OwnerChain(tuple(links), is_whole=False)
+            link = read.above
+        return OwnerChain(tuple(links), is_whole=link is None)
+
+    async def _read(self, link: OwnerLink) -> _Read:
+        known = self._known.get(link)
+        if known is not None and self._now() < known.until_seconds:
+            return known
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        made = await self._asked(link)
+        self._known[link] = made
+        return made
+
+    async def _asked(self, link: OwnerLink) -> _Read:
+        try:
+            path = await self._path(link)
+            owner = None if path is None else _decoded(await self._api.get(path))
+        except ApiRefused as refused:
+            self._note(link, refused)
+            owner = None
+        except ApiUnreachable:
+            owner = None
+        # One of the same name that came later is another owner.
+        if owner is None or (link.uid and owner.metadata.uid != link.uid):
+            return _Read(False, None, self._now() + UNKNOWN_SECONDS)
+        references = {"ownerReferences": owner.metadata.owner_references}
+        above = owners.next_owner(references, link.namespace)
+        return _Read(True, above, self._now() + KNOWN_SECONDS)
+
+    async def _path(self, link: OwnerLink) -> str | None:
+        """Where the owner is; None if the server has no such kind."""
+        base = (
+            f"/apis/{link.api_version}" if "/" in link.api_version else f"/api/{link.api_version}"
+        )
+        until, resources = self._resources.get(base, (0.0, {}))
+        if link.kind not in resources and self._now() >= until:
+            listed = msgspec.json.decode(await self._api.get(base), type=_ApiResources).resources
+            # Parts of objects, as ``deployments/scale``, have kinds too.
+            resources = {each.kind: each for each in listed if "/" not in each.name}
+            self._resources[base] = (self._now() + UNKNOWN_SECONDS, resources)
+        resource = resources.get(link.kind)
+        if resource is None:
+            return None
+        within = f"/namespaces/{quote(link.namespace, safe='')}" if resource.namespaced else ""
+        return f"{base}{within}/{resource.name}/{quote(link.name, safe='')}"
+
+    def _note(self, link: OwnerLink, refused: ApiRefused) -> None:
+        key = (link.api_version, link.kind, refused.status.code)
+        if refused.status.is_absent or key in self._said:
+            return
+        self._said.add(key)
+        self._say(
+            f"{link.kind} of {link.api_version} can not be read ({refused.status.code} "
+            f"{refused.status.reason}): pods count for the nearest owner that is known"
+        )
+
+
+def _decoded(content: bytes) -> _Owner | None:
+    try:
+        return msgspec.json.decode(content, type=_Owner)
+    except msgspec.MsgspecError:
+        return None

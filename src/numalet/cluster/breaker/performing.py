@@ -1,0 +1,216 @@
+"""Carries out actions: each by one write that the server refuses if anything was changed before.
+
+A pod is deleted by uid and version; a Node or Job is patched at the version at which it was read; a
+pod that is created anew has a name of its own, so that a second time it is there already. So it
+does not matter whether an action comes late, twice, or from a breaker that leads no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote
+
+from numalet.cluster.breaker.audit import ActionOutcome
+from numalet.cluster.refusals import Refusals
+from numalet.core.model import moments
+from numalet.insight.rejections import marks, patches
+from numalet.insight.rejections.actions import (
+    Action,
+    Inform,
+    LiftTaint,
+    Prune,
+    RecreatePod,
+    ResumeJob,
+    SuspendJob,
+    TaintNode,
+)
+from numalet.io.kube_api import paths
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+
+COMPONENT: Final = "numalet-breaker"
+_MOST_ATTEMPTS: Final = 5
+_LONGEST_MESSAGE: Final = 1000
+"""Of an event; API servers allow 1024 bytes."""
+
+_Object = dict[str, Any]
+_MakePatch = Callable[[Mapping[str, Any]], _Object | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What became of an action; ``problem`` says why it was not done."""
+
+    outcome: ActionOutcome
+    problem: str = ""
+
+
+_DONE: Final = Performed(ActionOutcome.DONE)
+_NOT_NEEDED: Final = Performed(ActionOutcome.NOT_NEEDED)
+
+
+class ActionPerformer:
+    """``say`` gets once what these credentials may not do, or the server does not know."""
+
+    def __init__(self, api: ApiClient, say: Callable[[str], None]) -> None:
+        self._api = api
+        self._say = say
+        self._refusals = Refusals(say)
+        self._knows_suspend = True
+
+    async def perform(self, action: Action) -> Performed:
+        """Carry it out."""
+        try:
+            return await self._done(action)
+        except ApiRefused as refused:
+            self._refusals.note(refused)
+            status = refused.status
+            if status.is_absent or status.is_conflict:
+                return Performed(ActionOutcome.NOT_NEEDED, str(refused))
+            outcome = ActionOutcome.FAILED if status.is_temporary else ActionOutcome.REFUSED
+            return Performed(outcome, str(refused))
+        except ApiUnreachable as unreachable:
+            return Performed(ActionOutcome.FAILED, str(unreachable))
+
+    def _done(self, action: Action) -> Awaitable[Performed]:
+        match action:
+            case Prune():
+                return self._prune(action)
+            case Inform():
+                return self._inform(action)
+            case TaintNode():
+                node = paths.node(action.node)
+                return self._patch(node, lambda there: patches.tainting(there, action))
+            case LiftTaint():
+                return self._patch(paths.node(action.node), patches.lifting)
+            case SuspendJob():
+                return self._suspend(action)
+            case ResumeJob():
+                job = _job(action.namespace, action.name)
+                return self._patch(job, lambda there: patches.resuming(there, action))
+            case RecreatePod():
+                return self._recreate(action)
+
+    async def _prune(self, action: Prune) -> Performed:
+        await self._delete(action.namespace, action.name, action.uid, action.resource_version)
+        return _DONE
+
+    async def _delete(self, namespace: str, name: str, uid: str, resource_version: str) -> None:
+        conditions = {"uid": uid, "resourceVersion": resource_version}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
+        await self._api.delete(f"{_pods(namespace)}/{_quoted(name)}", body)
+
+    async def _recreate(self, action: RecreatePod) -> Performed:
+        """Create the new pod, then delete the rejected one: nothing is lost wherever that stops."""
+        try:
+            await self._api.create(_pods(action.namespace), dict(action.manifest))
+        except ApiRefused as refused:
+            if not refused.status.is_conflict:
+                raise
+            path = f"{_pods(action.namespace)}/{_quoted(action.name)}"
+            annotations = json.loads(await self._api.get(path))["metadata"].get("annotations") or {}
+            if annotations.get(marks.RECREATED_FROM) != action.of_uid:
+                return Performed(ActionOutcome.REFUSED, f"{action.target} is another one")
+        of = (action.of_name, action.of_uid, action.of_resource_version)
+        await self._delete(action.namespace, *of)
+        return _DONE
+
+    async def _inform(self, action: Inform) -> Performed:
+        """Write the event, or count it once more where it is there."""
+        event = _event(action)
+        events = f"/api/v1/namespaces/{_quoted(event['metadata']['namespace'])}/events"
+        try:
+            await self._api.create(events, event)
+        except ApiRefused as refused:
+            if not refused.status.is_conflict:
+                raise
+            path = f"{events}/{_quoted(event['metadata']['name'])}"
+            there = json.loads(await self._api.get(path))
+            again = {
+                "metadata": {"resourceVersion": there["metadata"]["resourceVersion"]},
+                "count": (there.get("count") or 1) + 1,
+                "lastTimestamp": event["lastTimestamp"],
+                "message": event["message"],
+            }
+            await self._api.patch(path, again)
+        return _DONE
+
+    async def _patch(self, path: str, make: _MakePatch) -> Performed:
+        """Patch what is there; made anew when another one changed it in between."""
+        _, performed = await self._patched(path, make)
+        return performed
+
+    async def _patched(self, path: str, make: _MakePatch) -> tuple[_Object | None, Performed]:
+        """The object after the patch, None if none was needed."""
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            body = make(json.loads(await self._api.get(path)))
+            if body is None:
+                return None, _NOT_NEEDED
+            try:
+                return json.loads(await self._api.patch(path, body)), _DONE
+            except ApiRefused as refused:
+                if not refused.status.is_conflict:
+                    raise
+                if attempt == _MOST_ATTEMPTS:
+                    return None, Performed(ActionOutcome.FAILED, str(refused))
+        raise AssertionError("unreachable")
+
+    async def _suspend(self, action: SuspendJob) -> Performed:
+        """Suspend a Job. A server that does not know that drops the field without a word."""
+        without = "the API server does not know spec.suspend of Jobs (it is of release 1.21)"
+        if not self._knows_suspend:
+            return Performed(ActionOutcome.REFUSED, without)
+        path = _job(action.namespace, action.name)
+        job, performed = await self._patched(path, lambda there: patches.suspending(there, action))
+        if job is None or (job.get("spec") or {}).get("suspend"):
+            return performed
+        self._knows_suspend = False
+        self._say(f"{action.target} is not suspended: {without}; no Job will be")
+        notes = {marks.SUSPENDED_UNTIL: None, marks.SUSPENDED_FOR: None}
+        await self._api.patch(path, {"metadata": {"annotations": notes}})
+        return Performed(ActionOutcome.REFUSED, without)
+
+
+def _event(action: Inform) -> _Object:
+    about, now = action.about, moments.seconds(datetime.now(UTC))
+    namespace = about.namespace or "default"
+    message = action.why
+    if len(message.encode()) > _LONGEST_MESSAGE:
+        message = message.encode()[:_LONGEST_MESSAGE].decode("utf-8", "ignore") + "…"
+    suffix = f"{about.uid[:8]}.{action.shape}".strip(".").lower()
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about.name}.{suffix}", "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": about.namespace or None,
+            "name": about.name,
+            "uid": about.uid,
+        },
+        "type": "Warning",
+        "reason": action.reason,
+        "message": message,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+
+
+def _pods(namespace: str) -> str:
+    return f"/api/v1/namespaces/{_quoted(namespace)}/pods"
+
+
+def _job(namespace: str, name: str) -> str:
+    return f"/apis/batch/v1/namespaces/{_quoted(namespace)}/jobs/{_quoted(name)}"
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")

@@ -1,0 +1,80 @@
+"""``numalet breaker undo``: takes back every change of breakers, going by the objects alone.
+
+It needs no breaker and nothing that one remembered, so it works after a crash, and a second time it
+does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from numalet.cluster.breaker.audit import ActionOutcome, AuditFile
+from numalet.cluster.breaker.performing import ActionPerformer
+from numalet.cluster.breaker.suspended_jobs import JOBS
+from numalet.core.model.findings import BadInput
+from numalet.insight.rejections import audit, undoing
+from numalet.insight.rejections.actions import Action
+from numalet.io.kube_api import client, listing, paths
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.listing import ApiCollection
+from numalet.io.kube_api.values import Access
+
+_Object: TypeAlias = dict[str, Any]
+
+
+async def undo(access: Access, audit_file: AuditFile, say: Callable[[str], None]) -> bool:
+    """Whether everything is undone that is to be; each part is said and written to the audit.
+
+    Raises:
+        BadInput: the server can not be asked, or refuses a list; or the audit can not be written.
+    """
+    try:
+        async with client.opened(access, "numalet-breaker") as api:
+            return await _undone(api, audit_file, say)
+    except (ApiRefused, ApiUnreachable) as no:
+        raise BadInput([no.finding]) from None
+
+
+async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], None]) -> bool:
+    performer = ActionPerformer(api, say)
+
+    async def done(plan: Iterable[Action]) -> bool:
+        is_all = True
+        for action in plan:
+            performed = await performer.perform(action)
+            audit_file.write(action, performed.outcome, performed.problem)
+            text = f"{performed.outcome.value}: {audit.line(action).text}"
+            say(f"{text} ({performed.problem})" if performed.problem else text)
+            is_all &= performed.outcome in (ActionOutcome.DONE, ActionOutcome.NOT_NEEDED)
+        return is_all
+
+    # Taints first: who may not list Jobs has them undone all the same.
+    nodes = await _changed(api, ApiCollection(paths.NODES), _is_changed_node)
+    are_nodes_done = await done(undoing.undo_plan(nodes, ()))
+    jobs = await _changed(api, JOBS, _is_changed_job)
+    return await done(undoing.undo_plan((), jobs)) and are_nodes_done
+
+
+async def _changed(
+    api: ApiClient, collection: ApiCollection, is_changed: Callable[[_Object], bool]
+) -> list[_Object]:
+    """The objects that a breaker has changed; of the others nothing is kept."""
+
+    def decoded(content: bytes) -> _Object | None:
+        value: _Object = json.loads(content)
+        return value if is_changed(value) else None
+
+    return [*(await listing.listed(api, collection, decoded)).items.values()]
+
+
+def _is_changed_node(node: Mapping[str, Any]) -> bool:
+    """Whether there is something to undo on this Node."""
+    return bool(undoing.undo_plan([node], ()))
+
+
+def _is_changed_job(job: Mapping[str, Any]) -> bool:
+    """Whether there is something to undo on this Job."""
+    return bool(undoing.undo_plan((), [job]))

@@ -1,0 +1,72 @@
+"""``numalet breaker``: what its options mean, and what is said of those that mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Runner
+from numalet.cli import breaker
+from numalet.cluster.leading import LeaseName
+from numalet.core.model.findings import Location
+from numalet.io.kube_api.access import SERVICE_ACCOUNT
+from numalet.io.kube_api.values import Access
+
+KUBECONFIG = """{apiVersion: v1, kind: Config, current-context: c,
+ contexts: [{name: c, context: {cluster: c}}],
+ clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]}
+"""
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> str:
+    path = tmp_path / "config"
+    path.write_text(KUBECONFIG)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--act", "prune,all"], "--act has 'prune,all'; write some of prune,inform,taint"),
+        (["--lease", "breaker"], "--lease has 'breaker'; write NAMESPACE/NAME"),
+        (["--lease", "a/b/c"], "--lease has 'a/b/c'; write NAMESPACE/NAME"),
+        (["--metrics", "9647"], "--metrics has '9647'; write HOST:PORT"),
+        (["--metrics", "127.0.0.1:many"], "write HOST:PORT"),
+        (["--audit", "/proc/none/audit"], "the audit can not be written to /proc/none/audit"),
+        (["--metrics", "192.0.2.1:9647"], "nothing can listen at '192.0.2.1:9647'"),
+    ],
+)
+def test_what_can_not_be_used_is_a_finding(
+    words: list[str], expected: str, kubeconfig: str, numalet: Runner
+) -> None:
+    ended = numalet("breaker", "--kubeconfig", kubeconfig, *words)
+    assert ended.status == 2
+    assert expected in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_an_option_is_given_once(numalet: Runner) -> None:
+    ended = numalet("breaker", "--act", "prune", "--act", "inform")
+    assert ended.status == 2
+    assert "given 2 times" in ended.err
+
+
+def test_undo_says_why_it_can_not(kubeconfig: str, numalet: Runner) -> None:
+    ended = numalet("breaker", "undo", "--kubeconfig", kubeconfig)
+    assert ended.status == 2
+    assert "127.0.0.1:1" in ended.err
+
+
+def test_in_a_pod_there_is_a_lease_and_elsewhere_only_if_it_is_named() -> None:
+    there = Access(server="https://x", origin=Location("x"), namespace="system")
+    pod = Access(
+        server="https://x",
+        origin=Location("x"),
+        namespace="system",
+        token_file=SERVICE_ACCOUNT / "token",
+    )
+    assert breaker._lease("", there) is None
+    assert breaker._lease("", pod) == LeaseName("system", "numalet-breaker")
+    assert breaker._lease("a/b", pod) == LeaseName("a", "b")
