@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numalet.agent.servers.api import listening
+from numalet.agent.servers.api.application import application
 from numalet.core.node.node import Node
 from numalet.io.agent_client.client import AgentClient
 from servers.memory_door import MemoryDoor
@@ -51,7 +52,7 @@ def served(path: Path, node: Node | None = None, /, **changes: Any) -> Iterator[
         over.set_result(end)
         api = Api(door, path, loop)
         try:
-            async with listening.opened(door, path, api.bugs.append):
+            async with listening.opened(application(door, api.bugs.append), path):
                 ready.set_result(api)
                 await end.wait()
         except BaseException as error:

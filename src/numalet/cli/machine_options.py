@@ -7,7 +7,7 @@ the sizes alone, for commands that take the machine in a way of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -37,7 +37,7 @@ class MachineOptions:
         return MachineChoice(self.machine, self.memory_per_node, counts)
 
 
-class PodSourceOption(Enum):
+class PodSourceOption(StrEnum):
     """How the kubelet came to the pods."""
 
     API = "api"

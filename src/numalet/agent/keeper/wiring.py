@@ -43,6 +43,7 @@ from numalet.agent.keeper.settings import AgentSettings, RuntimeKind, configurat
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.store import StorageFailed, Store, StoredState
 from numalet.agent.servers.api import listening
+from numalet.agent.servers.api.application import application
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import limits
@@ -218,7 +219,7 @@ async def served(
     Raises:
         BadInput: the socket can not be made.
     """
-    async with listening.opened(keeper, settings.root / SOCKET_NAME, report_bug):
+    async with listening.opened(application(keeper, report_bug), settings.root / SOCKET_NAME):
         yield
 
 

@@ -20,7 +20,7 @@ import resource
 import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,8 +28,6 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from numalet.agent.findings.servers import ApiSocket
-from numalet.agent.servers.api.application import application
-from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import os_problem
@@ -68,17 +66,15 @@ class ListeningSocket(socket.socket):
 
 
 @contextlib.asynccontextmanager
-async def opened(
-    door: Door, path: Path, report_bug: Callable[[Exception], None] = lambda bug: None
-) -> AsyncIterator[None]:
-    """Serve until the end of the block.
+async def opened(app: Any, path: Path) -> AsyncIterator[None]:
+    """Serve an application on a socket at this path until the end of the block.
 
     Raises:
         BadInput: the socket can not be made there, or is not only ours.
     """
     listener = _bound(path)
     try:
-        async with serving(application(door, report_bug), listener):
+        async with serving(app, listener):
             yield
     finally:
         _remove(path)
@@ -113,7 +109,7 @@ def _remove(path: Path) -> None:
 
 
 def _config(app: Any, tls: ssl.SSLContext | None, patience_seconds: int) -> uvicorn.Config:
-    return uvicorn.Config(
+    config = uvicorn.Config(
         app,
         http=_Bounded,
         ws="none",
@@ -127,8 +123,11 @@ def _config(app: Any, tls: ssl.SSLContext | None, patience_seconds: int) -> uvic
         timeout_keep_alive=patience_seconds,
         timeout_graceful_shutdown=STOP_SECONDS,
         server_header=False,
-        ssl_context_factory=None if tls is None else lambda config, default: tls,
     )
+    config.load()
+    # Its own settings make a context of files alone, until releases that are not everywhere.
+    config.ssl = tls
+    return config
 
 
 class _Server(uvicorn.Server):
