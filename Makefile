@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: schemas protos check crash soak lab cluster cluster-large clean
+.PHONY: schemas protos check crash soak lab cluster cluster-large image image-test clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-14s %s\n", $$1, $$2}'
@@ -115,6 +115,17 @@ cluster: $(READY)  ## the tests against a real API server, scheduler and control
 
 cluster-large: $(READY)  ## the same with thousands of nodes, for the figures in the documentation
 	$(CLUSTER) -m large
+
+# Root, mmdebstrap and protoc; two builds from the same packages of Debian are the same.
+IMAGE ?= build/numalet.oci.tar
+
+image: $(READY)  ## the OCI image, from Debian's packages and our wheel: build/numalet.oci.tar
+	rm -rf build/wheel
+	$(TOOLS)/python -m hatchling build -t wheel -d build/wheel
+	$(TOOLS)/python packaging/image/build.py --wheel build/wheel/*.whl --output $(IMAGE)
+
+image-test: $(READY)  ## build the image twice and run it, with podman
+	NUMALET_IMAGE=1 $(PYTEST) -n 0 --benchmark-disable tests/image
 
 # The merge and its searches against the kubelet's walk and the closed form, and how often a
 # search is stopped. Both are random; the profile says how many cases, the seconds how many lives.
