@@ -103,9 +103,7 @@ class Answering:
 
     def see_waiting(self, body: bytes) -> None:
         """Decide on the pod before anybody asks, as ``Prewarming`` does."""
-        memory = self.filter.memory
-        pod = wire.pod(wire.arguments(body).pod, self._pods)
-        memory.decide(memory.of(pod.pod), memory.names, always)
+        self.filter.decide_ahead(wire.pod(wire.arguments(body).pod, self._pods), always)
 
     def change(self, names: list[str]) -> None:
         """Another pod on each of these nodes, as they publish it."""

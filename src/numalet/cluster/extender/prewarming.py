@@ -16,7 +16,7 @@ from typing import Final
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.shapes import ShapeKey
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory
+from numalet.insight.scheduling.filtering import NodeFilter
 from numalet.io.kube_api.pace import Clock
 
 SLICE_SECONDS: Final = 0.005
@@ -27,10 +27,10 @@ _MOST_WAITING: Final = 64
 class Prewarming:
     """The shapes that wait to be decided. Belongs to one event loop."""
 
-    def __init__(self, memory: ShapeMemory, refresh: Callable[[], None], clock: Clock) -> None:
+    def __init__(self, by: NodeFilter, refresh: Callable[[], None], clock: Clock) -> None:
         self.shapes_done = 0
         """How many shapes were decided on in advance."""
-        self._memory = memory
+        self._filter = by
         self._refresh = refresh
         self._clock = clock
         self._waiting: OrderedDict[ShapeKey, ClusterPod] = OrderedDict()
@@ -52,10 +52,10 @@ class Prewarming:
         while True:
             await self._news.wait()
             self._news.clear()
-            await self._in_slices(self._memory.prepare)
+            await self._in_slices(self._filter.memory.prepare)
             while self._waiting:
                 _, pod = self._waiting.popitem(last=False)
-                await self._in_slices(partial(self._decide, pod))
+                await self._in_slices(partial(self._filter.decide_ahead, pod))
                 self.shapes_done += 1
 
     async def _in_slices(self, work: Callable[[Callable[[], bool]], bool]) -> None:
@@ -68,7 +68,3 @@ class Prewarming:
 
     def _is_before(self, moment_seconds: float) -> bool:
         return self._clock.now_seconds() < moment_seconds
-
-    def _decide(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
-        """Decide on all nodes; whether nothing is left."""
-        return not self._memory.decide(self._memory.of(pod.pod), self._memory.names, may_go_on)

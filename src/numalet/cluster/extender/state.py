@@ -59,7 +59,7 @@ class ExtenderState:
         self.origins = NodeOrigins()
         self._filter = NodeFilter(self.nodes, rules.filtering)
         self._clock = pace.clock
-        self.prewarming = Prewarming(self._filter.memory, self.refresh, pace.clock)
+        self.prewarming = Prewarming(self._filter, self.refresh, pace.clock)
         self._is_known = False
         self._show()
 

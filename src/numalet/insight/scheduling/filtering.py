@@ -114,6 +114,28 @@ class NodeFilter:
             unknown=unknown,
         )
 
+    def decide_ahead(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
+        """Work out what ``filtered`` would about all nodes; whether nothing is left.
+
+        ``may_go_on`` is asked every few decisions; what was worked out by then is remembered.
+        """
+        if not opinion.is_needed(pod.pod):
+            return True
+        of = self.memory.of(pod.pod)
+        if self.memory.decide(of, self.memory.names, may_go_on):
+            return False
+        refusals = [
+            (name, verdict)
+            for name, verdict in of.by_name.items()
+            if verdict.rejection is not None and name not in of.curable
+        ]
+        for at, (name, verdict) in enumerate(refusals):
+            if at % _NODES_IN_A_TURN == 0 and not may_go_on():
+                return False
+            self._text(of, name, verdict)
+            of.curable[name] = evictions.could_help(of, self.nodes.nodes[name].node)
+        return True
+
     def _text(self, of: ShapeVerdicts, name: str, verdict: NodeVerdict) -> str:
         """The reason of a refusal; one for all nodes that are the same to the shape."""
         known = of.texts.get(verdict.key)

@@ -11,7 +11,7 @@ from numalet.cluster.extender import prewarming
 from numalet.cluster.extender.prewarming import SLICE_SECONDS, Prewarming
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
-from numalet.insight.scheduling.shape_verdicts import ShapeMemory
+from numalet.insight.scheduling.filtering import NodeFilter
 from numalet.io.tasks import ended
 from values import gpu_fleet
 
@@ -52,9 +52,9 @@ async def turns(is_so: Callable[[], bool]) -> None:
 
 async def test_a_waiting_shape_is_decided_on_in_slices() -> None:
     nodes = fleet(400)
-    memory = ShapeMemory(nodes)
+    by = NodeFilter(nodes)
     refreshed: list[bool] = []
-    work = Prewarming(memory, lambda: refreshed.append(True), StrictClock())
+    work = Prewarming(by, lambda: refreshed.append(True), StrictClock())
     task = asyncio.create_task(work.run())
     try:
         work.seen(FOUR)
@@ -62,19 +62,24 @@ async def test_a_waiting_shape_is_decided_on_in_slices() -> None:
         await turns(lambda: work.shapes_done == 1)
     finally:
         await ended(task)
-    assert memory.of(FOUR.pod).by_name.keys() == nodes.nodes.keys()
+    of = by.memory.of(FOUR.pod)
+    assert of.by_name.keys() == nodes.nodes.keys()
+    assert of.curable.keys() == {name for name, each in of.by_name.items() if not each.admitted}
+    before = of.table.admissions
+    by.filtered(FOUR, [*nodes.nodes])
+    assert of.table.admissions == before
     # 400 nodes at 32 for each reading of the clock, the facts first and then the verdicts.
     assert len(refreshed) > 2 * 400 / 32 * 0.001 / SLICE_SECONDS
 
 
 async def test_facts_are_read_once_the_cluster_is_known() -> None:
     nodes = fleet(3)
-    memory = ShapeMemory(nodes)
-    work = Prewarming(memory, lambda: None, StrictClock())
+    by = NodeFilter(nodes)
+    work = Prewarming(by, lambda: None, StrictClock())
     task = asyncio.create_task(work.run())
     try:
         work.start()
-        await turns(lambda: len(memory.of(FOUR.pod).reader._by_name) == 3)
+        await turns(lambda: len(by.memory.of(FOUR.pod).reader._by_name) == 3)
     finally:
         await ended(task)
     assert work.shapes_done == 0
@@ -82,7 +87,7 @@ async def test_facts_are_read_once_the_cluster_is_known() -> None:
 
 def test_no_more_shapes_are_kept_in_mind_than_is_sane(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prewarming, "_MOST_WAITING", 1)
-    work = Prewarming(ShapeMemory(fleet(1)), lambda: None, StrictClock())
+    work = Prewarming(NodeFilter(fleet(1)), lambda: None, StrictClock())
     work.seen(FOUR)
     work.seen(ClusterPod(pod=gpu_fleet.pod("two", 2)))
     assert [each.pod.uid for each in work._waiting.values()] == ["four"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from numalet.core.cluster.cluster import UndecidedNode
+from dataclasses import replace
+
+from numalet.core.cluster.cluster import ClusterPod, UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
+from numalet.core.model.pod import QosClass
 from numalet.insight.scheduling import filtering
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import FilterRules, NodeFilter
@@ -48,3 +51,21 @@ def test_a_node_that_no_eviction_would_help_is_named_twice() -> None:
     nodes = NodeFilter(fleet())
     never = nodes.filtered(gpu_fleet.asking(8), ["empty"])
     assert {*never.failed} == {*never.unresolvable} == {"empty"}
+
+
+def test_all_of_an_answer_is_worked_out_ahead_as_far_as_there_is_time() -> None:
+    nodes, asks = NodeFilter(fleet()), gpu_fleet.asking(4)
+    assert not nodes.decide_ahead(asks, lambda: False)
+    decided = iter([True])
+    assert not nodes.decide_ahead(asks, lambda: next(decided, False))
+    of = nodes.memory.of(asks.pod)
+    assert (bool(of.by_name), of.curable) == (True, {})
+    assert nodes.decide_ahead(asks, lambda: True)
+    assert {*of.curable} == {name for name, each in of.by_name.items() if not each.admitted}
+    assert nodes.decide_ahead(asks, lambda: False)
+    assert not nodes.decide_ahead(gpu_fleet.asking(1), lambda: False)
+
+
+def test_a_pod_without_an_opinion_needs_no_work() -> None:
+    shared = replace(gpu_fleet.pod("shared", 0, 1), qos_class=QosClass.BURSTABLE)
+    assert NodeFilter(fleet()).decide_ahead(ClusterPod(pod=shared), lambda: False)
