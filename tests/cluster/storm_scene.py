@@ -14,7 +14,7 @@ from running.control_plane import ControlPlane
 from running.hollow_fleets import RunningFleet
 from running.storms import StormWatch
 
-REASON: Final = "numalet: no NUMA node with 14 CPUs free"
+REASON: Final = "numalet: no NUMA node has 14 CPUs free"
 """What the extender says of a node whose three NUMA nodes are taken."""
 _OPTIONS: Final = FleetOptions(untaints=True, writers=8)
 

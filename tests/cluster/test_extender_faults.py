@@ -17,7 +17,7 @@ import pytest
 
 from cluster import storm_scene
 from cluster.storm_scene import REASON, Scene
-from running import extenders, storms
+from running import extenders, jumping_numalet, storms
 from running.control_plane import ControlPlane
 from running.extenders import RunningExtender
 from running.server_programs import free_port
@@ -156,3 +156,17 @@ async def test_pods_of_other_schedulers_need_no_extender(
                     await scene.until_in("Running", "job")
         finally:
             second.kill()
+
+
+async def test_a_wall_clock_that_jumps(defined: ControlPlane, ignorable: bool) -> None:
+    program = (jumping_numalet.__file__,)
+    with extenders.running(defined.kubeconfig, program=program) as extender:
+        async with trial(defined, extender, ignorable) as pods:
+            for number, said in (
+                (signal.SIGUSR1, "the clock is 86400 s ahead"),
+                (signal.SIGUSR2, "the clock is -86400 s ahead"),
+            ):
+                extender.process.send_signal(number)
+                extender.until_said(said)
+                await pods.goes_by_the_engine()
+                assert extender.get("/readyz").status_code == 200

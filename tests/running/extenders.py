@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,13 @@ _READY: Final = "ready: "
 class RunningExtender:
     """One process; ``said`` is what it printed so far."""
 
-    def __init__(self, kubeconfig: Path, *words: str, port: int | None = None) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path,
+        *words: str,
+        port: int | None = None,
+        program: Sequence[str] = ("-m", "numalet"),
+    ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.said = ""
@@ -29,7 +35,7 @@ class RunningExtender:
         listen = f"127.0.0.1:{self.port}"
         command = ["extender", "--kubeconfig", str(kubeconfig), "--listen", listen, *words]
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "numalet", *command],
+            [sys.executable, "-u", *program, *command],
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read)
@@ -76,10 +82,10 @@ class RunningExtender:
 
 @contextlib.contextmanager
 def running(
-    kubeconfig: Path, *words: str, is_ready: bool = True, port: int | None = None
+    kubeconfig: Path, *words: str, is_ready: bool = True, **how: Any
 ) -> Iterator[RunningExtender]:
-    """An extender that knows its cluster, until the end of the block."""
-    extender = RunningExtender(kubeconfig, *words, port=port)
+    """An extender that knows its cluster, until the end of the block; ``how`` it is started."""
+    extender = RunningExtender(kubeconfig, *words, **how)
     try:
         if is_ready:
             extender.until_said(_READY)
