@@ -57,7 +57,7 @@ def _of_obstacle(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
         case DevicesApart(resource, free):
             asked = aligned.devices(facts, pod)[resource]
             if free < asked:
-                return f"fewer than {_amount(resource, asked)} free"
+                return f"fewer than {asked} {resource} free" if asked > 1 else f"no {resource} free"
             return _none_has(_amount(resource, asked), policy)
         case NeverTogether(resource, asked):
             fit = "fits" if resources.is_memory_type(resource) else "fit"
@@ -66,20 +66,18 @@ def _of_obstacle(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
             return "memory is in a group of NUMA nodes"
         case TooLittleTogether(resource, asked):
             return _none_has(_amount(resource, asked), policy)
-        case NotOnOne() as obstacle:
-            if len(PREFIX + obstacle.text) <= MOST_CHARACTERS:
-                return obstacle.text
-            if policy is TopologyPolicy.SINGLE_NUMA_NODE:
-                return "no NUMA node has all that the pod asks for"
-            return f"no NUMA nodes that {policy.value} accepts have all that the pod asks for"
+        case NotOnOne(asked_for):
+            line = _none_has(" and ".join(asked_for), policy, "together")
+            is_short = len(PREFIX + line) <= MOST_CHARACTERS
+            return line if is_short else _none_has("all that the pod asks for", policy, "")
         case _:
             return _of_rejection(rejection)
 
 
-def _none_has(amount: str, policy: TopologyPolicy) -> str:
+def _none_has(amount: str, policy: TopologyPolicy, how: str = "free") -> str:
     if policy is TopologyPolicy.SINGLE_NUMA_NODE:
-        return f"no NUMA node has {amount} free"
-    return f"no NUMA nodes that {policy.value} accepts have {amount} free"
+        return f"no NUMA node has {amount} {how}".rstrip()
+    return f"no NUMA nodes that {policy.value} accepts have {amount} {how}".rstrip()
 
 
 def _amount(resource: str, asked: int) -> str:
@@ -120,9 +118,9 @@ def _of_cause(cause: Reason, provider: str) -> str:
     """Why a manager did not allocate, although the policy let the hint pass."""
     match cause:
         case NotWholeCores():
-            return f"{cause.requested} CPUs are not whole cores"
+            return f"{numbers.counted(cause.requested, 'CPU')} would not be whole cores"
         case TooFewWholeCores():
-            return f"fewer than {cause.requested} CPUs free on whole cores"
+            return f"fewer than {numbers.counted(cause.requested, 'CPU')} free on whole cores"
         case NotAnInteger() | PartNotAnInteger():
             return f"{cause.quantity} of {cause.resource} is no whole number of bytes"
         case NotRegistered() | NoneHealthy():

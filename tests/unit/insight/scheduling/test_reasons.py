@@ -62,6 +62,8 @@ def test_single_numa_node(scope: str) -> None:
     assert text(split, asks("p", 4)) == f"no NUMA node has 4 {GPU} free"
     assert text(split, asks("p", 5, 1, 1)) == f"5 {GPU} never fit on one NUMA node"
     assert text(after(on, PAIRS, "a"), asks("p", 3, 1, 1)) == f"fewer than 3 {GPU} free"
+    full = [asks("x", 4, 1, 1), asks("y", 4, 1, 1)]
+    assert text(after(on, full), asks("p", 1, 1, 1)) == f"no {GPU} free"
     assert text(on, asks("p", 0, 33, 1)) == "33 CPUs never fit on one NUMA node"
     assert text(on, asks("p", 0, 1, 300)) == "300Gi of memory never fits on one NUMA node"
     cpus = after(on, [asks("x", 0, 30, 1), asks("y", 0, 32, 1)])
@@ -73,7 +75,7 @@ def test_single_numa_node(scope: str) -> None:
 def test_of_each_enough_but_not_together() -> None:
     pods = [gpu_fleet.pod("cpus", 0, 30, 1), gpu_fleet.pod("gpus", 4, 1, 1)]
     on, asks = after(gpu_fleet.empty(), pods), gpu_fleet.pod("p", 1, 10, 1)
-    assert text(on, asks) == f"no NUMA node with 10 CPUs and 1Gi of memory and 1 of {GPU} together"
+    assert text(on, asks) == f"no NUMA node has 10 CPUs and 1Gi of memory and 1 of {GPU} together"
 
 
 def test_what_is_too_long_for_one_line() -> None:
@@ -137,7 +139,7 @@ WORDS: list[tuple[Rejection, str]] = [
 ]  # fmt: skip
 
 CAUSES: list[tuple[str, Reason, str]] = [
-    ("cpu", of_cpus.NotWholeCores("c", 3, 2), "3 CPUs are not whole cores"),
+    ("cpu", of_cpus.NotWholeCores("c", 3, 2), "3 CPUs would not be whole cores"),
     ("cpu", of_cpus.TooFewWholeCores("c", 4, 2, 2), "fewer than 4 CPUs free on whole cores"),
     ("cpu", of_cpus.TooFewCpus(4, 2), "too few CPUs free where they are needed"),
     ("cpu", of_cpus.NoCpusToShare(4, 4),
