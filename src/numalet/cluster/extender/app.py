@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from numalet.cluster.extender import metrics, wire
+from numalet.cluster.extender import metrics, victim_bodies, wire
 from numalet.cluster.extender.bodies import BodyReader
-from numalet.cluster.extender.calls import Call, Calls, Verb
+from numalet.cluster.extender.calls import Call, Calls, Verb, error_status
 from numalet.cluster.extender.state import ExtenderState
 from numalet.io.documents.cluster_pods import PodReader
 
@@ -47,7 +47,15 @@ def verbs(state: ExtenderState) -> Sequence[Verb]:
         answer = state.filtered(pod, [*named], call.began_seconds)
         return wire.filter_answer(answer, asked, named)
 
-    return (Verb("filter", filter_nodes),)
+    async def choose_victims(call: Call) -> bytes:
+        asked = victim_bodies.arguments(call.body)
+        pod = wire.pod(asked.pod, pods)
+        return victim_bodies.answer(state.preempted(pod, asked.sets(), call.began_seconds).sets)
+
+    return (
+        Verb("filter", filter_nodes),
+        Verb("preempt", choose_victims, error_status),
+    )
 
 
 def _probe_routes(state: ExtenderState) -> list[Route]:

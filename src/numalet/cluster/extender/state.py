@@ -6,6 +6,7 @@ than the last event of the watch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,9 +17,11 @@ from numalet.cluster.extender.prewarming import Prewarming
 from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
-from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.scheduling import opinion, preempting
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from numalet.insight.scheduling.filtering import Filtered, FilterRules, NodeFilter
+from numalet.insight.scheduling.preempting import Preempted, RunningPods, VictimSet
 from numalet.io.kube_api.pace import PACE, Pace
 
 PROMISE_SECONDS: Final = 30.0
@@ -90,8 +93,13 @@ class ExtenderState:
     ) -> Filtered:
         """Which of these nodes admit the pod; what was promised for it before is no more.
 
-        The budget of time runs from ``began_seconds``; by default from now.
+        The budget of time runs from ``began_seconds``; by default from now. A pod on which no
+        opinion is needed passes at once, and nothing is promised to it.
         """
+        if not opinion.is_needed(pod.pod):
+            everywhere = Filtered(passed=names)
+            self.metrics.filtered(everywhere, self.rules.filtering)
+            return everywhere
         began = self.now_seconds() if began_seconds is None else began_seconds
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
         self.nodes.release(pod.pod.uid)
@@ -108,6 +116,29 @@ class ExtenderState:
             )  # fmt: skip
         if answer.failed and not answer.passed and self.log.refused_by_all(pod, answer):
             self.metrics.refused_by_all()
+        return answer
+
+    def preempted(
+        self,
+        pod: ClusterPod,
+        candidates: Mapping[str, VictimSet],
+        began_seconds: float | None = None,
+    ) -> Preempted:
+        """Which of these sets of victims help the pod; its promises are no more."""
+        began = self.now_seconds() if began_seconds is None else began_seconds
+        until = began + BUDGET_SHARE * self.rules.timeout_seconds
+        self.nodes.release(pod.pod.uid)
+        self.refresh()
+        cluster = self.live.cluster() or Cluster()
+        running = RunningPods(pods=cluster.pods, budgets=cluster.budgets)
+        answer = preempting.preempted(
+            self._filter, pod, candidates, running, lambda: self.now_seconds() < until, began
+        )
+        self.log.say(
+            "victims were examined",
+            pod=str(pod.pod), nodes=len(candidates), useless=len(answer.useless),
+            enlarged=len(answer.enlarged), missing=answer.unexamined,
+        )  # fmt: skip
         return answer
 
     def promise(self, pod: ClusterPod, node_name: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster import keys, shapes
@@ -49,8 +48,8 @@ class Filtered:
     """
 
     passed: Sequence[str]
-    failed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    unresolvable: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
     unexamined: int = 0
     unknown: int = 0
 
