@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import FleetOptions
 from numalet.io.kube_api import access, paths
 from running import hollow_fleets, storms
@@ -70,10 +71,15 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def of_nodes(plane: ControlPlane, count: int = storms.NODES) -> AsyncIterator[Scene]:
-    """The scene with so many nodes, until the end of the block."""
+async def of_nodes(
+    plane: ControlPlane, count: int = storms.NODES, *others: NodeKind
+) -> AsyncIterator[Scene]:
+    """The scene with so many nodes, until the end of the block.
+
+    After each node of the storm comes one of each of the other kinds.
+    """
     to = access.of(plane.kubeconfig)
-    async with hollow_fleets.running(to, count, [storms.kind()], _OPTIONS) as fleet:
+    async with hollow_fleets.running(to, count, [storms.kind(), *others], _OPTIONS) as fleet:
         namespace = plane.namespace()
         async with storms.watching(fleet.api, namespace) as seen:
             yield Scene(plane, fleet, namespace, seen)

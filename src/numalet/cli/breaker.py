@@ -140,6 +140,18 @@ Selector = Annotated[
 ]
 
 
+PoolLabel = Annotated[
+    str,
+    typer.Option(
+        "--pool-label",
+        metavar="KEY",
+        help="The label of a node that names its pool, of which a tenth may have a taint."
+        " Default: node.kubernetes.io/instance-type.",
+        show_default=False,
+    ),
+]
+
+
 @breaker_app.callback()
 def breaker(
     typer_context: typer.Context,
@@ -153,6 +165,7 @@ def breaker(
     owners: Owners = "",
     without_owners: WithoutOwners = "",
     selector: Selector = "",
+    pool_label: PoolLabel = "",
     lease: Lease = "",
     no_lease: NoLease = False,
     audit: Audit = None,
@@ -170,10 +183,12 @@ def breaker(
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.cluster.breaker.command import BreakerOptions
+    from numalet.cluster.following import FollowedClasses
+    from numalet.core.cluster.building import POOL_LABEL
     from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
     from numalet.io.kube_api import access
 
-    measures = _measures(act)
+    measures, label = _measures(act), pool_label or POOL_LABEL
     scope = BreakerScope(
         namespaces=_patterns(namespaces),
         without_namespaces=_patterns(without_namespaces),
@@ -181,10 +196,11 @@ def breaker(
         without_owners=_patterns(without_owners),
     )
     settings = BreakerSettings(
-        rules=BreakerRules(allowed=measures or EVERY_MEASURE, scope=scope),
+        rules=BreakerRules(allowed=measures or EVERY_MEASURE, scope=scope, pool_label=label),
         is_dry_run=not measures,
         namespace_selector=namespace_selector,
         pod_selector=selector,
+        classes=FollowedClasses(pool_label=label),
     )
     to = access.of(kubeconfig, context)
     options = BreakerOptions(
