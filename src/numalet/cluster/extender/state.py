@@ -6,6 +6,7 @@ than the last event of the watch.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,6 +28,8 @@ from numalet.io.kube_api.pace import PACE, Pace
 PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
 """Of the scheduler's time-out, so much is used for deciding."""
+MOST_SETTLED: Final = 10_000
+"""So many pods are remembered of which no question can be meant any more."""
 _MOST_SAID: Final = 10
 
 
@@ -63,8 +66,14 @@ class ExtenderState:
         self._filter = NodeFilter(self.nodes, rules.filtering)
         self._clock = pace.clock
         self.prewarming = Prewarming(self._filter, self.refresh, pace.clock)
+        self._settled: OrderedDict[str, None] = OrderedDict()
         self._is_known = False
         self._show()
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """The uids of pods that were seen bound, over or gone, those seen last."""
+        return frozenset(self._settled)
 
     def now_seconds(self) -> float:
         """By the steady clock that everything in here goes by."""
@@ -142,7 +151,12 @@ class ExtenderState:
         return answer
 
     def promise(self, pod: ClusterPod, node_name: str) -> None:
-        """Count the pod on this node, until its object says where it is or time is over."""
+        """Count the pod on this node, until its object says where it is or time is over.
+
+        A scheduler that did not wait for the answer may have bound the pod or seen it go since.
+        """
+        if pod.pod.uid in self._settled:
+            return
         until = self.now_seconds() + self.rules.promise_seconds
         self.nodes.promise(Promise(pod, node_name, until))
         self.metrics.promised()
@@ -155,6 +169,13 @@ class ExtenderState:
             if gone is not None:
                 self.nodes.release(gone.pod.uid)
                 self.log.forget(gone.pod.uid)
+                self._settle(gone.pod.uid)
+
+    def _settle(self, uid: str) -> None:
+        self._settled[uid] = None
+        self._settled.move_to_end(uid)
+        if len(self._settled) > MOST_SETTLED:
+            self._settled.popitem(last=False)
 
     def _say_ready(self) -> None:
         counts = {origin: count for origin, count in self.origins.counts.items() if count}
