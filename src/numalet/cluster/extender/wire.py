@@ -90,9 +90,9 @@ def filter_answer(
     return msgspec.json.encode(
         {
             "Nodes": {"items": [sent[name] for name in given.passed]} if as_objects else None,
-            "NodeNames": None if as_objects else given.passed,
-            "FailedNodes": given.failed,
-            "FailedAndUnresolvableNodes": given.unresolvable,
+            "NodeNames": None if as_objects else list(given.passed),
+            "FailedNodes": dict(given.failed),
+            "FailedAndUnresolvableNodes": dict(given.unresolvable),
             "Error": "",
         }
     )

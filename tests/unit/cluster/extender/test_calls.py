@@ -13,6 +13,7 @@ from numalet.cluster.extender.calls import BUG
 from numalet.insight.scheduling.filtering import NOT_KNOWN
 from running.extender_parts import AskedExtender, at_work
 
+POD = {"metadata": {"name": "a", "uid": "a"}, "spec": {"containers": [{"name": "c"}]}}
 ANSWER_MEMBERS = {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}
 
 
@@ -28,6 +29,15 @@ async def test_nodes_are_filtered_by_name() -> None:
         assert await extender.metric("nodes_total", verdict="unresolvable") == 1
         assert await extender.metric("nodes_total", verdict="failed") == 0
         assert await extender.metric("requests_total", verb="filter", result="answered") == 1
+
+
+async def test_a_pod_that_no_kubelet_would_refuse_passes_everywhere() -> None:
+    async with at_work() as extender:
+        body = {"Pod": POD, "NodeNames": ["full", "x"]}
+        answer = (await extender.call("filter", body)).json()
+        assert set(answer) == ANSWER_MEMBERS
+        assert (answer["NodeNames"], answer["Error"]) == (["full", "x"], "")
+        assert (answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]) == ({}, {})
 
 
 async def test_node_objects_are_answered_as_they_came() -> None:
@@ -73,7 +83,6 @@ async def test_five_thousand_names_are_answered() -> None:
         assert NOT_KNOWN not in answer["FailedNodes"].values()
 
 
-POD = {"metadata": {"name": "a", "uid": "a"}, "spec": {"containers": [{"name": "c"}]}}
 UNREADABLE = {
     "nothing": b"",
     "no JSON": b"<html>",
