@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding
 
 
 @contextmanager
@@ -18,3 +18,10 @@ def refused_with(code: str) -> Iterator[pytest.ExceptionInfo[BadInput]]:
         yield raised
     codes = [finding.code for finding in raised.value.findings]
     assert any(re.search(code, each) for each in codes), codes
+
+
+def refusal(code: str, act: Callable[[], object]) -> Finding:
+    """The first finding with which this is refused; it has this code."""
+    with refused_with(f"^{code}$") as raised:
+        act()
+    return raised.value.findings[0]

@@ -26,12 +26,11 @@ class ExtenderListenText(Finding):
 
 class ExtenderListenOpen(Finding):
     code = "extender/listen-open"
-    sentence = "anyone who reaches {address!r} could ask, and learn where pods are"
-    why = "who asks learns of the cluster's pods and takes the time that the scheduler needs"
-    mend = (
-        "give --tls-cert, --tls-key and --client-ca, listen on 127.0.0.1, or say --insecure-listen"
-        " if a NetworkPolicy or a mesh lets in the scheduler alone"
+    sentence = (
+        "others than this machine reach {address!r}; give --client-ca, --tls-cert and --tls-key,"
+        " or --insecure-listen if only the scheduler gets there"
     )
+    why = "who asks learns of the cluster's pods, and takes the time that the scheduler needs"
     address: str
 
 
