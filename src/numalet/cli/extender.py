@@ -12,6 +12,7 @@ from numalet.agent.telemetry.log_line import LogFormat
 from numalet.cli import node_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.fleet_options import ClassFile, PoolLabel
+from numalet.cli.scores import ScoreOption
 
 EPILOG: Final = """Examples:
 
@@ -22,6 +23,7 @@ EPILOG: Final = """Examples:
   {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
    "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
    "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
+                  "prioritizeVerb": "prioritize", "weight": 1000,
                   "nodeCacheCapable": true, "httpTimeout": "5s", "ignorable": true}]}
 
   # over the network: only clients with a certificate of this authority may ask
@@ -123,6 +125,15 @@ NotExamined = Annotated[
         rich_help_panel=_ANSWERING,
     ),
 ]
+Score = Annotated[
+    ScoreOption,
+    typer.Option(
+        "--score",
+        help="What prioritize prefers: NUMA nodes that stay whole for large pods, the most room"
+        " left around a pod, or a pod on the fewest and nearest NUMA nodes.",
+        rich_help_panel=_ANSWERING,
+    ),
+]
 Timeout = Annotated[
     str,
     typer.Option(
@@ -165,6 +176,7 @@ def extender(
     metrics: Metrics = "",
     unknown_nodes: UnknownNodes = UndecidedAnswer.ACCEPT,
     not_examined: NotExamined = UndecidedAnswer.REFUSE,
+    score: Score = ScoreOption.PACK,
     timeout: Timeout = "5s",
     promise_seconds: PromiseSeconds = 30.0,
     oldest_view: OldestView = "5m",
@@ -180,6 +192,7 @@ def extender(
     from numalet.cluster.extender import addresses, command, durations
     from numalet.cluster.extender.command import ExtenderOptions
     from numalet.cluster.extender.state import ExtenderRules
+    from numalet.insight.fleet.preference import Preference
     from numalet.insight.scheduling.filtering import FilterRules
     from numalet.io.kube_api import access
 
@@ -188,6 +201,7 @@ def extender(
             passes_unknown=unknown_nodes is UndecidedAnswer.ACCEPT,
             passes_unexamined=not_examined is UndecidedAnswer.ACCEPT,
         ),
+        preference=Preference(score.value),
         timeout_seconds=durations.seconds("--timeout", timeout),
         promise_seconds=promise_seconds,
         oldest_view_seconds=durations.seconds("--oldest-view", oldest_view),

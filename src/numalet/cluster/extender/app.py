@@ -47,6 +47,11 @@ def verbs(state: ExtenderState) -> Sequence[Verb]:
         answer = state.filtered(pod, [*named], call.began_seconds)
         return wire.filter_answer(answer, asked, named)
 
+    async def prioritize_nodes(call: Call) -> bytes:
+        asked = wire.arguments(call.body)
+        pod = wire.pod(asked.pod, pods)
+        return wire.scores_answer(state.scored(pod, [*asked.named()], call.began_seconds).points)
+
     async def choose_victims(call: Call) -> bytes:
         asked = victim_bodies.arguments(call.body)
         pod = wire.pod(asked.pod, pods)
@@ -54,6 +59,7 @@ def verbs(state: ExtenderState) -> Sequence[Verb]:
 
     return (
         Verb("filter", filter_nodes),
+        Verb("prioritize", prioritize_nodes, error_status),
         Verb("preempt", choose_victims, error_status),
     )
 

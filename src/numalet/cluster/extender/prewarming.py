@@ -27,12 +27,19 @@ _MOST_WAITING: Final = 64
 class Prewarming:
     """The shapes that wait to be decided. Belongs to one event loop."""
 
-    def __init__(self, by: NodeFilter, refresh: Callable[[], None], clock: Clock) -> None:
+    def __init__(
+        self,
+        by: NodeFilter,
+        refresh: Callable[[], None],
+        clock: Clock,
+        then: Callable[[ClusterPod, Callable[[], bool]], bool] = lambda _pod, _may_go_on: True,
+    ) -> None:
         self.shapes_done = 0
         """How many shapes were decided on in advance."""
         self._filter = by
         self._refresh = refresh
         self._clock = clock
+        self._then = then
         self._waiting: OrderedDict[ShapeKey, ClusterPod] = OrderedDict()
         self._news = asyncio.Event()
 
@@ -56,6 +63,7 @@ class Prewarming:
             while self._waiting:
                 _, pod = self._waiting.popitem(last=False)
                 await self._in_slices(partial(self._filter.decide_ahead, pod))
+                await self._in_slices(partial(self._then, pod))
                 self.shapes_done += 1
 
     async def _in_slices(self, work: Callable[[Callable[[], bool]], bool]) -> None:

@@ -19,10 +19,12 @@ from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling import opinion, preempting
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from numalet.insight.scheduling.filtering import Filtered, FilterRules, NodeFilter
 from numalet.insight.scheduling.preempting import Preempted, RunningPods, VictimSet
+from numalet.insight.scheduling.scoring import NodeScorer, Scored
 from numalet.io.kube_api.pace import PACE, Pace
 
 PROMISE_SECONDS: Final = 30.0
@@ -41,6 +43,7 @@ class ExtenderRules:
     """
 
     filtering: FilterRules = field(default_factory=FilterRules)
+    preference: Preference = Preference.PACK
     timeout_seconds: float = 5.0
     promise_seconds: float = PROMISE_SECONDS
     oldest_view_seconds: float = OLDEST_VIEW_SECONDS
@@ -65,7 +68,8 @@ class ExtenderState:
         self.origins = NodeOrigins()
         self._filter = NodeFilter(self.nodes, rules.filtering)
         self._clock = pace.clock
-        self.prewarming = Prewarming(self._filter, self.refresh, pace.clock)
+        self._scorer = NodeScorer(self.nodes, self._filter.memory, rules.preference)
+        self.prewarming = Prewarming(self._filter, self.refresh, pace.clock, self._scorer.prepare)
         self._settled: OrderedDict[str, None] = OrderedDict()
         self._is_known = False
         self._show()
@@ -125,6 +129,27 @@ class ExtenderState:
             )  # fmt: skip
         if answer.failed and not answer.passed and self.log.refused_by_all(pod, answer):
             self.metrics.refused_by_all()
+        return answer
+
+    def scored(
+        self, pod: ClusterPod, names: list[str], began_seconds: float | None = None
+    ) -> Scored:
+        """The points of these nodes; the pod is promised to the one that has the most.
+
+        The budget of time runs from ``began_seconds``; by default from now.
+        """
+        began = self.now_seconds() if began_seconds is None else began_seconds
+        until = began + BUDGET_SHARE * self.rules.timeout_seconds
+        self.nodes.release(pod.pod.uid)
+        self.refresh()
+        answer = self._scorer.scored(pod, names, lambda: self.now_seconds() < until)
+        if answer.best is not None:
+            self.promise(pod, answer.best)
+        if answer.unexamined:
+            self.log.complain(
+                "not all nodes were scored in time",
+                pod=str(pod.pod), nodes=len(names), missing=answer.unexamined,
+            )  # fmt: skip
         return answer
 
     def preempted(

@@ -1,8 +1,9 @@
 """Which of the nodes that a filter let pass is best for a pod, in the points of an extender.
 
-One node alone has the most points, so that the scheduler takes it wherever our weight decides, and
-so that the pod can be promised to it. Nodes on which nothing was decided have none: of them too
-little is known, or there was no time.
+One node alone has the most points, so that the scheduler chooses it wherever our weight decides,
+and so that the pod can be promised to it. Nodes on which nothing was decided have none: of them too
+little is known, or there was no time. For a pod of which no kubelet has an opinion no node has any,
+and all is left to the scheduler.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.insight.fleet import preference
 from numalet.insight.fleet.preference import Preference, Rank
+from numalet.insight.scheduling import opinion
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
 
@@ -39,6 +41,7 @@ class NodeScorer:
         self._nodes = nodes
         self._memory = memory
         self._by = by
+        self._was_asked = False
 
     def scored(
         self,
@@ -47,6 +50,9 @@ class NodeScorer:
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> Scored:
         """The points of these nodes; ``may_go_on`` is asked every few decisions."""
+        self._was_asked = True
+        if not opinion.is_needed(pod.pod):
+            return Scored(dict.fromkeys(names, 0), None)
         of = self._memory.of(pod.pod)
         unexamined = self._rank(of, names, may_go_on)
         ranks: dict[str, Rank] = {}
@@ -56,6 +62,17 @@ class NodeScorer:
                 ranks[name] = rank
         points = dict.fromkeys(names, 0) | preference.scores(ranks)
         return Scored(points, preference.best(ranks), unexamined)
+
+    def prepare(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
+        """Rank in advance the nodes that are known to admit the pod; whether nothing is left.
+
+        Nothing is to be done until points were asked for: many schedulers never do.
+        """
+        if not self._was_asked:
+            return True
+        of = self._memory.of(pod.pod)
+        names = [name for name, verdict in of.by_name.items() if verdict.admitted]
+        return not self._rank(of, names, may_go_on)
 
     def _rank(self, of: ShapeVerdicts, names: Sequence[str], may_go_on: Callable[[], bool]) -> int:
         """Rank the nodes that are not yet; how many were not reached."""

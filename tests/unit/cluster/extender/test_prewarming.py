@@ -72,6 +72,20 @@ async def test_a_waiting_shape_is_decided_on_in_slices() -> None:
     assert len(refreshed) > 2 * 400 / 32 * 0.001 / SLICE_SECONDS
 
 
+async def test_what_comes_after_the_verdicts_is_done_until_nothing_is_left() -> None:
+    answers = [False, True]
+    work = Prewarming(
+        NodeFilter(fleet(1)), lambda: None, StrictClock(), lambda _pod, _may_go_on: answers.pop(0)
+    )
+    task = asyncio.create_task(work.run())
+    try:
+        work.seen(FOUR)
+        await turns(lambda: work.shapes_done == 1)
+    finally:
+        await ended(task)
+    assert answers == []
+
+
 async def test_facts_are_read_once_the_cluster_is_known() -> None:
     nodes = fleet(3)
     by = NodeFilter(nodes)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
-from numalet.core.cluster.cluster import UndecidedNode
+from numalet.core.cluster.cluster import ClusterPod, UndecidedNode
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
+from numalet.core.model.pod import QosClass
 from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
 from numalet.insight.scheduling.scoring import NodeScorer, Scored
@@ -86,3 +88,27 @@ def test_a_known_shape_costs_no_admission_and_a_changed_node_one() -> None:
     every.put("empty", gpu_fleet.running("empty", [gpu_fleet.pod("x", 3)]))
     of.scored(gpu_fleet.asking(2), NAMES)
     assert footprints.admissions == before + 1
+
+
+def test_a_pod_of_which_no_kubelet_has_an_opinion_is_left_to_the_scheduler() -> None:
+    plain = replace(gpu_fleet.pod("plain", cpus=1, gib=1), qos_class=QosClass.BURSTABLE)
+    (only,) = plain.app_containers
+    asks = ClusterPod(pod=replace(plain, app_containers=(replace(only, limits={}),)))
+    every = fleet()
+    assert scorer(every).scored(asks, NAMES) == Scored(dict.fromkeys(NAMES, 0), best=None)
+
+
+def test_nodes_are_ranked_in_advance_once_points_were_asked_for() -> None:
+    every, four, two = fleet(), gpu_fleet.asking(4), gpu_fleet.asking(2)
+    memory = ShapeMemory(every)
+    of = NodeScorer(every, memory, Preference.PACK)
+    known = memory.of(two.pod)
+    memory.decide(known, every.nodes, lambda: True)
+    assert (of.prepare(two, lambda: True), known.ranks) == (True, {})
+    of.scored(four, NAMES)
+    assert not of.prepare(two, lambda: False)
+    assert of.prepare(two, lambda: True)
+    assert known.ranks.keys() == {"empty", "half", "seven", "split"}
+    before = known.footprints.admissions
+    of.scored(two, NAMES)
+    assert known.footprints.admissions == before
