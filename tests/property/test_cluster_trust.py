@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from numalet.core.cluster import classes, published, trust
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.objects import ListedState
 from numalet.core.cluster.published_state import PodHeld, PublishedState
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
@@ -30,7 +31,8 @@ def contradictions(
     started = classes.start(classes.spec_of(life.node, life.config))
     assert isinstance(started, Node), started
     member = classes.member(started, NodeIdentity(name="n"))
-    return trust.checked(member, state, pods, list(pods.values())).contradictions
+    listed = ListedState("c", state)
+    return trust.checked(member, listed, pods, list(pods.values())).contradictions
 
 
 def pods(life: Life, phase: str = "Pending") -> dict[str, ClusterPod]:

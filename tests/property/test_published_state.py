@@ -76,28 +76,11 @@ def _positions(devices: Any, known: Any) -> dict[str, list[int]]:
     }
 
 
-def shown(node: Node) -> PublishedState:
-    """What the node publishes; containers of pods that are unknown have other names."""
-    state = published.of_node(node)
-    return replace(
-        state,
-        pods={
-            uid: each
-            if uid in node.snapshot.pods
-            else replace(
-                each,
-                containers=tuple(replace(part, container_hash="") for part in each.containers),
-            )
-            for uid, each in state.pods.items()
-        },
-    )
-
-
 @given(lives)
 def test_the_rebuilt_node_publishes_the_same_and_has_the_same_class(life: Life) -> None:
     again = rebuilt(life)
 
-    assert shown(life.node) == shown(again)
+    assert published_lives.shown(life.node) == published_lives.shown(again)
     assert classes.spec_of(life.node, life.config).machine == again.rules.machine
     assert life.node.rules == replace(again.rules, identity=life.node.rules.identity)
 
@@ -112,9 +95,9 @@ def test_every_later_pod_is_decided_as_on_the_node_itself(life: Life) -> None:
         again, same = again.admit(pod)
 
         assert verdict(decision, node) == verdict(same, again)
-        assert shown(node) == shown(again)
+        assert published_lives.shown(node) == published_lives.shown(again)
         node, again = _later(node, again, random.Random(rng.getrandbits(32)))
-        assert shown(node) == shown(again)
+        assert published_lives.shown(node) == published_lives.shown(again)
 
 
 def _later(node: Node, again: Node, rng: random.Random) -> tuple[Node, Node]:

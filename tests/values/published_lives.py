@@ -6,6 +6,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from numalet.core.cluster import published
+from numalet.core.cluster.published_state import PublishedState
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.releases import table
@@ -228,3 +230,20 @@ def container_keys(node: Node) -> list[ContainerKey]:
         for uid, pod in node.snapshot.pods.items()
         for each in pod.containers()
     ]
+
+
+def shown(node: Node) -> PublishedState:
+    """What the node publishes; containers of pods that are unknown have other names."""
+    state = published.of_node(node)
+    return replace(
+        state,
+        pods={
+            uid: each
+            if uid in node.snapshot.pods
+            else replace(
+                each,
+                containers=tuple(replace(part, container_hash="") for part in each.containers),
+            )
+            for uid, each in state.pods.items()
+        },
+    )

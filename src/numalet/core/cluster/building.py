@@ -199,7 +199,7 @@ def contradictions(
     if state is None or not isinstance(empty, Node):
         return ()
     member = _member(empty, inputs.listed)
-    return trust.checked(member, state.state, pods, inputs.bound).contradictions
+    return trust.checked(member, state, pods, inputs.bound).contradictions
 
 
 def _member(empty: Node, listed: ListedNode) -> Node:
@@ -247,10 +247,9 @@ def _with_pods(
     """The node with what its pods hold, where that comes from, and notes on it."""
     distrust: tuple[Finding, ...] = ()
     if inputs.state is not None and inputs.state.class_name == is_of_class:
-        state = inputs.state.state
-        checked = trust.checked(member, state, pods, inputs.bound)
+        checked = trust.checked(member, inputs.state, pods, inputs.bound)
         if checked.node is not None:
-            unknown = sum(uid not in pods for uid in state.pods)
+            unknown = sum(uid not in pods for uid in inputs.state.state.pods)
             notes = (ClusterHoldersUnknown(count=unknown),) if unknown else ()
             return checked.node, Origin.PUBLISHED, notes
         distrust = checked.contradictions

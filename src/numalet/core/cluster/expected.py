@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from numalet.core.cluster import holding
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
-from numalet.core.snapshot.snapshot import Snapshot
 
 _RUNNING: Final = "Running"
 
@@ -27,8 +27,11 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
     """
     node = on.node.without_plugins()
     known = node.snapshot.pods
-    for pod in on_the_way(on):
-        node = _admitted(node.remove(pod.uid), pod)
+    coming = on_the_way(on)
+    for pod in coming:
+        node = node.remove(pod.uid)
+    for pod in coming:
+        node = _admitted(node, pod)
     for pod in promised:
         if pod.uid not in known:
             node = _admitted(node, pod)
@@ -38,23 +41,30 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
 def on_the_way(on: ClusterNode) -> tuple[Pod, ...]:
     """Pods that are bound to a node and of which its published state does not know yet.
 
-    Where the state was rebuilt, its pods have been admitted already.
+    One that is known to run may be among them: its status was written sooner than the state that
+    has it. Where the state was rebuilt, its pods have been admitted already.
     """
     if on.origin is not Origin.PUBLISHED:
         return ()
-    snapshot = on.node.snapshot
-    return tuple([pod for uid, pod in snapshot.pods.items() if not _is_decided(snapshot, uid, pod)])
+    node = on.node
+    return tuple([pod for pod in node.snapshot.pods.values() if not _is_decided(node, pod)])
 
 
-def _is_decided(snapshot: Snapshot, uid: str, pod: Pod) -> bool:
+def awaited(on: ClusterNode) -> tuple[Pod, ...]:
+    """Pods on the way that the node's state will say something of, once they are admitted."""
+    return tuple([pod for pod in on_the_way(on) if holding.may_hold(on.node, pod)])
+
+
+def _is_decided(node: Node, pod: Pod) -> bool:
+    snapshot, uid = node.snapshot, pod.uid
     return (
-        pod.phase == _RUNNING
-        or uid in snapshot.cpu.exclusive
+        uid in snapshot.cpu.exclusive
         or uid in snapshot.cpu.pods
         or uid in snapshot.memory.blocks
         or uid in snapshot.memory.pods
         or uid in snapshot.device.records
         or uid in snapshot.affinities
+        or (pod.phase == _RUNNING and not holding.may_hold(node, pod))
     )
 
 

@@ -3,8 +3,9 @@
 A credential on a node may write what it likes about that node. Decisions go by the objects, so a
 state that contradicts the pods bound to the node is not used, and every contradiction is a
 finding. What can not be a contradiction: a holder whose pod is unknown has gone, or has come since
-the pods were listed; a pod that does not run yet may hold nothing yet. Two equal CPUs that are
-swapped between two pods of one size are no contradiction either: nothing else knows of them.
+the pods were listed; a pod that does not run yet may hold nothing yet, and neither does one that
+started after the state was published. Two equal CPUs that are swapped between two pods of one size
+are no contradiction either: nothing else knows of them.
 
 A pod that came while its devices had no plugin runs without them for ever, and counts as one
 whose devices are kept secret; its node is rebuilt, which is the safer mistake of the two.
@@ -12,13 +13,14 @@ whose devices are kept secret; its node is rebuilt, which is the safer mistake o
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalet.core.admission import counting
-from numalet.core.cluster import published
+from numalet.core.cluster import holding, published
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.objects import ListedState
 from numalet.core.cluster.published_state import Held, PodHeld, Positions, PublishedState
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.findings.cluster import (
@@ -30,10 +32,7 @@ from numalet.core.findings.cluster import (
     ClusterStateOverlap,
     ClusterStateSum,
 )
-from numalet.core.managers.cpu import demand as cpu_demand
-from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.ledger import MemoryLedger
-from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.model.numa_mask import NumaMask
@@ -54,13 +53,17 @@ class CheckedState:
 
 
 def checked(
-    member: Node, state: PublishedState, pods: Mapping[str, ClusterPod], bound: Sequence[ClusterPod]
+    member: Node,
+    listed: ListedState,
+    pods: Mapping[str, ClusterPod],
+    bound: Sequence[ClusterPod],
 ) -> CheckedState:
     """The node with this state, if neither its class nor its pods contradict it.
 
     ``member`` is the node while it was empty, with its name. ``pods`` are all of the cluster by
     uid, ``bound`` those that hold something on this node, in the order of their admission.
     """
+    state = listed.state
     strange = (*_elsewhere(member.rules.identity.name, state, pods), *_absent(member, state))
     if strange:
         return CheckedState(None, strange)
@@ -72,11 +75,27 @@ def checked(
         *(
             finding
             for each in bound
-            if each.pod.phase == _RUNNING and not each.is_being_deleted
+            if each.pod.phase == _RUNNING
+            and not each.is_being_deleted
+            and not _is_newer(each, listed)
             for finding in _amounts(node, each.pod)
         ),
     )
     return CheckedState(None if contradictions else node, contradictions)
+
+
+def _is_newer(pod: ClusterPod, listed: ListedState) -> bool:
+    """Whether the pod, of which the state says nothing, started after that was published.
+
+    Both moments are by the clock of the node. That of a start has no fraction of a second.
+    """
+    started, published_at = pod.started_at_seconds, listed.published_seconds
+    return (
+        pod.pod.uid not in listed.state.pods
+        and started is not None
+        and published_at is not None
+        and started >= math.floor(published_at)
+    )
 
 
 def _elsewhere(
@@ -211,24 +230,9 @@ def _used_together(ledger: MemoryLedger) -> list[NumaMask]:
 
 def _amounts(node: Node, given: Pod) -> Iterator[Finding]:
     """What a running pod asks for, it has: its containers that stay, each by itself."""
-    if given.pod_level is None and not _may_hold(node, given):
-        return
-    rules = node.rules.release_rules
-    counted = counting.counted(given, rules)
-    if counting.is_placed_whole(counted, rules):
-        return
-    pod = counting.for_managers(counted, rules)
-    for container in pod.containers():
+    for container, asked in holding.of_containers(node, given):
         if container.kind is not ContainerKind.INIT and not _is_resized(given, container):
-            yield from _amounts_of(node, pod, container)
-
-
-def _may_hold(node: Node, pod: Pod) -> bool:
-    """Whether the managers have anything to do with a pod, as with few pods they have."""
-    known = node.snapshot.device.inventory.known.keys()
-    return memory_demand.is_guaranteed(pod) or any(
-        not known.isdisjoint(each.requests) for each in pod.containers()
-    )
+            yield from _amounts_of(node, given, container, asked)
 
 
 def _is_resized(pod: Pod, container: Container) -> bool:
@@ -237,25 +241,12 @@ def _is_resized(pod: Pod, container: Container) -> bool:
     return bool(allocated) and allocated != container.requests
 
 
-def _amounts_of(node: Node, pod: Pod, container: Container) -> Iterator[Finding]:
-    snapshot = node.snapshot
-    asked: dict[str, tuple[int, int]] = {}
-    if node.roster.static_cpus is not None and (cpus := cpu_demand.of_container(pod, container)):
-        asked["CPUs"] = cpus, len(snapshot.cpu.cpus_of(pod.uid, container.name) or ())
-    if node.rules.memory.policy is not MemoryPolicy.NONE and memory_demand.is_guaranteed(pod):
-        wanted = memory_demand.of_container(container, node.rules.behaviour)
-        held = Counter[str]()
-        for block in snapshot.memory.blocks_of(pod.uid, container.name) or ():
-            held[block.resource] += block.size_bytes
-        if not isinstance(wanted, NotAnInteger):
-            asked |= {name: (size, held[name]) for name, size in wanted.items() if size}
-    records = snapshot.device.records.get(pod.uid, {}).get(container.name, {})
-    for name in node.snapshot.device.inventory.known:
-        if name in container.requests and container.requests[name].sign > 0:
-            record = records.get(name)
-            has = 0 if record is None else len(record.device_ids)
-            asked[name] = container.requests[name].value, has
-    for name, (amount, has) in asked.items():
+def _amounts_of(
+    node: Node, pod: Pod, container: Container, asked: Mapping[str, int]
+) -> Iterator[Finding]:
+    held = _held(node, pod, container)
+    for name, amount in asked.items():
+        has = held[name]
         if has == amount:
             continue
         who, inside = str(pod), container.name
@@ -265,3 +256,14 @@ def _amounts_of(node: Node, pod: Pod, container: Container) -> Iterator[Finding]
             )
         else:
             yield ClusterStateHoldsNothing(pod=who, container=inside, resource=name, asked=amount)
+
+
+def _held(node: Node, pod: Pod, container: Container) -> Counter[str]:
+    snapshot = node.snapshot
+    held = Counter({holding.CPUS: len(snapshot.cpu.cpus_of(pod.uid, container.name) or ())})
+    for block in snapshot.memory.blocks_of(pod.uid, container.name) or ():
+        held[block.resource] += block.size_bytes
+    records = snapshot.device.records.get(pod.uid, {}).get(container.name, {})
+    for name, record in records.items():
+        held[name] = len(record.device_ids)
+    return held

@@ -10,6 +10,7 @@ import pytest
 
 from numalet.core.cluster import published, trust
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.objects import ListedState
 from numalet.core.cluster.published_state import (
     ContainerHeld,
     DevicesState,
@@ -59,11 +60,14 @@ def honest(empty: Node | None = None) -> PublishedState:
 
 
 def codes(
-    state: PublishedState, pods: dict[str, ClusterPod] = PODS, empty: Node | None = None
+    state: PublishedState,
+    pods: dict[str, ClusterPod] = PODS,
+    empty: Node | None = None,
+    published_seconds: float | None = None,
 ) -> list[str]:
     checked = trust.checked(
         member(empty or gpu_fleet.empty()),
-        state,
+        ListedState("c", state, published_seconds),
         pods,
         [each for each in pods.values() if each.pod.node_name == "n"],
     )
@@ -187,6 +191,23 @@ def test_a_holder_that_is_not_known_is_no_contradiction() -> None:
 )
 def test_a_pod_that_does_not_run_may_hold_nothing(late: ClusterPod) -> None:
     assert codes(honest(), {**PODS, "c": late}) == []
+
+
+@pytest.mark.parametrize(
+    ("started_at", "published_at", "expected"),
+    [
+        (1000.0, 1000.9, []),  # The fraction of a start is not known.
+        (1001.0, 1000.9, []),
+        (999.0, 1000.0, ["holds-nothing"]),
+        (None, 1000.0, ["holds-nothing"]),
+        (1000.0, None, ["holds-nothing"]),
+    ],
+)
+def test_a_pod_that_started_after_the_state_was_published_is_not_in_it(
+    started_at: float | None, published_at: float | None, expected: list[str]
+) -> None:
+    late = running(gpu_fleet.pod("c", cpus=1, gib=0), started_at_seconds=started_at)
+    assert codes(honest(), {**PODS, "c": late}, published_seconds=published_at) == expected
 
 
 def test_init_containers_and_pods_of_other_classes_may_hold_nothing() -> None:

@@ -1,0 +1,60 @@
+"""What the managers of a node give to a pod: amounts, without saying which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from numalet.core.admission import counting
+from numalet.core.config.rules import MemoryPolicy
+from numalet.core.managers.cpu import demand as cpu_demand
+from numalet.core.managers.memory import demand as memory_demand
+from numalet.core.managers.memory.reasons import NotAnInteger
+from numalet.core.model.pod import Container, Pod
+from numalet.core.node.node import Node
+
+CPUS = "CPUs"
+
+
+def may_hold(node: Node, pod: Pod) -> bool:
+    """Whether the node's state says of the pod, once it is admitted, that it has something."""
+    if counting.is_placed_whole(pod, node.rules.release_rules):
+        return True
+    return any(asked for _, asked in of_containers(node, pod))
+
+
+def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[str, int]]]:
+    """What each container has, once admitted: CPUs, bytes of memory types, devices by resource.
+
+    Nothing of pods that are placed as a whole.
+    """
+    if given.pod_level is None and not _is_of_interest(node, given):
+        return
+    rules = node.rules.release_rules
+    counted = counting.counted(given, rules)
+    if counting.is_placed_whole(counted, rules):
+        return
+    pod = counting.for_managers(counted, rules)
+    for container in pod.containers():
+        yield container, _of_container(node, pod, container)
+
+
+def _is_of_interest(node: Node, pod: Pod) -> bool:
+    """Whether the managers have anything to do with a pod, as with few pods they have."""
+    known = node.snapshot.device.inventory.known.keys()
+    return memory_demand.is_guaranteed(pod) or any(
+        not known.isdisjoint(each.requests) for each in pod.containers()
+    )
+
+
+def _of_container(node: Node, pod: Pod, container: Container) -> Mapping[str, int]:
+    asked: dict[str, int] = {}
+    if node.roster.static_cpus is not None and (cpus := cpu_demand.of_container(pod, container)):
+        asked[CPUS] = cpus
+    if node.rules.memory.policy is not MemoryPolicy.NONE and memory_demand.is_guaranteed(pod):
+        wanted = memory_demand.of_container(container, node.rules.behaviour)
+        if not isinstance(wanted, NotAnInteger):
+            asked |= {name: size for name, size in wanted.items() if size}
+    for name in node.snapshot.device.inventory.known:
+        if name in container.requests and container.requests[name].sign > 0:
+            asked[name] = container.requests[name].value
+    return asked

@@ -1,0 +1,52 @@
+"""A node is expected to be what it becomes: pods on their way are decided as it decides them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numalet.core.cluster import classes, published
+from numalet.core.cluster.cluster import ClusterNode, Origin
+from numalet.core.cluster.expected import awaited, expected
+from numalet.core.cluster.published_state import PublishedState
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from values import published_lives
+from values.published_lives import Life
+
+pytestmark = pytest.mark.property
+
+lives = st.integers(0, 2**32 - 1).map(random.Random).map(published_lives.life)
+
+
+@given(lives, st.integers(0, 4))
+def test_a_node_is_expected_to_be_what_it_becomes(life: Life, count: int) -> None:
+    node = life.node.without_plugins()
+    state = published.of_node(node)
+    sent: list[Pod] = []
+    for at in range(count):
+        pod = published_lives.pod(life.rng, 100 + at)
+        after, decision = node.admit(pod)
+        if decision.admitted and not decision.evicted:
+            node = after
+            sent.append(pod)
+
+    started = classes.start(classes.spec_of(life.node, life.config))
+    assert isinstance(started, Node), started
+    bound = [*life.node.snapshot.pods.values(), *sent]
+    there = expected(_published(published.onto(started, state, bound)))
+    assert _held(there.node) == _held(node)
+
+    decided = _published(published.onto(started, published.of_node(node), bound))
+    assert {each.uid for each in awaited(decided)}.isdisjoint(each.uid for each in sent)
+
+
+def _held(node: Node) -> PublishedState:
+    return published_lives.shown(node.release_stale())
+
+
+def _published(node: Node) -> ClusterNode:
+    return ClusterNode(name="n", node=node, origin=Origin.PUBLISHED, class_name="c")

@@ -1,0 +1,113 @@
+"""Pods of which the published state of their node says nothing yet, and what may hold anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from numalet.core.cluster import classes, holding, published
+from numalet.core.cluster.cluster import ClusterNode, Origin
+from numalet.core.cluster.expected import awaited, expected, on_the_way
+from numalet.core.config.behaviour import EXACT
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
+from numalet.core.model.pod import Pod, PodLevelResources, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node.node import Node
+from values import gpu_fleet
+
+
+def node_of(node: Node, origin: Origin = Origin.PUBLISHED) -> ClusterNode:
+    return ClusterNode(name="n", node=node, origin=origin, class_name="c")
+
+
+def running(pod: Pod) -> Pod:
+    return replace(pod, phase="Running", node_name="n")
+
+
+def burstable(uid: str) -> Pod:
+    return replace(gpu_fleet.pod(uid, cpus=1, gib=1), qos_class=QosClass.BURSTABLE)
+
+
+A, B = running(gpu_fleet.pod("a", 4)), gpu_fleet.pod("b", 4)
+
+
+def sent(*pods: Pod, has_decided: tuple[Pod, ...] = (A,)) -> ClusterNode:
+    """A node that published its decisions on some of these pods."""
+    node = gpu_fleet.empty()
+    for each in has_decided:
+        node, decision = node.admit(each)
+        assert decision.admitted
+    empty = classes.start(classes.spec_of(node, gpu_fleet.kubelet_config()))
+    assert isinstance(empty, Node), empty
+    return node_of(published.onto(empty, published.of_node(node), pods))
+
+
+def test_pods_of_which_the_state_says_nothing_are_on_their_way() -> None:
+    on = sent(A, B)
+    assert on_the_way(on) == (B,)
+    assert awaited(on) == (B,)
+    assert {*expected(on).node.snapshot.device.records} == {"a", "b"}
+
+
+def test_a_pod_that_runs_already_may_be_newer_than_the_state() -> None:
+    on = sent(A, running(B))
+    assert [each.uid for each in awaited(on)] == ["b"]
+    assert "b" in expected(on).node.snapshot.cpu.exclusive
+
+
+def test_pods_that_hold_nothing_are_not_awaited() -> None:
+    here, there = burstable("c"), running(burstable("d"))
+    on = sent(A, here, there)
+    assert on_the_way(on) == (here,)
+    assert awaited(on) == ()
+    assert sorted(expected(on).node.snapshot.pods) == ["a", "c", "d"]
+
+
+def test_a_node_on_which_all_is_decided_is_expected_to_be_as_it_is() -> None:
+    on = sent(A, running(burstable("d")))
+    assert expected(on) is on
+
+
+def test_a_promised_pod_comes_after_those_on_the_way_and_counts_once() -> None:
+    on = sent(A, B)
+    last = gpu_fleet.pod("last", 1)
+    assert expected(on, [B, last]).node.snapshot.pods.keys() == {"a", "b"}
+    assert "last" in expected(sent(A), [last]).node.snapshot.device.records
+
+
+def test_of_a_node_that_was_rebuilt_nothing_is_on_its_way() -> None:
+    on = replace(sent(A, B), origin=Origin.REBUILT)
+    assert on_the_way(on) == ()
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (gpu_fleet.pod("p", 1), True),
+        (gpu_fleet.pod("p", cpus=1, gib=1), True),
+        (burstable("p"), False),
+        (replace(gpu_fleet.pod("p", 1), qos_class=QosClass.BURSTABLE), True),
+    ],
+)
+def test_what_may_hold_something(pod: Pod, expected: bool) -> None:
+    assert holding.may_hold(gpu_fleet.empty(), pod) is expected
+
+
+def test_without_managers_only_devices_are_held() -> None:
+    node = gpu_fleet.empty(config=KubeletConfig(eviction_hard={}))
+    assert not holding.may_hold(node, gpu_fleet.pod("p", cpus=1, gib=1))
+    assert holding.may_hold(node, gpu_fleet.pod("p", 1))
+
+
+def test_a_pod_that_is_placed_as_a_whole_holds_something() -> None:
+    config = replace(
+        gpu_fleet.kubelet_config(),
+        feature_gates={"PodLevelResources": True, "PodLevelResourceManagers": True},
+    )
+    node = gpu_fleet.empty(config=config, behaviour=replace(EXACT, release=table.NEWEST))
+    asked = {"cpu": Quantity.from_int(2), "memory": Quantity.from_bytes(gpu_fleet.GIB)}
+    whole = PodLevelResources(asked, asked, QosClass.GUARANTEED)
+    pod = replace(gpu_fleet.pod("p", cpus=2, gib=1), pod_level=whole)
+    assert holding.may_hold(node, pod)
