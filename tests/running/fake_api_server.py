@@ -323,6 +323,9 @@ class FakeApiServer:
                     self.page_hook.pop(0)()
                 limit, chosen = int(request.query.get("limit", 0)), Selectors.of(request.query)
                 return 200, self.store.page(target, limit, token, chosen)
+            case "POST" if request.path.endswith("/binding"):
+                self._after(self.store.bind(target, body))
+                return 201, {"kind": "Status", "status": "Success"}
             case "POST":
                 return 201, self._after(self.store.put(target, body, is_new=True))
             case "PUT":

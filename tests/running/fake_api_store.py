@@ -140,6 +140,16 @@ class Store:
         before = self.objects.get(target.kind, {}).get(target.names, {})
         return self.put(target, merged(before, value), is_new=False)
 
+    def bind(self, target: Target, binding: Mapping[str, Any]) -> Plain:
+        """The pod, which is bound to the node of the binding; not another one of its name."""
+        pod = self.one(target)
+        asked, uid = binding["metadata"].get("uid"), pod["metadata"]["uid"]
+        if asked not in (None, uid):
+            raise StatusAnswer(409, "Conflict", f"the UID in the precondition is not {uid}")
+        if pod["spec"].get("nodeName"):
+            raise StatusAnswer(409, "Conflict", f"pod {target.name} is already assigned to a node")
+        return self.merge(target, {"spec": {"nodeName": binding["target"]["name"]}})
+
     def remove(self, target: Target) -> Plain:
         """The object, which is gone."""
         value = copy.deepcopy(self.one(target))

@@ -36,6 +36,10 @@ EPILOG: Final = """Examples:
   # nodes that publish nothing are of the machines and configurations of a file
   numalet extender --class pools.yaml --pool-label example.com/pool
 
+  # pods are bound by it, with "bindVerb": "bind" in the scheduler's configuration; it needs the
+  # right to create pods/binding
+  numalet extender --bind --kubeconfig /etc/kubernetes/scheduler.conf
+
   # is it ready, and what does it count
   curl http://127.0.0.1:8888/readyz
   curl http://127.0.0.1:8888/metrics
@@ -163,6 +167,15 @@ OldestView = Annotated[
     ),
 ]
 
+Bind = Annotated[
+    bool,
+    typer.Option(
+        "--bind",
+        help="Bind pods too (bindVerb), each once its node has decided on those before it.",
+        rich_help_panel=_ANSWERING,
+    ),
+]
+
 
 def extender(
     *,
@@ -180,6 +193,7 @@ def extender(
     timeout: Timeout = "5s",
     promise_seconds: PromiseSeconds = 30.0,
     oldest_view: OldestView = "5m",
+    bind: Bind = False,
     class_file: ClassFile = None,
     pool_label: PoolLabel = None,
     log_format: node_options.Form = LogFormat.CONSOLE,
@@ -212,6 +226,7 @@ def extender(
         metrics=addresses.parse("--metrics", metrics, "127.0.0.1") if metrics else None,
         tls=command.tls_files(tls_cert, tls_key, client_ca),
         is_open=insecure_listen,
+        binds=bind,
         rules=rules,
         classes=command.classes(class_file, pool_label),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -72,8 +72,10 @@ class LiveCluster:
         pool_label: str = building.POOL_LABEL,
         pace: Pace = PACE,
         on_pod: PodListener = lambda before, now: None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_pod = on_pod
+        self._on_change = on_change
         self._pool_label = pool_label
         self._pace = pace
         self._copies = LiveCopies()
@@ -146,6 +148,11 @@ class LiveCluster:
         """All Node objects by name, as they are known at this moment."""
         nodes: Mapping[str, ListedNode] = self._copies.of_kind["Node"]
         return nodes
+
+    @property
+    def changed_nodes(self) -> Set[str]:
+        """Names of nodes that ``renewed`` would make anew."""
+        return self._dirty
 
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
         """A node as it was made last; None if there is none of this name."""
@@ -236,6 +243,7 @@ class LiveCluster:
                 if self._take_in(what, each):
                     self._value = None
                     self._changed.set()
+                    self._on_change()
 
     def _decoded(self, what: ObjectKind, content: bytes) -> Any:
         made = self._decoder.decode(what.name, content, Place(what.path))

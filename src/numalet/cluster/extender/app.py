@@ -15,18 +15,21 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from numalet.cluster.extender import metrics, victim_bodies, wire
+from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import Call, Calls, Verb, error_status
 from numalet.cluster.extender.state import ExtenderState
 from numalet.io.documents.cluster_pods import PodReader
 
 
-def application(state: ExtenderState, bodies: BodyReader | None = None) -> Starlette:
-    """Verbs, probes and metrics, answered from this state."""
+def application(
+    state: ExtenderState, bodies: BodyReader | None = None, gate: BindGate | None = None
+) -> Starlette:
+    """Verbs, probes and metrics, answered from this state; ``bind`` where there is a gate."""
     reader = bodies or BodyReader()
     routes = [
         Route(f"/{each.name}", Calls(state, each, reader).answer, methods=["POST"])
-        for each in verbs(state)
+        for each in verbs(state, gate)
     ]
     return Starlette(routes=[*routes, *_probe_routes(state)])
 
@@ -36,7 +39,7 @@ def probes(state: ExtenderState) -> Starlette:
     return Starlette(routes=_probe_routes(state))
 
 
-def verbs(state: ExtenderState) -> Sequence[Verb]:
+def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
     """What the scheduler may ask for."""
     pods = PodReader()
 
@@ -57,11 +60,21 @@ def verbs(state: ExtenderState) -> Sequence[Verb]:
         pod = wire.pod(asked.pod, pods)
         return victim_bodies.answer(state.preempted(pod, asked.sets(), call.began_seconds).sets)
 
-    return (
+    every = [
         Verb("filter", filter_nodes),
         Verb("prioritize", prioritize_nodes, error_status),
         Verb("preempt", choose_victims, error_status),
-    )
+    ]
+    if gate is not None:
+        every.append(_bind(gate))
+    return every
+
+
+def _bind(gate: BindGate) -> Verb:
+    async def bind(call: Call) -> bytes:
+        return wire.binding_answer(await gate.bind(wire.binding(call.body)))
+
+    return Verb("bind", bind, waits=True)
 
 
 def _probe_routes(state: ExtenderState) -> list[Route]:

@@ -51,11 +51,16 @@ def error_status(text: str) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """What is answered at ``/NAME``. ``answer`` may raise ``BadInput``."""
+    """What is answered at ``/NAME``. ``answer`` may raise ``BadInput``.
+
+    One that ``waits`` lets others be answered meanwhile, so that the CPU time until its own answer
+    is not its own.
+    """
 
     name: str
     answer: Answerer
     refuse: Refuser = error_member
+    waits: bool = False
 
 
 class Calls:
@@ -79,7 +84,8 @@ class Calls:
             return Response(status_code=HTTPStatus.BAD_REQUEST)
         cpu_began = time.thread_time()
         response, result = await self._answered(Call(body, began))
-        self._count(result, began, time.thread_time() - cpu_began)
+        cpu_seconds = 0.0 if self._verb.waits else time.thread_time() - cpu_began
+        self._count(result, began, cpu_seconds)
         return response
 
     async def _answered(self, call: Call) -> tuple[Response, CallResult]:

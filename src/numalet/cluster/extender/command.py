@@ -14,6 +14,7 @@ from numalet.agent.servers.api import listening
 from numalet.cluster.extender import addresses
 from numalet.cluster.extender.addresses import ListenAddress
 from numalet.cluster.extender.app import application, probes
+from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.findings import ExtenderTlsIncomplete
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
@@ -43,6 +44,7 @@ class ExtenderOptions:
     metrics: ListenAddress | None = None
     tls: TlsFiles | None = None
     is_open: bool = False
+    binds: bool = False
     rules: ExtenderRules = field(default_factory=ExtenderRules)
     classes: FollowedClasses = field(default_factory=FollowedClasses)
 
@@ -80,26 +82,28 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
     state = ExtenderState(options.rules, options.classes, log=log)
 
     async def work() -> None:
-        async with (
-            client.opened(options.access, "numalet-extender") as api,
-            _served(options, state),
-            together() as group,
-        ):
-            group.create_task(state.live.follow(api))
-            group.create_task(state.prewarming.run())
-            group.create_task(_kept_fresh(state))
+        async with client.opened(options.access, "numalet-extender") as api:
+            gate = BindGate(state, api) if options.binds else None
+            async with _served(options, state, gate), together() as group:
+                if gate is not None:
+                    group.create_task(gate.work())
+                group.create_task(state.live.follow(api))
+                group.create_task(state.prewarming.run())
+                group.create_task(_kept_fresh(state))
 
     await until_signal(work())
     log.say("ended by a signal")
 
 
 @contextlib.asynccontextmanager
-async def _served(options: ExtenderOptions, state: ExtenderState) -> AsyncIterator[None]:
+async def _served(
+    options: ExtenderOptions, state: ExtenderState, gate: BindGate | None
+) -> AsyncIterator[None]:
     tls = _tls(options, state.log)
     has_client_ca = options.tls is not None and options.tls.client_ca is not None
     addresses.check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
     scheme = "http" if tls is None else "https"
-    servers = [(options.listen, application(state), scheme, tls)]
+    servers = [(options.listen, application(state, gate=gate), scheme, tls)]
     if options.metrics is not None:
         servers.append((options.metrics, probes(state), "http", None))
     async with contextlib.AsyncExitStack() as stack:

@@ -7,7 +7,7 @@ than the last event of the watch.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,6 +49,22 @@ class ExtenderRules:
     oldest_view_seconds: float = OLDEST_VIEW_SECONDS
 
 
+class StateListener:
+    """What happens to a state: each of its listeners is called as it happens."""
+
+    def something_changed(self) -> None:
+        """The watch brought something; it is not worked in yet."""
+
+    def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
+        """A pod, as it was and as it is; None where it is not there."""
+
+    def node_renewed(self, name: str) -> None:
+        """What is known of a node was worked in."""
+
+    def said_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
+        """The pod may be sent to these nodes, on which was decided; to no others any more."""
+
+
 class ExtenderState:
     """Belongs to one event loop."""
 
@@ -62,7 +78,14 @@ class ExtenderState:
         self.rules = rules
         self.log = log or ExtenderLog()
         self.metrics = ExtenderMetrics()
-        self.live = LiveCluster(classes.rules, classes.pool_label, pace, on_pod=self._pod_changed)
+        self.listeners: list[StateListener] = []
+        self.live = LiveCluster(
+            classes.rules,
+            classes.pool_label,
+            pace,
+            on_pod=self._pod_changed,
+            on_change=self._something_changed,
+        )
         self.standing = Standing(self.live, rules.oldest_view_seconds)
         self.nodes = ExpectedNodes()
         self.origins = NodeOrigins()
@@ -79,6 +102,11 @@ class ExtenderState:
         """The uids of pods that were seen bound, over or gone, those seen last."""
         return frozenset(self._settled)
 
+    @property
+    def filter(self) -> NodeFilter:
+        """Who decides on nodes and remembers it."""
+        return self._filter
+
     def now_seconds(self) -> float:
         """By the steady clock that everything in here goes by."""
         return self._clock.now_seconds()
@@ -92,6 +120,8 @@ class ExtenderState:
             change = self.origins.put(name, node)
             if change is not None:
                 changes.append(change)
+            for listener in self.listeners:
+                listener.node_renewed(name)
         self._say_changes(changes)
         late = self.nodes.pass_time(self.now_seconds())
         self.metrics.late(len(late))
@@ -121,6 +151,8 @@ class ExtenderState:
         if len(answer.passed) == 1:
             # The scheduler does not ask which node is best, since there is but one.
             self.promise(pod, answer.passed[0])
+        if not (answer.unexamined and self.rules.filtering.passes_unexamined):
+            self.say_yes(pod, answer.passed)
         self.metrics.filtered(answer, self.rules.filtering)
         if answer.unexamined:
             self.log.complain(
@@ -175,6 +207,11 @@ class ExtenderState:
         )  # fmt: skip
         return answer
 
+    def say_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
+        """These nodes are those to which the pod may be sent."""
+        for each in self.listeners:
+            each.said_yes(pod, names)
+
     def promise(self, pod: ClusterPod, node_name: str) -> None:
         """Count the pod on this node, until its object says where it is or time is over.
 
@@ -195,6 +232,12 @@ class ExtenderState:
                 self.nodes.release(gone.pod.uid)
                 self.log.forget(gone.pod.uid)
                 self._settle(gone.pod.uid)
+        for listener in self.listeners:
+            listener.pod_changed(before, now)
+
+    def _something_changed(self) -> None:
+        for each in self.listeners:
+            each.something_changed()
 
     def _settle(self, uid: str) -> None:
         self._settled[uid] = None

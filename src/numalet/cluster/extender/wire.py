@@ -32,6 +32,15 @@ class _Node(msgspec.Struct):
     metadata: _Metadata
 
 
+class BindingArguments(msgspec.Struct):
+    """What ``bind`` is asked: this pod, and no other of its name, to this node."""
+
+    pod_uid: str = msgspec.field(name="PodUID")
+    node: str = msgspec.field(name="Node")
+    pod_name: str = msgspec.field(default="", name="PodName")
+    pod_namespace: str = msgspec.field(default="", name="PodNamespace")
+
+
 class ExtenderArguments(msgspec.Struct):
     """What ``filter`` and ``prioritize`` are asked. Members have exactly the names of Go."""
 
@@ -61,6 +70,7 @@ class ExtenderArguments(msgspec.Struct):
 
 _NODE: Final = msgspec.json.Decoder(_Node)
 _ARGUMENTS: Final = msgspec.json.Decoder(ExtenderArguments)
+_BINDING: Final = msgspec.json.Decoder(BindingArguments)
 _PLACE: Final = Place("the request", "Pod")
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -71,6 +81,19 @@ def arguments(body: bytes) -> ExtenderArguments:
         return _ARGUMENTS.decode(body)
     except _UNREADABLE as error:
         raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
+
+
+def binding(body: bytes) -> BindingArguments:
+    """What is to be bound. Raises ``BadInput``."""
+    try:
+        return _BINDING.decode(body)
+    except _UNREADABLE as error:
+        raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
+
+
+def binding_answer(why_not: str) -> bytes:
+    """What ``bind`` answers; an empty text for a pod that is bound."""
+    return msgspec.json.encode({"Error": why_not})
 
 
 def pod(text: bytes, reader: PodReader) -> ClusterPod:

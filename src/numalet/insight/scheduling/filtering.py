@@ -166,6 +166,19 @@ class NodeFilter:
             if not is_curable:
                 yield name
 
+    def reason(self, pod: Pod, on: ClusterNode) -> str:
+        """Why this node, whatever else is known of it, does not admit the pod; empty if it does."""
+        of = self.memory.of(pod)
+        facts = of.reader.reader.facts(on.node)
+        verdict = of.table.verdict(facts)
+        if verdict.rejection is None:
+            return ""
+        return reasons.text(facts, of.table.asking(facts.node_class).pod, verdict.rejection)
+
+    def is_left_alone(self, pod: Pod, node_name: str, now_seconds: float) -> bool:
+        """Whether the node gets no pod of this shape now."""
+        return node_name in self.left_alone(self.memory.of(pod), pod, now_seconds)
+
     def was_refused(self, pod: Pod, node_name: str, now_seconds: float) -> float:
         """For how many seconds a node gets no pod of this shape, whose kubelet refused one now.
 

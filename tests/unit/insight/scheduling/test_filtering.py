@@ -69,3 +69,20 @@ def test_all_of_an_answer_is_worked_out_ahead_as_far_as_there_is_time() -> None:
 def test_a_pod_without_an_opinion_needs_no_work() -> None:
     shared = replace(gpu_fleet.pod("shared", 0, 1), qos_class=QosClass.BURSTABLE)
     assert NodeFilter(fleet()).decide_ahead(ClusterPod(pod=shared), lambda: False)
+
+
+def test_the_reason_of_one_node_is_that_of_the_filter() -> None:
+    every = fleet()
+    asks, nodes = gpu_fleet.asking(4), NodeFilter(every)
+    answer = nodes.filtered(asks, ["split", "half"])
+    assert nodes.reason(asks.pod, every.nodes["split"]) == answer.failed["split"]
+    assert nodes.reason(asks.pod, every.nodes["half"]) == ""
+
+
+def test_a_node_that_refused_a_shape_is_left_alone_for_it() -> None:
+    asks, nodes = gpu_fleet.asking(4), NodeFilter(fleet())
+    assert not nodes.is_left_alone(asks.pod, "half", 0.0)
+    assert nodes.was_refused(asks.pod, "half", 0.0) == 10.0
+    assert nodes.is_left_alone(asks.pod, "half", 9.0)
+    assert not nodes.is_left_alone(asks.pod, "half", 10.0)
+    assert not nodes.is_left_alone(gpu_fleet.asking(2).pod, "half", 9.0)

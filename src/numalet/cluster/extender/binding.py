@@ -1,0 +1,255 @@
+"""The bind gate: a pod is bound once its node has decided on all that was sent there before.
+
+A filter's answer is old when the scheduler binds: other pods were sent to the node meanwhile, and
+pods that were there are gone. So the scheduler may leave the binding to us (``bindVerb``), and it
+is decided once more, for the node as it is now, by one at a time of those who bind to that node.
+
+When is our verdict that of the kubelet? It decides on pods in the order in which it sees them, on
+what it holds at that moment. Three things could come between:
+
+- **Another pod.** Bindings to a node are sent one after the other, each after the answer to the one
+  before, so that the kubelet sees them in this order. Pods that others bind are not in our hands.
+- **A pod that ends.** When its kubelet lets go of what it holds, no one else knows yet. For a pod
+  that is decided on at that moment it is more room than we counted. It is admitted all the same,
+  and it may be placed elsewhere than we thought. What is decided on after it would then be decided
+  by us on ledgers that the node does not have.
+- **Our view.** Watches are late, and those of pods and of published states by different times.
+
+So a node is left alone until it has published its decision on every pod that was bound to it and
+that its managers have anything to do with. What is decided then is decided on the node's own
+ledgers, less what has ended since. A pod of several containers that are placed one by one can still
+be refused for room that became free meanwhile: its first container may be placed where the others
+needed it. This can not be seen from outside of the node.
+
+The price is one pod for a node in the time that the node takes to publish. Other nodes do not wait,
+and neither do pods that hold nothing. Who waits for longer than a share of the scheduler's time-out
+gets an answer that says so, and the scheduler tries again. A node that does not publish what it has
+been sent for ``PATIENCE_SECONDS`` has no publisher, or one that lies: then the decision is about
+the node as it is expected to be, which is all that is known, and a refusal by its kubelet leads to
+a back-off. Of nodes that never published nothing is awaited but that the bound pod is seen.
+
+Where the API server's answer to a binding is lost, the pod counts on the node until its object says
+where it is, or the time of a promise has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+from weakref import WeakValueDictionary
+
+from numalet.cluster.extender.state import ExtenderState, StateListener
+from numalet.cluster.extender.wire import BindingArguments
+from numalet.core.cluster import holding, verdicts
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.cluster.expected import awaited, expected
+from numalet.core.findings.cluster import StateFinding
+from numalet.insight.scheduling.expected_nodes import Promise
+from numalet.insight.scheduling.filtering import LEFT_ALONE, NOT_KNOWN
+from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
+from numalet.io.kube_api.client import ApiClient
+
+PATIENCE_SECONDS: Final = 10.0
+"""For so long a node may take to publish a decision."""
+WAITING_SHARE: Final = 0.6
+"""For so much of the scheduler's time-out a pod waits for the node."""
+SENDING_SHARE: Final = 0.9
+"""After so much of it the API server's answer is not waited for any more."""
+KNOWN_SECONDS: Final = 1.0
+"""The scheduler may have seen a pod so much sooner than we."""
+_AGAIN_SECONDS: Final = 0.25
+_TURN_SECONDS: Final = 0.005
+
+STILL_DECIDES: Final = "numalet: the node still decides on other pods"
+NO_NEWS: Final = "numalet: the API server is out of reach, so that the node's state may be old"
+NOT_SEEN: Final = "numalet: this pod is not known, or is gone"
+NO_ANSWER: Final = "numalet: the API server did not answer in time"
+_DISTRUSTED: Final = "its state"
+
+
+class BindGate(StateListener):
+    """Binds pods; belongs to the event loop of its state. ``work`` has to run beside it."""
+
+    def __init__(
+        self, state: ExtenderState, api: ApiClient, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._state = state
+        self._api = api
+        self._patience_seconds = patience_seconds
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._sent: dict[str, Promise] = {}
+        """Pods whose objects do not show yet that they were bound, by uid."""
+        self._awaited_since: dict[str, dict[str, float]] = {}
+        """What a node has yet to publish, since when; by the name of the node."""
+        self._waiting: dict[str, asyncio.Event] = {}
+        """Of each node that is waited for, what is set when it is known anew."""
+        self._unseen: dict[str, asyncio.Event] = {}
+        self._has_changed = asyncio.Event()
+        state.listeners.append(self)
+
+    async def bind(self, asked: BindingArguments) -> str:
+        """Bind the pod to the node; why it was not bound, or an empty text."""
+        timeout = self._state.rules.timeout_seconds
+        began = asyncio.get_running_loop().time()
+        async with contextlib.AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout_at(began + WAITING_SHARE * timeout):
+                    await self._until_seen(asked.pod_uid)
+                    if self._is_of_interest(asked):
+                        await held.enter_async_context(self._lock(asked.node))
+                        await self._until_decided(asked.node)
+            except TimeoutError:
+                return STILL_DECIDES if self._state.live.is_current else NO_NEWS
+            pod = self._state.live.pods.get(asked.pod_uid)
+            if pod is None:
+                return NOT_SEEN
+            if pod.pod.node_name:
+                is_there = pod.pod.node_name == asked.node
+                return "" if is_there else f"numalet: the pod is on node {pod.pod.node_name}"
+            why_not = self._decided(pod, asked.node)
+            if why_not:
+                self._state.nodes.release(pod.pod.uid)
+                return why_not
+            return await self._send(pod, asked.node, began + SENDING_SHARE * timeout)
+
+    async def work(self) -> None:
+        """Wake those who wait once their node is known anew; without end."""
+        while True:
+            await self._has_changed.wait()
+            self._has_changed.clear()
+            if not self._state.live.changed_nodes.isdisjoint(self._waiting):
+                self._state.refresh()
+            await asyncio.sleep(_TURN_SECONDS)
+
+    def something_changed(self) -> None:
+        self._has_changed.set()
+
+    def node_renewed(self, name: str) -> None:
+        if name in self._waiting:
+            self._waiting[name].set()
+
+    def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
+        if now is None or now.pod.node_name or now.is_over:
+            gone = now or before
+            if gone is not None:
+                self._sent.pop(gone.pod.uid, None)
+        elif now.pod.uid in self._unseen:
+            self._unseen[now.pod.uid].set()
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        lock = self._locks.get(name)
+        if lock is None:
+            lock = self._locks[name] = asyncio.Lock()
+        return lock
+
+    def _is_of_interest(self, asked: BindingArguments) -> bool:
+        """Whether the managers of the node have anything to do with the pod."""
+        self._state.refresh()
+        pod = self._state.live.pods.get(asked.pod_uid)
+        base = self._state.nodes.base(asked.node)
+        return pod is not None and base is not None and holding.may_hold(base.node, pod.pod)
+
+    async def _until_seen(self, uid: str) -> None:
+        """Wait for the pod's object, for a moment."""
+        if uid in self._state.live.pods:
+            return
+        seen = self._unseen.setdefault(uid, asyncio.Event())
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(KNOWN_SECONDS):
+                    await seen.wait()
+        finally:
+            self._unseen.pop(uid, None)
+
+    async def _until_decided(self, name: str) -> None:
+        """Wait until nothing is awaited of the node. Called with its lock, so by one at a time."""
+        changed = self._waiting[name] = asyncio.Event()
+        try:
+            while True:
+                changed.clear()
+                self._state.refresh()
+                if self._state.live.is_current and not self._is_awaited(name):
+                    return
+                with contextlib.suppress(TimeoutError):
+                    # Some of it is a matter of time alone.
+                    async with asyncio.timeout(_AGAIN_SECONDS):
+                        await changed.wait()
+        finally:
+            del self._waiting[name]
+
+    def _is_awaited(self, name: str) -> bool:
+        """Whether anything that was sent to the node is not seen there, or not decided yet."""
+        now = self._state.now_seconds()
+        known = self._awaited_since.pop(name, {})
+        since = {each: known.get(each, now) for each in self._undecided(name)}
+        if since:
+            self._awaited_since[name] = since
+        is_patient = not since or now - min(since.values()) < self._patience_seconds
+        return bool(self._sent_to(name)) or (bool(since) and is_patient)
+
+    def _undecided(self, name: str) -> Sequence[str]:
+        """The pods of which the node's published state says nothing yet."""
+        base = self._state.nodes.base(name)
+        if base is None:
+            return ()
+        if any(isinstance(each, StateFinding) for each in base.notes):
+            # Its state is newer than what is known of pods, or older; or it is a lie.
+            return (_DISTRUSTED,)
+        return [pod.uid for pod in awaited(base)]
+
+    def _sent_to(self, name: str) -> Sequence[Promise]:
+        now = self._state.now_seconds()
+        for uid in [uid for uid, each in self._sent.items() if each.until_seconds <= now]:
+            del self._sent[uid]
+        return [each for each in self._sent.values() if each.node_name == name]
+
+    def _decided(self, pod: ClusterPod, name: str) -> str:
+        """Why the node does not admit the pod; an empty text if it does."""
+        base = self._state.nodes.base(name)
+        if base is None:
+            return "" if self._state.rules.filtering.passes_unknown else NOT_KNOWN
+        if self._state.filter.is_left_alone(pod.pod, name, self._state.now_seconds()):
+            return LEFT_ALONE
+        on = expected(base, [each.pod.pod for each in self._sent_to(name)])
+        if verdicts.try_out(on.node, pod.pod).rejection is None:
+            return ""
+        return self._state.filter.reason(pod.pod, on)
+
+    async def _send(self, pod: ClusterPod, name: str, last_at: float) -> str:
+        uid = pod.pod.uid
+        self._state.promise(pod, name)
+        if name in self._state.nodes.nodes:
+            self._state.say_yes(pod, (name,))
+        until = self._state.now_seconds() + self._state.rules.promise_seconds
+        self._sent[uid] = Promise(pod, name, until)
+        try:
+            async with asyncio.timeout_at(last_at):
+                await self._api.create(f"{_path(pod)}/binding", _binding(pod, name))
+        except TimeoutError:
+            return NO_ANSWER
+        except ApiUnreachable as unreachable:
+            return f"numalet: {unreachable.finding}"
+        except ApiRefused as refused:
+            if not refused.status.is_temporary:
+                self._sent.pop(uid, None)
+                self._state.nodes.release(uid)
+            return f"numalet: {refused.finding}"
+        return ""
+
+
+def _path(pod: ClusterPod) -> str:
+    return f"/api/v1/namespaces/{quote(pod.pod.namespace, safe='')}/pods/{quote(pod.pod.name)}"
+
+
+def _binding(pod: ClusterPod, node_name: str) -> dict[str, Any]:
+    """What binds this pod, and no other one of its name."""
+    of = pod.pod
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": of.name, "namespace": of.namespace, "uid": of.uid},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
+    }
