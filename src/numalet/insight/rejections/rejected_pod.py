@@ -16,13 +16,16 @@ from numalet.insight.rejections.owners import OwnerLink, TopOwner
 
 REASONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "TopologyAffinityError": "1.16",
-        "UnexpectedAdmissionError": "1.10",
+        "TopologyAffinityError": "1.20",
+        "UnexpectedAdmissionError": "1.20",
         "SMTAlignmentError": "1.22",
         "EmptyPodSharedPoolError": "1.36",
     }
 )
-"""``status.reason`` of pods that count, and the first release of the kubelet that gives it."""
+"""``status.reason`` of pods that count, and the first release of the kubelet that gives it.
+
+1.20 stands for that release and for older ones, between which nothing is distinguished here.
+"""
 OUT_OF: Final = "OutOf"
 """So begins the reason of a pod for which the sums of a node are too small, in every release."""
 

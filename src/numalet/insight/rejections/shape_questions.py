@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
 from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rejected_pod import shape_digest
+
+_TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,18 @@ class ShapeQuestions:
             return None
         verdicts = self.assessor.verdicts
         return verdicts.table(pod.pod).verdict(verdicts.reader.facts(node, there.node)).admitted
+
+    def heeds_taint(self, shape: str) -> bool:
+        """Whether the trap's taint keeps pods of the shape away, and they could go elsewhere.
+
+        A pod that tolerates every taint is sent to the node as before, and a DaemonSet makes its
+        pods for one node each.
+        """
+        pod = self.pods.get(shape)
+        if pod is None:
+            return True
+        tolerates = any(each.tolerates(_TRAP_TAINT) for each in pod.tolerations)
+        return not tolerates and not pod.comes_with_its_node
 
     def count(self, pod: ClusterPod, most: int) -> int | None:
         """How many copies of the pod fit now, counted up to ``most``.

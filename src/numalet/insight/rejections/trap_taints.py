@@ -158,6 +158,8 @@ class _Planner:
             if memory.lifted_at_seconds is not None:
                 lifted_at[node] = max(memory.lifted_at_seconds, lifted_at.get(node, 0.0))
         for key, storm in self.given.storms.items():
+            if not self.given.questions.heeds_taint(key[1]):
+                continue
             counts = storm.by_node(lifted_at)
             candidates = [
                 name

@@ -7,7 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.core.cluster.cluster import ClusterNode, Taint, TaintEffect, UndecidedNode
+from numalet.core.cluster.cluster import (
+    ClusterNode,
+    ClusterPod,
+    Controller,
+    Taint,
+    TaintEffect,
+    Toleration,
+    UndecidedNode,
+)
 from numalet.core.findings.cluster import ClusterNodeWithoutClass
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.actions import Action, LiftCause, LiftTaint, TaintNode
@@ -100,6 +108,25 @@ def test_pods_that_are_gone_already_count_where_their_shape_is_not_known_any_mor
     state, _ = plan(other, facts(OTHERS), START + 1, before=state)
     _, actions = plan((), given(*SPLIT, waits=False), START + 2, before=state)
     assert tainted(actions) == ["n0", "n1"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(big(), tolerations=(Toleration(exists=True),)),
+        replace(big(), controller=Controller("DaemonSet", "agent")),
+    ],
+)
+def test_a_taint_that_would_keep_no_pod_away_or_leave_it_nowhere_else_is_not_set(
+    changed: ClusterPod,
+) -> None:
+    pods = [rejection(f"p{at}", "n0", pod=_named(changed, f"p{at}")) for at in range(5)]
+    _, actions = plan(pods, given(*SPLIT, waits=False))
+    assert [each.verb for each in actions] == ["inform", "prune", "prune"]
+
+
+def _named(pod: ClusterPod, uid: str) -> ClusterPod:
+    return on(replace(pod, pod=replace(pod.pod, uid=uid)), "n0")
 
 
 def test_pods_out_of_the_scope_do_not_count() -> None:
