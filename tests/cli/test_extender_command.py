@@ -146,6 +146,41 @@ async def test_with_tls_only_clients_of_the_authority_ask_and_probes_have_a_port
 
 
 @pytest.mark.slow
+async def test_of_two_replicas_with_a_lease_one_answers_and_the_other_when_that_one_ends(
+    tmp_path: Path,
+) -> None:
+    words = ("--lease", "numalet-system/numalet-extender")
+    async with started(tmp_path, *words) as first, asking() as http:
+        await _ready(http, first.process)
+        kubeconfig = first.kubelets.server.write_kubeconfig(tmp_path / "kubeconfig")
+        second = RunningExtender(kubeconfig, *words)
+        try:
+            await asyncio.to_thread(second.until_said, READY)
+            answer = await http.get(f"{second.url}/readyz")
+            assert (answer.status_code, "another replica is active" in answer.text) == (503, True)
+            body = first.body(4)
+            refused = (await http.post(f"{second.url}/filter", json=body)).json()
+            assert refused == {"Error": "numalet: another replica is active"}
+            answered = (await http.post(f"{first.process.url}/filter", json=body)).json()
+            assert answered["NodeNames"] == ["a"]
+            assert await asyncio.to_thread(first.process.end) == 0
+            await _ready(http, second)
+            answered = (await http.post(f"{second.url}/filter", json=body)).json()
+            assert answered["NodeNames"] == ["a"]
+        finally:
+            await asyncio.to_thread(second.end, signal.SIGKILL)
+            assert second.process.stderr is not None
+            second.process.stderr.close()
+
+
+async def _ready(http: httpx.AsyncClient, extender: RunningExtender) -> None:
+    """Wait until the probe says yes."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await http.get(f"{extender.url}/readyz")).status_code != 200:
+            pass
+
+
+@pytest.mark.slow
 async def test_the_log_is_json_where_that_is_asked_for(tmp_path: Path) -> None:
     async with started(tmp_path, "--log-format", "json", "--v", "4") as extender, asking() as http:
         await http.post(f"{extender.process.url}/filter", json=extender.body(8))
@@ -192,6 +227,7 @@ def test_what_can_not_be_used_is_said_at_the_start(kubeconfig: str, tmp_path: Pa
             (("--listen", "0.0.0.0:0"), "--insecure-listen"),
             (("--listen", "0.0.0.0:0", "--tls-cert", absent), "--tls-key"),
             (("--timeout", "5"), "--timeout"),
+            (("--lease", "numalet-extender"), "--lease"),
         ):
             status, text = _run("--kubeconfig", kubeconfig, *words)
             assert (status, expected in text, "Traceback" in text) == (2, True, False), text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from numalet.cli import cluster_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.findings import FleetPairs
 from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
@@ -267,10 +268,7 @@ def _lease(text: str, to: Access) -> LeaseName | None:
     if not text:
         is_pod = to.token_file == SERVICE_ACCOUNT / "token"
         return LeaseName(to.namespace, _NAME) if is_pod else None
-    namespace, _, name = text.partition("/")
-    if not namespace or not name or "/" in name:
-        raise BadInput([FleetPairs(option="--lease", value=text, expected="NAMESPACE/NAME")])
-    return LeaseName(namespace, name)
+    return cluster_options.lease_name(text)
 
 
 def _address(text: str) -> tuple[str, int]:

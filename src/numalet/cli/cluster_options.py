@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from numalet.cli.findings import FleetPairs
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.cluster.leading import LeaseName
 
 Kubeconfig = Annotated[
     Path | None,
@@ -25,3 +31,13 @@ Context = Annotated[
         show_default=False,
     ),
 ]
+
+
+def lease_name(text: str) -> LeaseName:
+    """The lease in ``NAMESPACE/NAME``. Raises ``BadInput``."""
+    from numalet.cluster.leading import LeaseName
+
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        raise BadInput([FleetPairs(option="--lease", value=text, expected="NAMESPACE/NAME")])
+    return LeaseName(namespace, name)

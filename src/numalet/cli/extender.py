@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from numalet.agent.telemetry.log_line import LogFormat
-from numalet.cli import node_options
+from numalet.cli import cluster_options, node_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.scores import ScoreOption
@@ -29,6 +29,10 @@ EPILOG: Final = """Examples:
   # over the network: only clients with a certificate of this authority may ask
   numalet extender --listen 0.0.0.0:8888 --tls-cert tls.crt --tls-key tls.key \\
       --client-ca scheduler-ca.crt --metrics 0.0.0.0:8889
+
+  # one of several replicas behind a Service, of which one is ready at a time
+  numalet extender --listen 0.0.0.0:8888 --tls-cert tls.crt --tls-key tls.key \\
+      --client-ca scheduler-ca.crt --lease numalet-system/numalet-extender
 
   # nodes of which nothing is known get no pods, and a scheduler that waits 2 s
   numalet extender --unknown-nodes refuse --timeout 2s
@@ -113,6 +117,17 @@ Metrics = Annotated[
         show_default=False,
     ),
 ]
+Lease = Annotated[
+    str,
+    typer.Option(
+        "--lease",
+        metavar="NAMESPACE/NAME",
+        help="Of several replicas the holder answers; the others know the cluster, and their"
+        " /readyz says no.",
+        rich_help_panel=_SERVING,
+        show_default=False,
+    ),
+]
 UnknownNodes = Annotated[
     UndecidedAnswer,
     typer.Option(
@@ -187,6 +202,7 @@ def extender(
     client_ca: ClientCa = None,
     insecure_listen: Insecure = False,
     metrics: Metrics = "",
+    lease: Lease = "",
     unknown_nodes: UnknownNodes = UndecidedAnswer.ACCEPT,
     not_examined: NotExamined = UndecidedAnswer.REFUSE,
     score: Score = ScoreOption.PACK,
@@ -227,6 +243,7 @@ def extender(
         tls=command.tls_files(tls_cert, tls_key, client_ca),
         is_open=insecure_listen,
         binds=bind,
+        lease=cluster_options.lease_name(lease) if lease else None,
         rules=rules,
         classes=command.classes(class_file, pool_label),
     )

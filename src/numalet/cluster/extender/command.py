@@ -20,6 +20,7 @@ from numalet.cluster.extender.log import ExtenderLog, LogWriter
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
+from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
 from numalet.core.cluster import building
 from numalet.core.model.findings import BadInput, Location
@@ -45,6 +46,7 @@ class ExtenderOptions:
     tls: TlsFiles | None = None
     is_open: bool = False
     binds: bool = False
+    lease: LeaseName | None = None
     rules: ExtenderRules = field(default_factory=ExtenderRules)
     classes: FollowedClasses = field(default_factory=FollowedClasses)
 
@@ -82,14 +84,20 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
     state = ExtenderState(options.rules, options.classes, log=log)
 
     async def work() -> None:
-        async with client.opened(options.access, "numalet-extender") as api:
+        async with client.opened(options.access, "numalet-extender") as api, together() as group:
+            if options.lease is not None:
+                candidate = LeaseCandidate(api, options.lease, log.say)
+                state.standing.leads = lambda: candidate.is_leader
+                group.create_task(candidate.run())
             gate = BindGate(state, api) if options.binds else None
-            async with _served(options, state, gate), together() as group:
-                if gate is not None:
-                    group.create_task(gate.work())
-                group.create_task(state.live.follow(api))
-                group.create_task(state.prewarming.run())
-                group.create_task(_kept_fresh(state))
+            if gate is not None:
+                group.create_task(gate.work())
+            group.create_task(state.live.follow(api))
+            group.create_task(state.prewarming.run())
+            group.create_task(_kept_fresh(state))
+            # It ends first: what was begun is answered while all the others are still at work.
+            async with _served(options, state, gate):
+                await asyncio.Event().wait()
 
     await until_signal(work())
     log.say("ended by a signal")
