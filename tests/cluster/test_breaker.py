@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import json
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -35,6 +35,9 @@ MINUTE_SECONDS: Final = 60.0
 MOST_REJECTIONS: Final = 3
 ACT: Final = ("--act", "prune,inform,taint", "--pool-label", "kubernetes.io/os")
 """All nodes are of one pool."""
+FIRST_SUSPEND: Final = (1, 22)
+"""The first release in which Jobs are suspended without a gate."""
+INFORMED: Final = frozenset({"Deployment", "StatefulSet", "Runner", "Job"})
 
 
 def small_kind(at: int) -> NodeKind:
@@ -100,3 +103,181 @@ async def test_the_breaker_alone_ends_a_storm_within_its_caps(
             assert "lift node" in said
             assert await tainted(scene) == []
             assert breakers.undo(defined.kubeconfig) == ""
+
+
+async def test_a_pool_that_is_too_small_for_a_taint_keeps_few_rejected_pods(
+    defined: ControlPlane, figures: list[str], tmp_path: Path
+) -> None:
+    async with storm_scene.of_nodes(defined) as scene:
+        seen, now = scene.seen, asyncio.get_running_loop().time
+        with breakers.running(defined.kubeconfig, tmp_path / "audit", *ACT) as breaker:
+            defined.start_scheduler()
+            await scene.deploy()
+            await seen.until(lambda: len(seen.rejections) > 0)
+            await asyncio.sleep(FIRST_SECONDS)
+            began, most = now(), 0
+            while now() < began + FIRST_SECONDS:
+                most = max(most, seen.phases()["Failed"])
+                await asyncio.sleep(0.1)
+            rate = seen.failed_per_minute(began, now())
+            figures.append(
+                f"four nodes of a pool of four: {rate:.0f} Failed pods a minute, of which at most"
+                f" {most} were there at one time"
+            )
+            # One that has no room for a taint is not kept from anything, and says so.
+            assert await tainted(scene) == []
+            (event,) = breaker.actions("inform")
+            assert "4 trap nodes had to be left without a taint" in event["why"]
+            defined.controllers.kill()
+            await seen.until(lambda: seen.phases()["Failed"] <= MOST_REJECTIONS)
+
+
+async def test_of_two_breakers_one_acts_and_the_other_after_it(
+    defined: ControlPlane, tmp_path: Path
+) -> None:
+    lease = ("--lease", f"{defined.namespace()}/numalet-breaker")
+    leads = "leads by the lease"
+    async with storm_scene.of_nodes(defined, 1) as scene:
+        await scene.fill("hollow-0", "a", "b", "c")
+        with (
+            breakers.running(defined.kubeconfig, tmp_path / "first", *ACT, *lease) as first,
+            breakers.running(
+                defined.kubeconfig, tmp_path / "second", *ACT, *lease, is_ready=False
+            ) as second,
+        ):
+            await defined.controllers.start_meanwhile()
+            second.until_said("waits: ")
+            path = storms.deployments(scene.namespace)
+            await scene.fleet.api.create(path, storms.deployment(1, nodeName="hollow-0"))
+            await scene.seen.until(lambda: bool(first.actions("prune")))
+            assert leads not in second.said
+            assert not second.file.read_text()
+            first.end(signal.SIGKILL)
+            before = len(first.actions("prune"))
+            # Nothing is released, so that the lease has to expire.
+            await scene.seen.until(lambda: bool(second.actions("prune")))
+            assert leads in second.said
+            assert len(first.actions("prune")) == before
+            assert second.end(signal.SIGTERM) == 0
+            assert "released the lease" in second.said
+
+
+@pytest.fixture
+def runners(defined: ControlPlane) -> Iterator[str]:
+    """The version of a kind of our own that owns pods; its definition goes at the end."""
+    names = {"kind": "Runner", "plural": "runners", "singular": "runner"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}
+    }  # fmt: skip
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    defined.create(
+        definitions,
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "runners.ci.example.com"},
+            "spec": {
+                "group": "ci.example.com",
+                "names": names,
+                "scope": "Namespaced",
+                "versions": [version],
+            },
+        },
+    )
+    defined.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=200s")
+    yield "ci.example.com/v1"
+    defined.request("DELETE", f"{definitions}/runners.ci.example.com")
+
+
+def workload(kind: str, version: str, **spec: Any) -> dict[str, Any]:
+    """A Job or StatefulSet of pods that are bound to the node that rejects them."""
+    restart = "Never" if kind == "Job" else "Always"
+    labels = {"app": kind.lower()}
+    bound = storms.pod("", nodeName="hollow-0", restartPolicy=restart)["spec"]
+    template = {"metadata": {"labels": labels}, "spec": bound}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": kind.lower()},
+        "spec": {"template": template, **spec},
+    }
+
+
+async def test_what_is_done_goes_by_the_kind_of_the_owner(
+    defined: ControlPlane, runners: str, tmp_path: Path
+) -> None:
+    async with storm_scene.of_nodes(defined, 1) as scene:
+        seen, api, namespace = scene.seen, scene.fleet.api, scene.namespace
+        await scene.fill("hollow-0", "a", "b", "c")
+        every = ("--act", "prune,inform,taint,suspend,recreate")
+        with breakers.running(defined.kubeconfig, tmp_path / "audit", *every) as breaker:
+            await defined.controllers.start_meanwhile()
+            # A kind of our own counts its pods, so none of them is ever deleted.
+            runner = defined.create(
+                f"/apis/{runners}/namespaces/{namespace}/runners",
+                {"apiVersion": runners, "kind": "Runner", "metadata": {"name": "r"}},
+            )
+            owner = {
+                "apiVersion": runners, "kind": "Runner", "name": "r", "controller": True,
+                "uid": runner["metadata"]["uid"],
+            }  # fmt: skip
+            of_runner = [f"run-{at}" for at in range(8)]
+            for name in of_runner:
+                made = storms.pod(name, nodeName="hollow-0")
+                made["metadata"]["ownerReferences"] = [owner]
+                await scene.create(made)
+            await scene.until_in("Failed", *of_runner)
+
+            # The controller of a StatefulSet deletes its rejected pod itself, and makes it again.
+            selector = {"matchLabels": {"app": "statefulset"}}
+            sets = f"/apis/apps/v1/namespaces/{namespace}/statefulsets"
+            await api.create(
+                sets,
+                workload("StatefulSet", "apps/v1", selector=selector, serviceName="none"),
+            )
+            # A bare pod is made by nothing again.
+            bare = storms.pod("bare", nodeName="hollow-0")
+            bare["metadata"]["annotations"] = {"numalet.dev/recreate": "true"}
+            await scene.create(bare)
+            await scene.until_in("Failed", "bare")
+
+            jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+            await api.create(jobs, workload("Job", "batch/v1", parallelism=8, backoffLimit=50))
+            knows_suspend = defined.programs.release >= FIRST_SUSPEND
+            outcome = "done" if knows_suspend else "refused"
+            await seen.until(lambda: bool(breaker.actions("suspend", outcome)))
+            job = json.loads(await api.get(f"{jobs}/job"))
+            assert bool(job["spec"].get("suspend")) == knows_suspend
+            marked = "numalet.dev/suspended-until" in job["metadata"].get("annotations", {})
+            assert marked == knows_suspend
+            if not knows_suspend:
+                assert "does not know spec.suspend" in breaker.said
+
+            # A ReplicaSet replaces them: all but the newest are deleted.
+            await api.create(
+                storms.deployments(namespace), storms.deployment(2, nodeName="hollow-0")
+            )
+            await seen.until(lambda: len(breaker.actions("prune")) >= 20)
+            await seen.until(lambda: _informed(breaker) >= INFORMED, 60)
+            await api.delete(f"{storms.deployments(namespace)}/{storms.NAME}")
+            await api.delete(f"{sets}/statefulset")
+
+            pruned = {each["target"].rpartition("/")[2] for each in breaker.actions("prune")}
+            assert all(each.startswith(f"{storms.NAME}-") for each in pruned)
+            assert {*of_runner} <= {*seen.names("Failed")}
+
+            # Once a node would have it, the bare pod is created anew, and runs.
+            assert breaker.actions("recreate") == []
+            await api.delete(f"{jobs}/job", {"propagationPolicy": "Background"})
+            defined.start_scheduler()
+            await scene.delete("a")
+            await scene.until_in("Running", "bare-again-1")
+            await seen.until(lambda: "bare" not in seen.names("Failed"))
+            assert {*of_runner} <= {*seen.names("Failed")}
+        breakers.undo(defined.kubeconfig)
+
+
+def _informed(breaker: breakers.RunningBreakerProgram) -> frozenset[str]:
+    """The kinds of the owners that were informed."""
+    return frozenset(each["target"].partition(" ")[0] for each in breaker.actions("inform"))

@@ -10,6 +10,7 @@ import typer
 from numalet.cli import cluster_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.findings import FleetPairs
+from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
 from numalet.core.model.findings import BadInput
 
@@ -141,18 +142,6 @@ Selector = Annotated[
 ]
 
 
-PoolLabel = Annotated[
-    str,
-    typer.Option(
-        "--pool-label",
-        metavar="KEY",
-        help="The label of a node that names its pool, of which a tenth may have a taint."
-        " Default: node.kubernetes.io/instance-type.",
-        show_default=False,
-    ),
-]
-
-
 @breaker_app.callback()
 def breaker(
     typer_context: typer.Context,
@@ -166,7 +155,8 @@ def breaker(
     owners: Owners = "",
     without_owners: WithoutOwners = "",
     selector: Selector = "",
-    pool_label: PoolLabel = "",
+    class_file: ClassFile = None,
+    pool_label: PoolLabel = None,
     lease: Lease = "",
     no_lease: NoLease = False,
     audit: Audit = None,
@@ -187,9 +177,12 @@ def breaker(
     from numalet.cluster.following import FollowedClasses
     from numalet.core.cluster.building import POOL_LABEL
     from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
+    from numalet.insight.usecases import clusters
+    from numalet.insight.usecases.clusters import ClusterSources
     from numalet.io.kube_api import access
 
     measures, label = _measures(act), pool_label or POOL_LABEL
+    sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
     scope = BreakerScope(
         namespaces=_patterns(namespaces),
         without_namespaces=_patterns(without_namespaces),
@@ -201,7 +194,7 @@ def breaker(
         is_dry_run=not measures,
         namespace_selector=namespace_selector,
         pod_selector=selector,
-        classes=FollowedClasses(pool_label=label),
+        classes=FollowedClasses(rules=clusters.rules_of(sources), pool_label=label),
     )
     to = access.of(kubeconfig, context)
     options = BreakerOptions(

@@ -91,6 +91,7 @@ class Breaker:
         self._resolver = OwnerResolver(api, say, now)
         self._performer = ActionPerformer(api, say)
         self._assessor = Assessor()
+        self._planned_seconds = 0.0
         self._said_at: OrderedDict[tuple[str, str, ActionOutcome], float] = OrderedDict()
         self.meter.dry_run.set(settings.is_dry_run)
 
@@ -129,18 +130,17 @@ class Breaker:
         Raises:
             BadInput: the audit can not be written.
         """
-        state, loop, complaint = BreakerState(), asyncio.get_running_loop(), ""
+        state, complaint = BreakerState(), ""
         while True:
             self._changed.clear()
-            began = loop.time()
+            self._planned_seconds = 0.0
             why = self.not_ready
             if why != complaint:
                 self._say(f"waits: {why}" if why else "everything that matters is known")
                 complaint = why
             if not why:
                 state = await self._act_once(state)
-            worked_seconds = loop.time() - began
-            await asyncio.sleep(self._rest_seconds(worked_seconds))
+            await asyncio.sleep(self._rest_seconds())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._until(state)):
                     await self._changed.wait()
@@ -157,16 +157,18 @@ class Breaker:
             nodes=dict(self._live.listed_nodes),
             suspended_jobs=self._jobs.jobs,
         )
+        began = time.thread_time()
         state, actions = planning.planned(
             state, rejections, facts, self._now(), self._settings.rules, self._assessor
         )
+        self._planned_seconds = time.thread_time() - began
         await self._do(actions)
         return state
 
     async def _rejections(self) -> list[RejectedPod]:
         """All rejected pods of the chosen namespaces, with their owners."""
         made = []
-        for each in self._failed.pods:
+        for each in self._failed.to_plan():
             if self._namespaces.has(each.pod.pod.namespace):
                 chain = await self._resolver.chain(each.metadata)
                 made.append(self._failed.rejected(each, chain))
@@ -226,8 +228,9 @@ class Breaker:
             if marks.on_node(each.taints) is not None:
                 yield name
 
-    def _rest_seconds(self, worked_seconds: float) -> float:
-        rest = min(worked_seconds * _REST_FOR_WORK, _LONGEST_REST_SECONDS)
+    def _rest_seconds(self) -> float:
+        """How long until the next plan at least: planning is to be a part of a CPU, no more."""
+        rest = min(self._planned_seconds * _REST_FOR_WORK, _LONGEST_REST_SECONDS)
         return max(BETWEEN_SECONDS, rest)
 
     def _until(self, state: BreakerState) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Findings
-from numalet.insight.rejections import rejected_pod
+from numalet.insight.rejections import owners, rejected_pod
 from numalet.insight.rejections.owners import OwnerLink
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.io.documents.cluster_pods import PodReader
@@ -115,15 +115,28 @@ class FailedPods:
         self._now = now
         self._reader = PodReader()
         self._pods: dict[str, _Kept] = {}
+        self._gone: dict[str, _Kept] = {}
+        self._shown: dict[str, _Kept] = {}
+        """Of those that are gone, what was asked for last."""
 
     @property
     def pods(self) -> list[FailedPod]:
         """All of them, in the order in which they were seen."""
         return [each.failed for each in self._pods.values()]
 
+    def to_plan(self) -> list[FailedPod]:
+        """All of them, and once more those that went since this was asked last.
+
+        A StatefulSet deletes its rejected pod within moments, and a storm of it is a storm too. Of
+        ReplicaSets and bare pods those that are gone are left out: there is nothing to do to them.
+        """
+        self._shown, self._gone = self._gone, {}
+        return [each.failed for each in (*self._shown.values(), *self._pods.values())]
+
     def rejected(self, failed: FailedPod, chain: OwnerChain) -> RejectedPod | None:
         """The same with its owners; made once for each that is the same."""
-        kept = self._pods.get(failed.pod.pod.uid)
+        uid = failed.pod.pod.uid
+        kept = self._pods.get(uid) or self._shown.get(uid)
         if kept is None:
             return None
         if kept.made is None or (kept.chain, kept.chain_is_whole) != (chain.links, chain.is_whole):
@@ -157,16 +170,23 @@ class FailedPods:
             case Replaced(items):
                 before, self._pods = self._pods, {}
                 for uid, item in items.items():
-                    self._keep(uid, item, before.get(uid))
+                    self._keep(uid, item, before.pop(uid, None))
+                for uid, kept in before.items():
+                    self._remove(uid, kept)
                 self.is_listed, self.problem = True, ""
             case Changed(uid, item):
                 self._keep(uid, item, self._pods.get(uid))
             case Deleted(uid):
-                self._pods.pop(uid, None)
+                self._remove(uid, self._pods.pop(uid, None))
             case Connected():
                 self.problem = ""
             case Disconnected(why=why):
                 self.problem = why
+
+    def _remove(self, uid: str, kept: _Kept | None) -> None:
+        owner = None if kept is None else owners.next_owner(kept.failed.metadata, "")
+        if kept is not None and owner is not None and owner.kind != "ReplicaSet":
+            self._gone[uid] = kept
 
     def _keep(self, uid: str, item: FailedPod, before: _Kept | None) -> None:
         if before is not None and before.failed == item:
