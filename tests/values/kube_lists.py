@@ -215,6 +215,8 @@ def _status(given: ClusterPod) -> dict[str, Any]:
     }
     if given.reason:
         status["reason"] = given.reason
+    if given.message:
+        status["message"] = given.message
     if given.started_at_seconds is not None:
         status["startTime"] = written(given.started_at_seconds)
         status["hostIP"], status["podIP"] = "10.0.0.1", "10.1.2.3"

@@ -17,6 +17,7 @@ from numalet.cluster.extender.app import application, probes
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.findings import ExtenderTlsIncomplete
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
+from numalet.cluster.extender.mismatches import ModelMismatches
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
@@ -82,6 +83,7 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
     """
     log = ExtenderLog(write)
     state = ExtenderState(options.rules, options.classes, log=log)
+    ModelMismatches(state)
 
     async def work() -> None:
         async with client.opened(options.access, "numalet-extender") as api, together() as group:

@@ -89,6 +89,8 @@ class ClusterPod:
     is_being_deleted: bool = False
     reason: str = ""
     """``status.reason``, such as ``TopologyAffinityError`` of a pod that a kubelet rejected."""
+    message: str = ""
+    """``status.message``, which says more of the reason."""
 
     @property
     def is_over(self) -> bool:

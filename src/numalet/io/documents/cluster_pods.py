@@ -109,6 +109,7 @@ class _ContainerStatus(Shape, frozen=True, gc=False):
 class _Status(Shape, frozen=True, gc=False):
     phase: str | None = None
     reason: str | None = None
+    message: str | None = None
     qos_class: str | None = None
     start_time: str | None = None
     container_statuses: list[_ContainerStatus] | None = None
@@ -150,6 +151,7 @@ class PodReader:
             started_at_seconds=cluster_values.moment(status.start_time, place, _STARTED, findings),
             is_being_deleted=metadata.deletion_timestamp is not None,
             reason=status.reason or "",
+            message=status.message or "",
         )
 
     def _pod(self, given: _PodObject, place: Place, findings: Findings) -> Pod:

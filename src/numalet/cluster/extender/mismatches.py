@@ -1,0 +1,124 @@
+"""Pods that a kubelet rejected after our yes: evidence against our model of that node.
+
+    we said yes     a filter call let the pod pass to nodes, or the gate bound it to one
+    it was sent     its object names one of these nodes; how the node was then known is kept
+    it is rejected  it failed at admission, before it ran there
+
+Each is logged with both decisions, ours and the kubelet's, and counted; and its node gets no pod of
+this shape for a while (``insight/scheduling/backing_off``). A pod that was rejected by a node of
+which we said no, or nothing, is none: others sent it there, or nothing was known.
+
+What is remembered is bounded: the yeses said last, and of a yes nothing once the pod runs.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from numalet.cluster.extender.state import ExtenderState, StateListener
+from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.cluster.expected import on_the_way
+from numalet.core.cluster.facts import FactReader, StateFacts
+from numalet.core.model import resources
+from numalet.insight.rejections import rejected_pod
+from numalet.wording import numbers
+
+MOST_PODS: Final = 10_000
+MOST_NAMES: Final = 2_000_000
+"""So many names of nodes are remembered, over all pods that have no node yet."""
+
+
+class ModelMismatches(StateListener):
+    """Compares what we said with what becomes of pods. Belongs to the event loop of its state."""
+
+    def __init__(self, state: ExtenderState) -> None:
+        self._state = state
+        self._yeses: OrderedDict[str, Sequence[str]] = OrderedDict()
+        """The nodes that a pod may be sent to, by its uid."""
+        self._names = 0
+        self._sent: OrderedDict[str, ClusterNode] = OrderedDict()
+        """The node of a pod, as it was known when the pod was seen there; by the pod's uid."""
+        self._rejected: dict[str, list[tuple[ClusterPod, ClusterNode]]] = {}
+        """Pods that were rejected, by the name of a node that is not known anew yet."""
+        self._reader = FactReader()
+        state.listeners.append(self)
+
+    def said_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
+        uid = pod.pod.uid
+        self._forget_yes(uid)
+        if not names:
+            return
+        self._yeses[uid] = names
+        self._names += len(names)
+        while len(self._yeses) > MOST_PODS or self._names > MOST_NAMES:
+            self._forget_yes(next(iter(self._yeses)))
+
+    def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
+        if now is None:
+            if before is not None:
+                self._forget_yes(before.pod.uid)
+                self._sent.pop(before.pod.uid, None)
+            return
+        self._see_where(now)
+        if now.is_over:
+            on = self._sent.pop(now.pod.uid, None)
+            if on is not None and now.pod.phase == "Failed" and rejected_pod.counts(now.reason):
+                self._rejected.setdefault(on.name, []).append((now, on))
+        elif now.pod.phase == "Running":
+            self._sent.pop(now.pod.uid, None)
+
+    def node_renewed(self, name: str) -> None:
+        for pod, on in self._rejected.pop(name, ()):
+            # Only now is the rejected pod no part of what is known of the node.
+            now = self._state.now_seconds()
+            seconds = self._state.filter.was_refused(pod.pod, name, now)
+            self._state.metrics.mismatch(pod.reason)
+            self._state.log.complain(
+                "a kubelet rejected a pod after our yes",
+                pod=str(pod.pod),
+                node=name,
+                reason=pod.reason,
+                kubelet_says=pod.message,
+                origin=on.origin.value,
+                state=self._short(on),
+                left_alone_seconds=round(seconds),
+            )
+
+    def _see_where(self, now: ClusterPod) -> None:
+        """Keep how the node is known that a pod was sent to, if we let it pass there."""
+        uid, name = now.pod.uid, now.pod.node_name
+        if not name or uid not in self._yeses:
+            return
+        on = self._state.nodes.base(name)
+        if on is not None and name in self._yeses[uid]:
+            self._sent[uid] = on
+            if len(self._sent) > MOST_PODS:
+                self._sent.popitem(last=False)
+        self._forget_yes(uid)
+
+    def _forget_yes(self, uid: str) -> None:
+        self._names -= len(self._yeses.pop(uid, ()))
+
+    def _short(self, on: ClusterNode) -> str:
+        """What is free, and how many pods there are."""
+        facts = self._reader.facts(on.node)
+        pods, coming = len(on.node.snapshot.pods), len(on_the_way(on))
+        parts = [f"{pods} pods", f"{coming} of them on their way", *_free(facts)]
+        return ", ".join(parts)
+
+
+def _free(facts: StateFacts) -> Iterator[str]:
+    """What of each kind is free on each NUMA node."""
+    if facts.free_cpus:
+        yield f"CPUs free {_by_numa_node(facts.free_cpus)}"
+    if facts.node_class.counts_memory:
+        sizes = [node.tables[resources.MEMORY].free for node in facts.memory.values()]
+        yield f"memory free {'+'.join(map(numbers.size, sizes))}"
+    for name, devices in facts.devices.items():
+        yield f"{name} free {_by_numa_node([*devices.free_by_mask().values()] or [0])}"
+
+
+def _by_numa_node(counts: Sequence[int]) -> str:
+    return "+".join(map(str, counts))
