@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,20 @@ def test_every_manifest_is_part_of_a_kustomization() -> None:
     listed = {
         (path.parent / each).resolve()
         for path in manifests.FOLDER.rglob("kustomization.yaml")
-        for each in yaml.safe_load(path.read_text())["resources"]
+        for each in named_by(yaml.safe_load(path.read_text()))
     }
-    there = {path for path in manifests.FOLDER.rglob("*.yaml") if path.name != "kustomization.yaml"}
+    there = {
+        path
+        for path in manifests.FOLDER.rglob("*.yaml")
+        if path.name != "kustomization.yaml" and manifests.in_the_project(path)
+    }
     assert {path for path in there if path not in listed} == set()
+
+
+def named_by(kustomization: dict[str, Any]) -> Iterator[str]:
+    yield from kustomization["resources"]
+    for each in kustomization.get("configMapGenerator", []):
+        yield from each["files"]
 
 
 def test_the_agent_on_every_node_has_no_privilege() -> None:

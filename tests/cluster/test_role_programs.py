@@ -186,6 +186,7 @@ ROLES: Final = manifests.of_kind("ClusterRole")
 NEEDS: Final = [
     pytest.param(name, permission, id=f"{name}: {permission[2]} {permission[1]}")
     for name, role in ROLES.items()
+    if name in PROGRAMS
     for permission in manifests.permissions(role)
 ]
 
@@ -221,4 +222,6 @@ def test_a_program_says_which_verb_it_lacks(
 
 
 def test_every_role_is_that_of_a_program() -> None:
-    assert ROLES.keys() == PROGRAMS.keys()
+    # Those of the breaker are held against its page, in test_scheduling_manifests.
+    others = {name for name in ROLES if name.startswith("numalet-breaker")}
+    assert ROLES.keys() - others == PROGRAMS.keys()

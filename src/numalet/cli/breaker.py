@@ -28,7 +28,7 @@ EPILOG: Final = """Examples:
   numalet breaker --act prune,inform
 
   # in a cluster, two replicas of which one acts, with metrics and an audit in a file
-  numalet breaker --act prune,inform,taint --lease numalet-system/numalet-breaker \\
+  numalet breaker --act prune,inform,taint --lease numalet/numalet-breaker \\
     --metrics 0.0.0.0:9647 --audit /var/log/numalet/breaker.jsonl
 
   # for some namespaces and owners only
@@ -41,7 +41,7 @@ Exit status: 0 ended by a signal, 2 unusable input or an audit that can not be w
 """
 _UNDO_EPILOG: Final = """Examples:
 
-  kubectl scale deployment -n numalet-system numalet-breaker --replicas=0
+  kubectl scale deployment -n numalet numalet-breaker --replicas=0
   numalet breaker undo
 
 Exit status: 0 everything is undone, 1 some of it could not be, 2 unusable input or an API server
