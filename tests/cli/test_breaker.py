@@ -34,6 +34,12 @@ def kubeconfig(tmp_path: Path) -> str:
         (["--lease", "a/b/c"], "--lease has 'a/b/c'; write NAMESPACE/NAME"),
         (["--metrics", "9647"], "--metrics has '9647'; write HOST:PORT"),
         (["--metrics", "127.0.0.1:many"], "write HOST:PORT"),
+        (["--taint-for-waiting", "2"], "--taint-for-waiting has '2'; write a length of time"),
+        (["--taint-for-waiting", "0s"], "write a length of time above 0, such as 2m"),
+        (
+            ["--taint-for-waiting", "2m", "--owners", "Job/*"],
+            "--taint-for-waiting does not go together with --owners",
+        ),
         (["--audit", "/proc/none/audit"], "the audit can not be written to /proc/none/audit"),
         (["--metrics", "192.0.2.1:9647"], "nothing can listen at '192.0.2.1:9647'"),
     ],
@@ -70,3 +76,8 @@ def test_in_a_pod_there_is_a_lease_and_elsewhere_only_if_it_is_named() -> None:
     assert breaker._lease("", there) is None
     assert breaker._lease("", pod) == LeaseName("system", "numalet-breaker")
     assert breaker._lease("a/b", pod) == LeaseName("a", "b")
+
+
+def test_a_length_of_time_is_in_seconds() -> None:
+    assert breaker._waiting_seconds("1m30s", {"--owners": ""}) == 90.0
+    assert breaker._waiting_seconds("", {"--owners": "Job/*"}) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,7 +10,7 @@ import typer
 
 from numalet.cli import cluster_options
 from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.findings import FleetPairs
+from numalet.cli.findings import FleetOption, FleetPairs
 from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
 from numalet.core.model.findings import BadInput
@@ -33,6 +34,9 @@ EPILOG: Final = """Examples:
 
   # for some namespaces and owners only
   numalet breaker --act prune --namespaces 'team-*' --owners 'Deployment/*'
+
+  # beside numalet extender in a cluster with an autoscaler
+  numalet breaker --act taint --taint-for-waiting 2m
 
   # take back every taint and suspension, whether or not a breaker still runs
   numalet breaker undo
@@ -142,6 +146,18 @@ Selector = Annotated[
 ]
 
 
+TaintForWaiting = Annotated[
+    str,
+    typer.Option(
+        "--taint-for-waiting",
+        metavar="TIME",
+        help="For autoscalers: taint the traps also of pods that wait for so long, such as 2m,"
+        " while no kubelet would admit them.",
+        show_default=False,
+    ),
+]
+
+
 @breaker_app.callback()
 def breaker(
     typer_context: typer.Context,
@@ -157,6 +173,7 @@ def breaker(
     selector: Selector = "",
     class_file: ClassFile = None,
     pool_label: PoolLabel = None,
+    taint_for_waiting: TaintForWaiting = "",
     lease: Lease = "",
     no_lease: NoLease = False,
     audit: Audit = None,
@@ -183,6 +200,12 @@ def breaker(
 
     measures, label = _measures(act), pool_label or POOL_LABEL
     sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
+    choosing = {
+        "--owners": owners,
+        "--without-owners": without_owners,
+        "--namespace-selector": namespace_selector,
+        "--selector": selector,
+    }
     scope = BreakerScope(
         namespaces=_patterns(namespaces),
         without_namespaces=_patterns(without_namespaces),
@@ -190,7 +213,12 @@ def breaker(
         without_owners=_patterns(without_owners),
     )
     settings = BreakerSettings(
-        rules=BreakerRules(allowed=measures or EVERY_MEASURE, scope=scope, pool_label=label),
+        rules=BreakerRules(
+            allowed=measures or EVERY_MEASURE,
+            scope=scope,
+            pool_label=label,
+            waiting_seconds=_waiting_seconds(taint_for_waiting, choosing),
+        ),
         is_dry_run=not measures,
         namespace_selector=namespace_selector,
         pod_selector=selector,
@@ -262,6 +290,29 @@ def _lease(text: str, to: Access) -> LeaseName | None:
         is_pod = to.token_file == SERVICE_ACCOUNT / "token"
         return LeaseName(to.namespace, _NAME) if is_pod else None
     return cluster_options.lease_name(text)
+
+
+def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
+    """The seconds of a length of time such as ``2m``; None if none is given.
+
+    ``choosing`` are options that choose rejected pods by what is not known of those that wait.
+    """
+    from numalet.core.model import go_duration
+
+    option = "--taint-for-waiting"
+    if not text:
+        return None
+    given = [FleetOption(option=option, other=other) for other, value in choosing.items() if value]
+    if given:
+        raise BadInput(given)
+    try:
+        seconds = go_duration.parse_ns(text) / go_duration.SECOND_NS
+    except go_duration.DurationError:
+        seconds = 0.0
+    if seconds <= 0:
+        expected = "a length of time above 0, such as 2m"
+        raise BadInput([FleetPairs(option=option, value=text, expected=expected)])
+    return seconds
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -147,7 +147,9 @@ class Breaker:
 
     async def _act_once(self, state: BreakerState) -> BreakerState:
         rejections = await self._rejections()
-        if not rejections and not self._jobs.jobs and next(self._tainted(), None) is None:
+        rules = self._settings.rules
+        is_idle = not rejections and not self._jobs.jobs and next(self._tainted(), None) is None
+        if is_idle and rules.waiting_seconds is None:
             return BreakerState()
         cluster = await self._live.value()
         if cluster is None:
@@ -159,7 +161,7 @@ class Breaker:
         )
         began = time.thread_time()
         state, actions = planning.planned(
-            state, rejections, facts, self._now(), self._settings.rules, self._assessor
+            state, rejections, facts, self._now(), rules, self._assessor
         )
         self._planned_seconds = time.thread_time() - began
         await self._do(actions)

@@ -107,7 +107,7 @@ class _Plan:
             for key, at in before.issued.items()
             if 0 <= now_seconds - at < rules.retry_seconds
         }
-        self._waiting = shape_questions.waiting(facts.cluster, before.digests)
+        self._waiting = shape_questions.waiting(facts.cluster, before.digests, rules.scope)
         pods: dict[str, ClusterPod] = {each.shape: each.pod for each in every}
         self._questions = ShapeQuestions(
             facts.cluster, assessor, {**pods, **self._waiting.by_digest}
@@ -156,6 +156,7 @@ class _Plan:
             nodes=self._facts.nodes,
             storms=self._storms,
             waiting=frozenset(self._waiting.by_digest),
+            waiting_since=self._waiting.since_seconds,
             questions=self._questions,
             is_issued=self._is_of("node"),
             now_seconds=self._now,

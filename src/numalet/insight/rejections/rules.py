@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from numalet.core.cluster import building
+from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.objects import LabelSelector
 from numalet.insight.rejections.rejected_pod import RejectedPod
 
@@ -52,6 +53,17 @@ class BreakerScope:
             and self.pod_labels.selects(pod.labels)
         )
 
+    def covers_waiting(self, pod: ClusterPod) -> bool:
+        """Whether a pod matters that waits for a node.
+
+        Its top owner is not known, so that none does where owners are chosen.
+        """
+        return (
+            not (self.owners or self.without_owners)
+            and _is_meant(pod.pod.namespace, self.namespaces, self.without_namespaces)
+            and self.pod_labels.selects(pod.pod.labels)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerRules:
@@ -75,6 +87,9 @@ class BreakerRules:
     taint_seconds: float = 300.0
     longest_taint_seconds: float = 3600.0
     """A taint that comes again and again lasts twice as long each time, up to this."""
+    waiting_seconds: float | None = None
+    """The nodes that promise room for a pod which waits for so long, and which would all reject it,
+    are traps without a rejection, so that an autoscaler adds a node; None: they are not."""
     inform_seconds: float = 3600.0
     """An owner is informed of one cause at most so often."""
     suspend_seconds: float = 3600.0

@@ -10,6 +10,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rejected_pod import shape_digest
+from numalet.insight.rejections.rules import BreakerScope
 
 _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 
@@ -18,22 +19,27 @@ _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 class WaitingShapes:
     """The shapes of pods that no node has yet: one pod of each, by its digest.
 
-    ``digests`` are by the uid of the pod, so that each is worked out once.
+    ``digests`` are by the uid of the pod, so that each is worked out once. ``since_seconds`` has
+    the shapes of pods in the scope, and when the first one of each was created.
     """
 
     by_digest: Mapping[str, ClusterPod] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    since_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
-def waiting(cluster: Cluster, before: Mapping[str, str]) -> WaitingShapes:
+def waiting(cluster: Cluster, before: Mapping[str, str], scope: BreakerScope) -> WaitingShapes:
     """The shapes that wait now; ``before`` are the digests that are known."""
     by_digest: dict[str, ClusterPod] = {}
     digests: dict[str, str] = {}
+    since: dict[str, float] = {}
     for each in cluster.waiting():
         uid = each.pod.uid
         digests[uid] = digest = before.get(uid) or shape_digest(each)
         by_digest.setdefault(digest, each)
-    return WaitingShapes(by_digest, digests)
+        if each.created_at_seconds is not None and scope.covers_waiting(each):
+            since.setdefault(digest, each.created_at_seconds)
+    return WaitingShapes(by_digest, digests, since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +94,13 @@ class ShapeQuestions:
         )
         has_hope = bool(self.cluster.undecided) or any(each.fits for each in assessed.values())
         return traps, has_hope
+
+    def hiding(self, shape: str) -> frozenset[str]:
+        """The nodes for whose sake an autoscaler adds none for the shape.
+
+        The scheduler would send it there, and all of them would refuse it. None where one would
+        admit it. Nodes on which nothing can be decided do not count.
+        """
+        assessed = self.assessor.assess(self.cluster, self.pods[shape])
+        to_it = {name: each for name, each in assessed.items() if each.scheduler is None}
+        return frozenset() if any(each.fits for each in to_it.values()) else frozenset(to_it)

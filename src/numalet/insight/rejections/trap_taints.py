@@ -7,6 +7,9 @@ was a trap for it before: otherwise each end of a taint would cost as many rejec
 A taint is in vain where the storm goes on at other nodes. If no node would admit the shape, and
 not all nodes that promise room for it may have the taint, none gets it.
 
+With ``BreakerRules.waiting_seconds`` the traps of a shape that waits for so long get the taint too,
+all of them or none: an autoscaler adds a node once no other one promises room.
+
 A taint ends with its time, and earlier if the node would admit the shape now, or if no pod of the
 shape waits any more. That the engine admits the shape is no news where it never refused it: the
 node has rejected what the engine admits, so then a pause has to pass, longer each time. As long
@@ -37,12 +40,14 @@ _CLOCKS_DIFFER_SECONDS: Final = 60.0
 class TaintInputs:
     """What the plan is made of. ``waiting`` are digests of shapes that wait.
 
+    ``waiting_since`` has those that may make traps, and since when they wait.
     ``is_issued`` says whether an action with this verb was planned for a node a moment ago.
     """
 
     nodes: Mapping[str, ListedNode]
     storms: Mapping[StormKey, Storm]
     waiting: frozenset[str]
+    waiting_since: Mapping[str, float]
     questions: ShapeQuestions
     is_issued: Callable[[str, str], bool]
     now_seconds: float
@@ -66,7 +71,7 @@ def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
     """What is to be done about taints now."""
     made = _Planner(before, given)
     actions: list[LiftTaint | TaintNode] = [*made.lifted()]
-    actions += [*made.renewed(), *made.tainted()]
+    actions += [*made.renewed(), *made.tainted(), *made.tainted_for_waiting()]
     return TaintPlan(
         traps=made.traps,
         actions=tuple(actions),
@@ -76,7 +81,7 @@ def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
 
 
 class _Planner:
-    """One plan. The three steps are asked for once, in their order."""
+    """One plan. The steps are asked for once, in their order."""
 
     def __init__(self, before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> None:
         self.given = given
@@ -170,7 +175,10 @@ class _Planner:
             for name in candidates:
                 if not missing and room.may_have(name):
                     room.give(name)
-                    yield self._tainting(name, counts[name], key)
+                    owner = str(key[0])
+                    why = f"rejected {counts[name]} of the pods of {owner} within "
+                    why += f"{self._rules.window_seconds:.0f} s"
+                    yield self._tainting(name, key[1], why, owner)
                 elif not missing:
                     self.without_taint[key] = self.without_taint.get(key, frozenset()) | {name}
             if missing:
@@ -195,21 +203,34 @@ class _Planner:
         every = (traps | frozenset(candidates)) - self._awaited
         return frozenset() if has_hope or room.may_all_have(every) else every
 
-    def _tainting(self, name: str, count: int, key: StormKey) -> TaintNode:
-        owner, shape = key
+    def tainted_for_waiting(self) -> Iterator[TaintNode]:
+        """New taints on all traps of a shape that waits for too long, if all may have it."""
+        room = self._room()
+        for shape, since_seconds in sorted(self.given.waiting_since.items()):
+            heeds = self.given.questions.heeds_taint(shape)
+            if not (heeds and self._is_overdue(since_seconds)):
+                continue
+            names = self.given.questions.hiding(shape) - self._awaited
+            if any(self.given.is_issued(TaintNode.verb, name) for name in names):
+                continue
+            for name in sorted(names) if room.may_all_have(names) else ():
+                room.give(name)
+                waited = f"{self._now - since_seconds:.0f} s"
+                why = f"pods wait for {waited}, and every node that promises room rejects them"
+                yield self._tainting(name, shape, why)
+
+    def _is_overdue(self, since_seconds: float) -> bool:
+        limit = self._rules.waiting_seconds
+        return limit is not None and self._now >= since_seconds + limit
+
+    def _tainting(self, name: str, shape: str, why: str, owner: str = "") -> TaintNode:
         known = self.traps.get((name, shape))
         times = 1 if known is None else known.times + 1
         memory = trap_memory.newly_tainted(times, self._now, self._rules)
         self.traps[name, shape] = memory
         self._awaited.add(name)
-        return TaintNode(
-            node=name,
-            shape=shape,
-            owner=str(owner),
-            until_seconds=memory.until_seconds,
-            why=f"rejected {count} of the pods of {owner} within "
-            f"{self._rules.window_seconds:.0f} s",
-        )
+        until = memory.until_seconds
+        return TaintNode(node=name, shape=shape, owner=owner, until_seconds=until, why=why)
 
     def _room(self) -> TaintRoom:
         return taint_cap.room(self.given.nodes, self._awaited, self._rules)
@@ -225,3 +246,6 @@ class _Planner:
             yield self._now + FIRST_PAUSE_SECONDS
         if self._awaited:
             yield self._now + self._rules.retry_seconds
+        if self._rules.waiting_seconds is not None:
+            for since_seconds in self.given.waiting_since.values():
+                yield since_seconds + self._rules.waiting_seconds

@@ -17,6 +17,7 @@ from prometheus_client import generate_latest
 from architecture import tree
 from numalet.cluster.breaker import audit, breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
+from numalet.core.cluster import building
 from numalet.core.cluster.objects import ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.rejections.rules import BreakerRules, Measure
@@ -25,6 +26,7 @@ from numalet.io.kube_api.pace import Pace
 from numalet.io.tasks import ended
 from running import fake_api_server
 from running.fake_api_server import FakeApiServer
+from running.fake_kubelets import Kubelets
 from values import failed_pods, kube_lists
 from values.failed_pods import NAMESPACE, PODS
 
@@ -267,3 +269,21 @@ def test_every_metric_is_in_the_reference_and_shown() -> None:
     page = generate_latest(breaker_metrics.BreakerMeter().registry).decode()
     shown = re.findall(r"^# HELP numalet_breaker_(\w+) (.*)$", page, re.MULTILINE)
     assert dict(rows) == dict(shown) == dict(breaker_metrics.HELP)
+
+
+async def test_where_that_is_asked_for_pods_that_wait_are_reason_enough(tmp_path: Path) -> None:
+    rules = BreakerRules(allowed=frozenset({Measure.TAINT}), taint_share=0.5, waiting_seconds=60.0)
+    async with fake_api_server.running() as server:
+        kubelets = Kubelets(server)
+        for name in ("trap", "full"):
+            kubelets.node(name, labels={building.POOL_LABEL: "gpus"})
+        # One GPU is left on each NUMA node of the one, and none of the other.
+        kubelets.state("trap", 3, 3)
+        kubelets.state("full", 4, 4)
+        settings = BreakerSettings(rules=rules, is_dry_run=False)
+        async with acting(server, tmp_path / "audit", settings) as running:
+            kubelets.pod("waits", 2)
+            await running.until(lambda: len(running.lines()) == 1)
+            (line,) = running.lines()
+            assert (line["verb"], line["target"], line["outcome"]) == ("taint", "node trap", "done")
+            assert "every node that promises room rejects them" in line["why"]
