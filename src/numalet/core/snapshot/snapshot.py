@@ -8,7 +8,7 @@ what makes what-if, explanations, roll-back and readers without locks free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -41,7 +41,7 @@ class Snapshot:
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
     ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
-    ask for; both change in ``with_pod`` and ``without_pod`` alone. ``assumed`` are containers that
+    ask for; both change in ``with_pod`` and ``without_pods`` alone. ``assumed`` are containers that
     count as running although no manifest is known for their pod: they come from state files.
     ``files_as_read`` are state files by name that this kubelet read and has not changed.
     ``extra_ledgers`` are those of managers that the kubelet does not have, by the manager's name.
@@ -86,11 +86,19 @@ class Snapshot:
 
     def without_pod(self, pod_uid: str) -> Snapshot:
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""
+        return self.without_pods(frozenset({pod_uid}))
+
+    def without_pods(self, uids: Set[str]) -> Snapshot:
+        """The same for several pods at once, which is quicker."""
+        requested = self.requested
+        for uid in uids:
+            if uid in self.pods:
+                requested = requested.minus(self.pods[uid])
         return replace(
             self,
-            pods={uid: pod for uid, pod in self.pods.items() if uid != pod_uid},
-            requested=self.requested_by_others(pod_uid),
-            assumed=frozenset(key for key in self.assumed if key.pod_uid != pod_uid),
+            pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
+            requested=requested,
+            assumed=frozenset(key for key in self.assumed if key.pod_uid not in uids),
         )
 
     def requested_by_others(self, pod_uid: str) -> Requested:

@@ -28,9 +28,7 @@ def may_go(there: Pod, new: Pod) -> bool:
 
 def without(node: Node, uids: Iterable[str]) -> Node:
     """The node once these pods are gone; what they hold is released at the next admission."""
-    for uid in uids:
-        node = node.remove(uid)
-    return node
+    return node.at(node.snapshot.without_pods(frozenset(uids)))
 
 
 def could_help(of: ShapeVerdicts, node: Node) -> bool:
