@@ -64,7 +64,7 @@ async def asking(**given: Any) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.mark.slow
 async def test_a_signal_lets_a_request_end_and_the_process_ends_well(tmp_path: Path) -> None:
-    async with started(tmp_path) as extender, asking() as http:
+    async with started(tmp_path, "--timeout", "100s") as extender, asking() as http:
         content = json.dumps(extender.body(4)).encode()
         may_end = asyncio.Event()
 
@@ -97,6 +97,28 @@ async def _refusing(port: int) -> None:
             except OSError:
                 return
             writer.close()
+
+
+@pytest.mark.slow
+async def test_an_api_server_that_goes_and_comes_is_said_and_calls_are_answered_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with started(tmp_path) as extender, asking() as http:
+        body, server = extender.body(4), extender.kubelets.server
+        await server.stop()
+        await asyncio.to_thread(extender.process.until_said, "cluster/disconnected")
+        answer = await http.post(f"{extender.process.url}/filter", json=body)
+        assert answer.json()["NodeNames"] == ["a"]
+        assert "numalet_extender_up 0.0" in await _metrics(http, extender)
+        await server.start()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while "numalet_extender_up 1.0" not in await _metrics(http, extender):
+                pass
+        assert "numalet_extender_view_age_seconds 0.0" in await _metrics(http, extender)
+
+
+async def _metrics(http: httpx.AsyncClient, extender: StartedExtender) -> str:
+    return (await http.get(f"{extender.process.url}/metrics")).text
 
 
 @pytest.mark.slow

@@ -96,14 +96,13 @@ class Calls:
             return _json(await self._verb.answer(call)), CallResult.ANSWERED
         except BadInput as bad:
             text = wire.error_text(bad.findings)
-            self._state.log.complain("a request can not be read", verb=self._verb.name, why=text)
+            name = self._verb.name
+            self._state.log.repeat("a request can not be read", name, verb=name, why=text)
             return self._verb.refuse(text), CallResult.UNREADABLE
         except Exception as bug:
-            self._state.log.complain(
-                "a bug, please report it",
-                verb=self._verb.name,
-                bug=repr(bug),
-                where=_place(bug),
+            place = _place(bug)
+            self._state.log.repeat(
+                "a bug, please report it", place, verb=self._verb.name, bug=repr(bug), where=place
             )
             return self._verb.refuse(BUG), CallResult.FAILED
 

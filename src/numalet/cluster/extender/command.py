@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from starlette.applications import Starlette
 
 from numalet.agent.servers.api import listening
 from numalet.cluster.extender import addresses
@@ -112,25 +115,28 @@ async def _served(
     tls = _tls(options, state.log)
     has_client_ca = options.tls is not None and options.tls.client_ca is not None
     addresses.check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
-    scheme = "http" if tls is None else "https"
-    servers = [(options.listen, application(state, gate=gate), scheme, tls)]
+    servers: list[tuple[ListenAddress, Starlette, RenewedTls | None]] = [
+        (options.listen, application(state, gate=gate), tls)
+    ]
     if options.metrics is not None:
-        servers.append((options.metrics, probes(state), "http", None))
+        servers.append((options.metrics, probes(state), None))
     async with contextlib.AsyncExitStack() as stack:
-        for address, app, of_url, context in servers:
-            await stack.enter_async_context(_listening(address, app, of_url, context, state.log))
+        for each in servers:
+            await stack.enter_async_context(_listening(*each, state))
         yield
 
 
 @contextlib.asynccontextmanager
 async def _listening(
-    address: ListenAddress, app: Any, scheme: str, tls: RenewedTls | None, log: ExtenderLog
+    address: ListenAddress, app: Starlette, tls: RenewedTls | None, state: ExtenderState
 ) -> AsyncIterator[None]:
     listener = addresses.bound(address)
     bound = ListenAddress(address.host, listener.getsockname()[1])
     context = tls.context if tls is not None else None
-    async with listening.serving(app, listener, context, PATIENCE_SECONDS):
-        log.say(f"serving {scheme}://{bound}")
+    # The scheduler waits no longer for an answer.
+    stop_seconds = math.ceil(state.rules.timeout_seconds)
+    async with listening.serving(app, listener, context, PATIENCE_SECONDS, stop_seconds):
+        state.log.say(f"serving {'http' if tls is None else 'https'}://{bound}")
         yield
 
 

@@ -21,6 +21,7 @@ REQUESTS_LEVEL: Final = 4
 """From this level on there is a line for each request."""
 _MOST_PODS: Final = 10_000
 _MOST_REASONS: Final = 5
+_MOST_REPEATED: Final = 1_000
 
 
 class ExtenderLog:
@@ -30,6 +31,7 @@ class ExtenderLog:
         self._write = write
         self._notes: frozenset[Finding] = frozenset()
         self._refused: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._times: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def say(self, message: str, **keys: Any) -> None:
         """Something happened that is as it should be."""
@@ -38,6 +40,18 @@ class ExtenderLog:
     def complain(self, message: str, **keys: Any) -> None:
         """Something is not as it should be; these lines are written at every verbosity."""
         self._write([LogLine(message, keys, is_error=True)])
+
+    def repeat(self, message: str, of: str, **keys: Any) -> None:
+        """Complain of what may come again with every request: the 1st, 2nd, 4th, 8th time.
+
+        ``of`` says of what it is the same again.
+        """
+        times = self._times.pop((message, of), 0) + 1
+        self._times[message, of] = times
+        if len(self._times) > _MOST_REPEATED:
+            self._times.popitem(last=False)
+        if times & (times - 1) == 0:
+            self.complain(message, **keys, times=times)
 
     def request(self, message: str, **keys: Any) -> None:
         """One request, for those who want to see each."""

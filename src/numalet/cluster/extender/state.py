@@ -155,8 +155,8 @@ class ExtenderState:
             self.say_yes(pod, answer.passed)
         self.metrics.filtered(answer, self.rules.filtering)
         if answer.unexamined:
-            self.log.complain(
-                "not all nodes were examined in time",
+            self.log.repeat(
+                "not all nodes were examined in time", "",
                 pod=str(pod.pod), nodes=len(names), missing=answer.unexamined,
             )  # fmt: skip
         if answer.failed and not answer.passed and self.log.refused_by_all(pod, answer):
@@ -178,8 +178,8 @@ class ExtenderState:
         if answer.best is not None:
             self.promise(pod, answer.best)
         if answer.unexamined:
-            self.log.complain(
-                "not all nodes were scored in time",
+            self.log.repeat(
+                "not all nodes were scored in time", "",
                 pod=str(pod.pod), nodes=len(names), missing=answer.unexamined,
             )  # fmt: skip
         return answer

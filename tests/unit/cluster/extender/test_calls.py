@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import httpx
 import pytest
 
+from numalet.agent.servers.api import listening
+from numalet.cluster.extender import command
+from numalet.cluster.extender.app import application
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import BUG
 from numalet.insight.scheduling.filtering import NOT_KNOWN
-from running.extender_parts import AskedExtender, at_work
+from running.extender_parts import AskedExtender, at_work, served
 
 POD = {"metadata": {"name": "a", "uid": "a"}, "spec": {"containers": [{"name": "c"}]}}
 ANSWER_MEMBERS = {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}
@@ -115,6 +119,27 @@ async def test_what_can_not_be_read_is_an_error_that_the_user_can_read(body: byt
         assert len(extender.said("can not be read")) == 1
         assert await extender.metric("requests_total", verb="filter", result="unreadable") == 1
         assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
+
+
+@pytest.mark.parametrize("verb", ["prioritize", "preempt"])
+async def test_verbs_without_a_member_for_errors_answer_500_and_say_why(verb: str) -> None:
+    async with at_work() as extender:
+        for body in UNREADABLE.values():
+            answer = await extender.call(verb, body)
+            assert answer.status_code == 500 or answer.json() in ([], {"NodeNameToMetaVictims": {}})
+            assert answer.status_code == 200 or answer.text.startswith("numalet: ")
+            assert "Traceback" not in answer.text
+        refused = await extender.metric("requests_total", verb=verb, result="unreadable")
+        assert (refused or 0) > 5
+        assert await extender.metric("requests_total", verb=verb, result="failed") is None
+
+
+async def test_what_comes_again_and_again_is_said_ever_more_seldom() -> None:
+    async with at_work() as extender:
+        for _ in range(9):
+            await extender.call("filter", b"")
+        lines = extender.said("can not be read")
+        assert [each.keys["times"] for each in lines] == [1, 2, 4, 8]
 
 
 async def test_a_bug_is_an_error_and_the_next_request_is_answered(
@@ -230,3 +255,30 @@ async def test_no_line_is_written_for_a_request_unless_it_is_asked_for() -> None
         await extender.asked(4, "empty")
         (line,) = extender.said("'verb': 'filter'")
         assert line.level > 2
+
+
+async def test_connections_are_kept_for_longer_than_the_scheduler_keeps_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert command.PATIENCE_SECONDS > 90
+    monkeypatch.setattr(listening, "PATIENCE_SECONDS", 0.05)
+    async with (
+        at_work() as extender,
+        served(application(extender.state), command.PATIENCE_SECONDS) as patient,
+    ):
+        kept = await _connected(patient)
+        for _ in range(2):
+            # Each of these is closed while that one is kept.
+            reader, writer = await _connected(extender.url)
+            assert await reader.read() == b""
+            writer.close()
+        kept[1].write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert (await kept[0].readline()).startswith(b"HTTP/1.1 200")
+        kept[1].close()
+
+
+async def _connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    writer.write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert (await reader.readuntil(b"ok\n")).startswith(b"HTTP/1.1 200")
+    return reader, writer

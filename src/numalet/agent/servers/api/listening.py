@@ -86,13 +86,15 @@ async def serving(
     listener: socket.socket,
     tls: ssl.SSLContext | None = None,
     patience_seconds: int | None = None,
+    stop_seconds: int | None = None,
 ) -> AsyncIterator[None]:
     """Serve an application on a listening socket until the end of the block; then close it.
 
     ``patience_seconds`` is how long a connection may wait for a request, if not as long as usual:
-    clients that keep connections for their next request must not find them closed by then.
+    clients that keep connections for their next request must not find them closed by then. At the
+    end requests that have come are answered, for ``stop_seconds`` at most, if not as usual.
     """
-    server = _Server(_config(app, tls, patience_seconds or PATIENCE_SECONDS))
+    server = _Server(_config(app, tls, patience_seconds, stop_seconds))
     life = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         # A client that connects before the server has begun waits in the backlog.
@@ -108,7 +110,9 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _config(app: Any, tls: ssl.SSLContext | None, patience_seconds: int) -> uvicorn.Config:
+def _config(
+    app: Any, tls: ssl.SSLContext | None, patience_seconds: int | None, stop_seconds: int | None
+) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         http=_Bounded,
@@ -120,8 +124,8 @@ def _config(app: Any, tls: ssl.SSLContext | None, patience_seconds: int) -> uvic
         access_log=False,
         proxy_headers=False,
         backlog=AT_ONE_GO,
-        timeout_keep_alive=patience_seconds,
-        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_keep_alive=patience_seconds or PATIENCE_SECONDS,
+        timeout_graceful_shutdown=stop_seconds or STOP_SECONDS,
         server_header=False,
     )
     config.load()
