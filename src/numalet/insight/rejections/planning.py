@@ -110,7 +110,9 @@ class _Plan:
         self._waiting = shape_questions.waiting(facts.cluster, before.digests, rules.scope)
         pods: dict[str, ClusterPod] = {each.shape: each.pod for each in every}
         self._questions = ShapeQuestions(
-            facts.cluster, assessor, {**pods, **self._waiting.by_digest}
+            shape_questions.settled(facts.cluster),
+            assessor,
+            {**pods, **self._waiting.by_digest},
         )
         self._informed = {
             key: each

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
+from numalet.core.cluster.expected import expected
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rejected_pod import shape_digest
 from numalet.insight.rejections.rules import BreakerScope
 
+_UNDECIDED_PHASES: Final = frozenset({"", "Pending"})
 _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 
 
@@ -42,9 +44,28 @@ def waiting(cluster: Cluster, before: Mapping[str, str], scope: BreakerScope) ->
     return WaitingShapes(by_digest, digests, since)
 
 
+def settled(cluster: Cluster) -> Cluster:
+    """The cluster once kubelets have decided on the pods that are on their way to them.
+
+    In a storm many are, and the sums count them although they will be rejected: a node would seem
+    to lack what it has. It is the same object where none is on its way.
+    """
+    names = {
+        each.pod.node_name
+        for each in cluster.pods.values()
+        if each.pod.node_name in cluster.nodes and each.pod.phase in _UNDECIDED_PHASES
+    }
+    nodes = [(cluster.nodes[name], expected(cluster.nodes[name])) for name in sorted(names)]
+    changed = [after for before, after in nodes if after is not before]
+    return cluster.with_nodes(changed) if changed else cluster
+
+
 @dataclass(frozen=True, slots=True)
 class ShapeQuestions:
-    """The engine, asked about shapes of which one pod is known by its digest."""
+    """The engine, asked about shapes of which one pod is known by its digest.
+
+    ``cluster`` is ``settled``.
+    """
 
     cluster: Cluster
     assessor: Assessor
