@@ -1,4 +1,4 @@
-"""What one filter call of a scheduler costs the extender in processor time, with 5,000 nodes.
+"""What the calls of a scheduler cost the extender in processor time, with 5,000 nodes.
 
 The nodes of ``benchmarks.fleet``: one hardware and configuration, 1,500 states. A call is a body
 with a pod and names, decoded, answered by the engine, and encoded; HTTP comes on top, less than a
@@ -22,8 +22,10 @@ from benchmarks import busy_nodes, fleet, page
 
 from numalet.cluster.extender import wire
 from numalet.core.cluster.cluster import ClusterNode
+from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import NodeFilter
+from numalet.insight.scheduling.scoring import NodeScorer
 from numalet.io.documents.cluster_pods import PodReader
 
 _NAME: Final = "ip-10-0-{:05}.eu-central-1.compute.internal"
@@ -91,6 +93,7 @@ class Answering:
         for each in nodes:
             self.nodes.put(each.name, each)
         self.filter = NodeFilter(self.nodes)
+        self.scorer = NodeScorer(self.nodes, self.filter.memory, Preference.PACK)
         self.filter.memory.prepare(always)
         self._pods = PodReader()
 
@@ -100,6 +103,12 @@ class Answering:
         named = asked.named()
         given = self.filter.filtered(wire.pod(asked.pod, self._pods), [*named])
         return wire.filter_answer(given, asked, named)
+
+    def best(self, body: bytes) -> bytes:
+        """What the scheduler is answered that asks which of these nodes is best."""
+        asked = wire.arguments(body)
+        pod = wire.pod(asked.pod, self._pods)
+        return wire.scores_answer(self.scorer.scored(pod, [*asked.named()]).points)
 
     def see_waiting(self, body: bytes) -> None:
         """Decide on the pod before anybody asks, as ``Prewarming`` does."""
@@ -129,7 +138,11 @@ def row(case: Case, nodes: list[ClusterNode], names: list[str]) -> list[str]:
     some, others = body(case, names[:500]), body(case, names[500:1000])
     first_500 = fleet.spent(lambda: few.answer(some))
     next_500 = fleet.spent(lambda: few.answer(others))
-    figures = (first, again, after, first_500, next_500)
+    passed = json.loads(few.answer(some))["NodeNames"]
+    asked = body(case, passed)
+    best_first = fleet.spent(lambda: few.best(asked))
+    best_again = min(fleet.spent(lambda: few.best(asked)) for _ in range(5))
+    figures = (first, again, after, first_500, next_500, best_first, best_again)
     return [case.name, *[f"{each:.1f}" for each in figures]]
 
 
@@ -140,6 +153,8 @@ HEADS: Final = [
     "5 nodes changed",
     "500 names, new shape",
     "the next 500",
+    "which of those passed is best",
+    "again",
 ]
 
 
@@ -155,6 +170,9 @@ def goals(nodes: list[ClusterNode], names: list[str]) -> list[list[str]]:
     waited = fleet.spent(lambda: seen.answer(asked))
     known = fleet.spent(lambda: seen.answer(asked))
     cold = fleet.spent(lambda: Answering(nodes).answer(body(SMALL, names)))
+    few = body(LARGE, json.loads(seen.answer(body(LARGE, names)))["NodeNames"][:500])
+    seen.best(few)
+    ranked = fleet.spent(lambda: seen.best(few))
     return [
         ["known shape", f"{known:.1f}", "5"],
         [f"new small shape ({SMALL.name})", f"{new(SMALL):.1f}", "40"],
@@ -162,6 +180,7 @@ def goals(nodes: list[ClusterNode], names: list[str]) -> list[list[str]]:
         [f"new large shape ({LARGE.name})", f"{new(LARGE):.1f}", "250"],
         ["large shape whose pod was seen waiting", f"{waited:.1f}", "10"],
         ["500 names, new small shape", f"{new(SMALL, 500):.1f}", "20"],
+        ["which of 500 is best, known shape", f"{ranked:.1f}", "2"],
         ["the first question of all, nothing was read in advance", f"{cold:.1f}", ""],
     ]
 

@@ -40,7 +40,7 @@ async def test_packing_keeps_room_for_large_pods_that_spreading_loses(
     server = access.of(defined.kubeconfig)
     async with hollow_fleets.running(server, NODES, kinds, options) as fleet:
         with extenders.running(defined.kubeconfig, "--score", score) as extender:
-            verbs = {"prioritizeVerb": "prioritize", "weight": 1000}
+            verbs = {"prioritizeVerb": "prioritize", "weight": 150}
             defined.start_scheduler([extender.configuration(**verbs)])
             path = f"/api/v1/namespaces/{defined.namespace()}/pods"
             for number, gpus in enumerate(SMALL):

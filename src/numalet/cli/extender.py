@@ -23,7 +23,7 @@ EPILOG: Final = """Examples:
   {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
    "clientConnection": {"kubeconfig": "/etc/kubernetes/scheduler.conf"},
    "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter",
-                  "prioritizeVerb": "prioritize", "weight": 1000,
+                  "prioritizeVerb": "prioritize", "weight": 150,
                   "nodeCacheCapable": true, "httpTimeout": "5s", "ignorable": true}]}
 
   # over the network: only clients with a certificate of this authority may ask
