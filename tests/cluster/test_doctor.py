@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from cluster import manifests, static_pods
 from numalet.core.cluster import classes, published
 from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class
@@ -21,6 +22,8 @@ from values import gpu_fleet
 CLASSES = "/apis/numalet.dev/v1alpha1/numanodeclasses"
 NUMA_NODES = "/apis/numalet.dev/v1alpha1/numanodes"
 ROOT = Path(__file__).parents[2]
+LONG_AGO = "2020-01-01T00:00:00.000000Z"
+TRAP = {"key": "numalet.dev/trap", "value": "20200101T000000Z.abc", "effect": "NoSchedule"}
 WAITING = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -172,3 +175,68 @@ def test_a_cluster_that_can_not_be_asked_is_unusable_input(plane: ControlPlane) 
     code, said = doctor(plane)
     assert (code, "Traceback" in said) == (2, False)
     assert "gives no answer" in said
+
+
+def test_schedulers_extenders_and_the_breaker_are_examined(
+    defined: ControlPlane, tmp_path: Path
+) -> None:
+    plane = defined
+    own = manifests.configurations()["second-scheduler"]
+    document = {**own, "extenders": [{**own["extenders"][0], "nodeCacheCapable": False}]}
+    data = {"scheduler.yaml": json.dumps(document), "other": "KubeSchedulerConfiguration: ["}
+    maps = "/api/v1/namespaces/numalet/configmaps"
+    plane.create(maps, {"metadata": {"name": "scheduler"}, "data": data})
+    template = manifests.of_kind("Deployment")["numalet-scheduler"]["spec"]["template"]
+    template = json.loads(json.dumps(template))
+    template["spec"]["schedulerName"] = "numalet-scheduler"
+    template["spec"]["containers"][1]["args"] += ["--timeout", "7s"]
+    wrong = {
+        **manifests.of_kind("Deployment")["numalet-scheduler"],
+        "metadata": {"name": "wrong", "namespace": "numalet"},
+    }
+    wrong["spec"] = {**wrong["spec"], "template": template}
+    deployments = "/apis/apps/v1/namespaces/numalet/deployments"
+    plane.create(deployments, wrong)
+    node = {"metadata": {"name": "a"}, "spec": {"taints": [TRAP]}}
+    # The API server adds a taint of its own.
+    assert plane.request("POST", "/api/v1/nodes", node).is_success
+    leases = "/apis/coordination.k8s.io/v1/namespaces/numalet/leases"
+    spec = {"holderIdentity": "h", "leaseDurationSeconds": 15, "renewTime": LONG_AGO}
+    plane.create(leases, {"metadata": {"name": "numalet-test"}, "spec": spec})
+    try:
+        shown = findings(plane)
+        assert shown.keys() - {"cluster/kubelet-unknown", "cluster/not-published"} == {
+            "cluster/scheduler-whole-nodes", "cluster/extender-asks-itself",
+            "cluster/scheduler-time-out", "cluster/breaker-taint-past",
+            "cluster/lease-not-renewed", "cluster/scheduler-api-version",
+        }  # fmt: skip
+        source = "ConfigMap numalet/scheduler (scheduler.yaml)"
+        assert source in shown["cluster/scheduler-whole-nodes"]["message"]
+        assert "Deployment numalet/wrong" in shown["cluster/extender-asks-itself"]["message"]
+        assert shown["cluster/breaker-taint-past"]["mend"] == "numalet breaker undo"
+    finally:
+        plane.request("DELETE", f"{maps}/scheduler")
+        plane.request("DELETE", f"{deployments}/wrong")
+        plane.request("DELETE", f"{leases}/numalet-test")
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(json.dumps({**document, "podMaxBackoffSeconds": 9}))
+    _, said = doctor(plane, "--scheduler-config", str(file))
+    assert f"{file} has podMaxBackoffSeconds 9" in " ".join(said.split())
+    file.write_text("kind: Pod")
+    code, said = doctor(plane, "--scheduler-config", str(file))
+    assert (code, "no KubeSchedulerConfiguration" in " ".join(said.split())) == (2, True)
+
+
+def test_a_scheduler_beside_an_extender_is_to_have_a_configuration(defined: ControlPlane) -> None:
+    pod = static_pods.patched()
+    del pod["spec"]["containers"][0]["command"][-1]
+    del pod["status"]
+    defined.create("/api/v1/nodes", {"metadata": {"name": "cp"}})
+    pod["spec"] |= {"automountServiceAccountToken": False, "nodeName": "cp"}
+    account = "/api/v1/namespaces/kube-system/serviceaccounts"
+    defined.request("POST", account, {"metadata": {"name": "default"}})
+    pods = "/api/v1/namespaces/kube-system/pods"
+    answer = defined.request("POST", pods, pod)
+    assert answer.is_success, answer.text
+    message = findings(defined)["cluster/scheduler-without-configuration"]["message"]
+    assert message.startswith("pod kube-system/kube-scheduler has an extender beside")

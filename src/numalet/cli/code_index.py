@@ -20,6 +20,7 @@ _MODULES: Final = (
     "cli.findings",
     "cluster.breaker.findings",
     "cluster.doctor.findings",
+    "cluster.doctor.scheduler_findings",
     "cluster.extender.findings",
     "cluster.serve",
     "cluster.hollow.findings",

@@ -23,6 +23,7 @@ EPILOG = """Examples:
 
   numalet doctor cluster
   numalet doctor cluster --kubeconfig admin.conf --context production
+  numalet doctor cluster --scheduler-config scheduler.yaml
   numalet doctor cluster -o json | jq -r '.findings[].mend'
 
 Exit status: 0 nothing is missing (warnings, without --strict, and notes aside), 1 something is,
@@ -38,6 +39,15 @@ doctor_app = typer.Typer(
 )
 
 Output = Annotated[OutputFormat, typer.Option("-o", "--output", help="How the result is printed.")]
+SchedulerConfig = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--scheduler-config",
+        metavar="FILE",
+        help="A KubeSchedulerConfiguration of a control-plane node; may be repeated.",
+        show_default=False,
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit status 1 for warnings, too.")]
 
 
@@ -51,10 +61,13 @@ def cluster(
     *,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
+    scheduler_config: SchedulerConfig = None,
     output: Output = OutputFormat.TABLE,
     strict: Strict = False,
 ) -> None:
-    """Examine definitions, permissions, versions, clocks, and what nodes publish. Only asks.
+    """Examine definitions, permissions, versions, clocks, what nodes publish, and schedulers.
+
+    Nothing is changed.
 
     Each finding comes with its mend, where there is one as a command to copy.
     """
@@ -63,7 +76,7 @@ def cluster(
     from numalet.cluster.doctor import rules
     from numalet.insight.lint import rows
 
-    facts = asyncio.run(_collected(kubeconfig, context))
+    facts = asyncio.run(_collected(kubeconfig, context, scheduler_config or []))
     shown = rows.rows(rules.findings(facts))
     if output is OutputFormat.TABLE:
         _print_table(facts, shown)
@@ -73,8 +86,10 @@ def cluster(
     raise typer.Exit(1 if any(row.severity in failing for row in shown) else 0)
 
 
-async def _collected(kubeconfig: Path | None, context: str | None) -> ClusterFacts:
-    """The facts. Raises ``BadInput`` if the cluster can not be asked."""
+async def _collected(
+    kubeconfig: Path | None, context: str | None, scheduler_files: Sequence[Path]
+) -> ClusterFacts:
+    """The facts. Raises ``BadInput`` if the cluster can not be asked or a file not be used."""
     from numalet.cluster.doctor import collecting
     from numalet.core.model.findings import BadInput
     from numalet.io.kube_api import access, client
@@ -82,7 +97,7 @@ async def _collected(kubeconfig: Path | None, context: str | None) -> ClusterFac
 
     try:
         async with client.opened(access.of(kubeconfig, context), "numalet-doctor") as api:
-            return await collecting.collected(api)
+            return await collecting.collected(api, scheduler_files)
     except (ApiRefused, ApiUnreachable) as problem:
         raise BadInput([problem.finding]) from None
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from numalet.agent.kubernetes import node_resource_topology
+from numalet.cluster.doctor import scheduler_collecting
 from numalet.cluster.doctor.contradictions import contradictions
 from numalet.cluster.doctor.facts import (
     ClockReading,
@@ -111,10 +113,11 @@ _numa_node_decoder: Final = msgspec.json.Decoder(_NumaNode)
 _named_decoder: Final = msgspec.json.Decoder(_Named)
 
 
-async def collected(api: ApiClient) -> ClusterFacts:
-    """All facts that the API server gives to this user.
+async def collected(api: ApiClient, scheduler_files: Iterable[Path] = ()) -> ClusterFacts:
+    """All facts that the API server gives to this user, and what is in these files.
 
     Raises:
+        BadInput: a file has no KubeSchedulerConfiguration.
         ApiRefused: not even the version is given: the credentials are not known.
         ApiUnreachable: the API server gives no answer.
     """
@@ -141,6 +144,7 @@ async def collected(api: ApiClient) -> ClusterFacts:
         class_names=None if classes is None else frozenset(classes),
         topologies=topologies.result(),
         contradictions=await contradictions(api),
+        scheduling=await scheduler_collecting.collected(api, scheduler_files),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from numalet.cluster.doctor.contradictions import Contradictions
 from numalet.cluster.doctor.roles import Permission
+from numalet.cluster.doctor.scheduler_facts import SchedulingFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,3 +77,4 @@ class ClusterFacts:
     class_names: frozenset[str] | None = None
     topologies: tuple[ZoneOwners, ...] | None = None
     contradictions: Contradictions | None = None
+    scheduling: SchedulingFacts = field(default_factory=SchedulingFacts)

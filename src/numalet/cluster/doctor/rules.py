@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from numalet.agent.kubernetes import node_resource_topology
+from numalet.cluster.doctor import scheduler_rules
 from numalet.cluster.doctor.facts import ClusterFacts
 from numalet.cluster.doctor.findings import (
     ClusterAccountForbidden,
@@ -58,6 +59,11 @@ def findings(facts: ClusterFacts) -> tuple[Finding, ...]:
         *_ages(facts),
         *_contradictions(facts),
         *_topologies(facts),
+        *scheduler_rules.findings(
+            facts.scheduling,
+            minor_version(facts.version),
+            None if facts.clock is None else facts.clock.server_seconds,
+        ),
     )
 
 

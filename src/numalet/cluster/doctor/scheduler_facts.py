@@ -1,0 +1,79 @@
+"""What is known of schedulers, extenders and the breaker of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+DEFAULT_TIMEOUT_SECONDS: Final = 5.0
+"""Of kube-scheduler's ``httpTimeout`` and of ``numalet extender --timeout``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfiguration:
+    """A KubeSchedulerConfiguration, and where it is: a file, or a ConfigMap."""
+
+    source: str
+    document: Mapping[str, Any]
+
+    @property
+    def extenders(self) -> tuple[Mapping[str, Any], ...]:
+        """Its extenders that are objects."""
+        given = self.document.get("extenders")
+        listed = given if isinstance(given, list) else []
+        return tuple(each for each in listed if isinstance(each, Mapping))
+
+    @property
+    def scheduler_names(self) -> frozenset[str]:
+        """The names of its profiles."""
+        given = self.document.get("profiles")
+        names = [
+            str(each.get("schedulerName") or DEFAULT_SCHEDULER)
+            for each in (given if isinstance(given, list) else [])
+            if isinstance(each, Mapping)
+        ]
+        return frozenset(names or [DEFAULT_SCHEDULER])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtenderProgram:
+    """A ``numalet extender`` in the template of a workload, or in a static pod.
+
+    ``scheduler`` is empty if no scheduler is asked about its pods: they name their node.
+    """
+
+    name: str
+    listens: str
+    timeout_seconds: float
+    scheduler: str
+    replicas: int
+    has_lease: bool
+    beside_scheduler: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseFacts:
+    """A lease of numalet; ``renewed_seconds`` since 1970, by the clock of its holder."""
+
+    namespace: str
+    name: str
+    holder: str
+    renewed_seconds: float
+    duration_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingFacts:
+    """All of it. What the API server did not say is left out.
+
+    ``without_configuration`` names pods in which an extender stands beside a kube-scheduler that
+    is started without one; ``traps`` has the end of the breaker's taint by node.
+    """
+
+    configurations: tuple[SchedulerConfiguration, ...] = ()
+    extenders: tuple[ExtenderProgram, ...] = ()
+    without_configuration: tuple[str, ...] = ()
+    traps: Mapping[str, float] | None = None
+    leases: tuple[LeaseFacts, ...] = ()

@@ -1,0 +1,175 @@
+"""What is wrong with schedulers, extenders and the breaker of a cluster, and the mend."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+
+
+class ClusterSchedulerFileUnusable(Finding):
+    code = "cluster/scheduler-file-unusable"
+    sentence = "{file} has no KubeSchedulerConfiguration"
+    mend = "name the file that kube-scheduler is given with --config"
+    file: str
+
+
+class ClusterSchedulerApiVersion(Finding):
+    code = "cluster/scheduler-api-version"
+    sentence = "{source} is of {api_version}, which kube-scheduler {release} does not read"
+    mend = "write apiVersion: kubescheduler.config.k8s.io/v1 into {source}"
+    source: str
+    api_version: str
+    release: str
+
+
+class ClusterSchedulerWithoutConfiguration(WarningFinding):
+    code = "cluster/scheduler-without-configuration"
+    sentence = "{pod} has an extender beside its scheduler, which is started without --config"
+    why = "extenders are named in the scheduler's configuration alone, so nothing asks this one"
+    mend = (
+        "kubeadm init phase control-plane scheduler "
+        "--patches packaging/kubernetes/scheduler-sidecar/host"
+    )
+    pod: str
+
+
+class ClusterSchedulerNodesPerCycle(WarningFinding):
+    code = "cluster/scheduler-nodes-per-cycle"
+    sentence = "{source} has percentageOfNodesToScore {percentage}, and an extender"
+    why = (
+        "the extender is asked about so many nodes alone, 500 of 5,000 by default; a pod that all "
+        "of these refuse waits, although nothing was asked of the others"
+    )
+    mend = "write percentageOfNodesToScore: 100 into {source}"
+    source: str
+    percentage: str
+
+
+class ClusterSchedulerBackOff(NoteFinding):
+    code = "cluster/scheduler-back-off"
+    sentence = (
+        "{source} has podMaxBackoffSeconds {seconds}: refused pods wait as long once there is room"
+    )
+    mend = "write podMaxBackoffSeconds: 2 into {source}"
+    source: str
+    seconds: str
+
+
+class ClusterSchedulerBatching(NoteFinding):
+    code = "cluster/scheduler-batching"
+    sentence = "{source} has an extender, so equal pods are decided on one by one"
+    why = (
+        "schedulers of 1.35 and later decide on equal pods at once (opportunistic batching), but "
+        "not with an extender: large jobs of equal pods are scheduled more slowly"
+    )
+    source: str
+
+
+class ClusterSchedulerWholeNodes(WarningFinding):
+    code = "cluster/scheduler-whole-nodes"
+    sentence = "{source} sends whole Node objects to {url}"
+    why = "5,000 nodes are 72 MB for each pod, and the scheduler's own points see them without pods"
+    mend = "write nodeCacheCapable: true into {source}"
+    source: str
+    url: str
+
+
+class ClusterSchedulerTimeOut(Finding):
+    code = "cluster/scheduler-time-out"
+    sentence = "{source} waits {waits} s for {url}; {program} answers within 80 % of {answers} s"
+    why = "an answer that comes later counts as none, though the extender counts the pod on a node"
+    mend = "write httpTimeout: {answers}s into {source}, or give {program} --timeout {waits}s"
+    source: str
+    waits: str
+    url: str
+    program: str
+    answers: str
+
+
+class ClusterSchedulerFailsOpen(NoteFinding):
+    code = "cluster/scheduler-fails-open"
+    sentence = "{source} goes on without {url} while it does not answer (ignorable: true)"
+    why = "pods are then bound by sums, and kubelets reject some of them; numalet breaker ends that"
+    source: str
+    url: str
+
+
+class ClusterSchedulerTwoBinders(Finding):
+    code = "cluster/scheduler-two-binders"
+    sentence = "{source} has {count} extenders with a bindVerb: {urls}"
+    why = "kube-scheduler ends at its start if more than one binds"
+    mend = "leave bindVerb to one of them in {source}"
+    source: str
+    count: str
+    urls: str
+
+
+class ClusterSchedulerWeight(WarningFinding):
+    code = "cluster/scheduler-weight"
+    sentence = "{source} gives {url} the weight {weight}: its points do not decide"
+    why = (
+        "the scheduler's own plugins add up to 1,200 points, one of the extender is ten times the "
+        "weight; the node that it counts a pod on may then not be the one that gets the pod"
+    )
+    mend = "write weight: 150 into {source}"
+    source: str
+    url: str
+    weight: str
+
+
+class ClusterSchedulerNoPreempt(WarningFinding):
+    code = "cluster/scheduler-no-preempt"
+    sentence = "{source} has no preemptVerb for {url}"
+    why = "pods are then evicted on a node whose kubelet rejects the one that they are evicted for"
+    mend = "write preemptVerb: preempt into {source}"
+    source: str
+    url: str
+
+
+class ClusterSchedulerUnchecked(Finding):
+    code = "cluster/scheduler-unchecked"
+    sentence = "{source} talks TLS to {url} without an authority, so to whatever answers there"
+    mend = "write tlsConfig: {{caFile: FILE}} into {source}"
+    source: str
+    url: str
+
+
+class ClusterExtenderAsksItself(Finding):
+    code = "cluster/extender-asks-itself"
+    sentence = "the pods of {program} are scheduled by {scheduler}, which waits for them ({source})"
+    why = "after one crash of all of them none can be scheduled, nor any other pod"
+    mend = (
+        "kubectl apply -k packaging/kubernetes/extender, whose pods name their nodes; or write "
+        "ignorable: true into {source}"
+    )
+    program: str
+    scheduler: str
+    source: str
+
+
+class ClusterExtendersShareNothing(WarningFinding):
+    code = "cluster/extenders-share-nothing"
+    sentence = "{program} runs {replicas} extenders without a lease"
+    why = "each knows its own promises alone, so two pods can be promised one place"
+    mend = "give it --lease NAMESPACE/NAME, or run one"
+    program: str
+    replicas: str
+
+
+class ClusterBreakerTaintPast(WarningFinding):
+    code = "cluster/breaker-taint-past"
+    sentence = "{nodes} with a taint of the breaker that has ended: {names}"
+    why = "a breaker lifts its taints when they end, so none runs that may"
+    mend = "numalet breaker undo"
+    nodes: str
+    names: str
+
+
+class ClusterLeaseNotRenewed(WarningFinding):
+    code = "cluster/lease-not-renewed"
+    sentence = "the lease {lease} of {holder} was not renewed for {seconds} s"
+    why = "who holds a lease renews it every few seconds: nothing answers or acts"
+    mend = "kubectl -n {namespace} get pods -l app.kubernetes.io/name=numalet -o wide"
+    lease: str
+    holder: str
+    seconds: str
+    namespace: str
