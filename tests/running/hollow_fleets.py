@@ -33,7 +33,10 @@ QUICK = FleetOptions(reboot_seconds=0.2, renew_seconds=5.0, writers=4)
 
 
 class KillablePublisher:
-    """A publisher that can be killed at any moment, after which another one begins anew."""
+    """A publisher that can be killed at any moment, after which another one begins anew.
+
+    One that is stopped publishes nothing that changes from then on.
+    """
 
     def __init__(
         self,
@@ -46,13 +49,18 @@ class KillablePublisher:
         self._refused = refused
         self._inner = self._made()
         self._task: asyncio.Task[None] | None = None
+        self._is_stopped = False
 
     @property
     def is_idle(self) -> bool:
         return self._inner.is_idle
 
     def changed(self, name: str) -> None:
-        self._inner.changed(name)
+        if not self._is_stopped:
+            self._inner.changed(name)
+
+    def stop(self) -> None:
+        self._is_stopped = True
 
     async def work(self) -> None:
         while True:
