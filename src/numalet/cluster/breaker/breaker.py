@@ -130,7 +130,7 @@ class Breaker:
         Raises:
             BadInput: the audit can not be written.
         """
-        state, complaint = BreakerState(), ""
+        state, complaint = BreakerState(), None
         while True:
             self._changed.clear()
             self._planned_seconds = 0.0
@@ -146,6 +146,7 @@ class Breaker:
                     await self._changed.wait()
 
     async def _act_once(self, state: BreakerState) -> BreakerState:
+        began = time.thread_time()
         rejections = await self._rejections()
         rules = self._settings.rules
         is_idle = not rejections and not self._jobs.jobs and next(self._tainted(), None) is None
@@ -159,7 +160,6 @@ class Breaker:
             nodes=dict(self._live.listed_nodes),
             suspended_jobs=self._jobs.jobs,
         )
-        began = time.thread_time()
         state, actions = planning.planned(
             state, rejections, facts, self._now(), rules, self._assessor
         )

@@ -150,6 +150,18 @@ async def test_who_does_not_lead_any_more_does_nothing_more(
         assert running.lines() == []
 
 
+async def test_who_leads_after_everything_was_listed_says_that_it_is_known(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    async with acting(server, tmp_path / "audit") as running:
+        assert running.task is not None
+        await ended(running.task)
+        running.said.clear()
+        running.task = asyncio.create_task(running.breaker.act())
+        await running.until(lambda: running.said == ["everything that matters is known"])
+        await ended(running.task)
+
+
 async def test_a_breaker_that_begins_anew_goes_on(server: FakeApiServer, tmp_path: Path) -> None:
     fail(server, 10, OF_WEB)
     for _ in range(2):
