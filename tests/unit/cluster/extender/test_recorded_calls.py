@@ -51,3 +51,20 @@ async def test_recorded_filter_calls_are_answered_in_the_form_in_which_they_came
             assert {**given["FailedNodes"], **given["FailedAndUnresolvableNodes"]} == {}
             calls += 1
     assert calls > 20
+
+
+async def test_recorded_prioritize_calls_are_answered_with_points_for_nodes_that_were_named() -> (
+    None
+):
+    calls = 0
+    async with at_work() as extender:
+        for each in _calls("prioritize"):
+            request = each["request"]
+            answer = await extender.call("prioritize", request)
+            assert answer.status_code == 200
+            items = (request["Nodes"] or {}).get("items", [])
+            asked = request["NodeNames"] or [item["metadata"]["name"] for item in items]
+            assert {given["Host"] for given in answer.json()} <= set(asked)
+            assert all(0 <= given["Score"] <= 10 for given in answer.json())
+            calls += 1
+    assert calls > 10

@@ -167,6 +167,19 @@ async def test_a_state_that_can_not_be_used_is_said_and_decides_nothing(change: 
         assert (await extender.asked(4, "full"))["NodeNames"] == []
 
 
+async def test_states_that_are_served_in_no_version_that_is_known_decide_nothing() -> None:
+    async with at_work(pace=paced(SetClock())) as extender:
+        server = extender.kubelets.server
+        extender.state.refresh()
+        server.refused[f"{GROUP}/numanodes"] = 404
+        await server.strike(Ending.RESET)
+        await extender.until(lambda: extender.state.origins.counts["published"] == 0)
+        extender.state.log.notes(extender.state.live.notes)
+        assert extender.said(f"{GROUP}/numanodes")
+        assert (await extender.asked(4, "full"))["NodeNames"] == ["full"]
+        assert await extender.metric("cluster_nodes", origin="published") == 0
+
+
 async def test_the_note_on_an_object_that_can_not_be_read_is_said_once() -> None:
     async with at_work() as extender:
         path = f"{GROUP}/numanodes/full"
