@@ -9,14 +9,25 @@ either.
 Pods of DaemonSets go if they are of a lower priority: a new one waits until the pod is there. A
 *static* pod comes back from its file whatever is done to its mirror in the API, so it stays. So do
 pods of which nothing but their records is known.
+
+Where the pods that stay hold nothing, as those of most DaemonSets, what is left of a node is its
+class, and what they request: one decision for all such nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from numalet.core.admission import predicates
+from numalet.core.cluster.asking import Asking
+from numalet.core.cluster.facts import StateFacts
+from numalet.core.cluster.keys import StateKey
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.device import ledger as device_ledger
+from numalet.core.model import pod_demand
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.fleet import victims
 from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
 
@@ -31,13 +42,83 @@ def without(node: Node, uids: Iterable[str]) -> Node:
     return node.at(node.snapshot.without_pods(frozenset(uids)))
 
 
-def could_help(of: ShapeVerdicts, node: Node) -> bool:
+def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:
     """Whether a node that refuses the shape admits it once all are gone that may be evicted."""
-    new = of.table.pod
-    going = [uid for uid, there in node.snapshot.pods.items() if may_go(there, new)]
-    return bool(going) and admits(of, without(node, going))
+    new, pods = of.table.pod, facts.node.snapshot.pods
+    going = [uid for uid, there in pods.items() if may_go(there, new)]
+    if not going:
+        return False
+    staying = [there for there in pods.values() if not may_go(there, new)]
+    key = _key_of_what_is_left(facts, of.table.asking(facts.node_class), staying)
+    known = of.emptied.get(key)
+    if known is None:
+        known = admits(of, without(facts.node, going))
+        if key:
+            of.emptied[key] = known
+    return known
 
 
 def admits(of: ShapeVerdicts, node: Node) -> bool:
     """Whether a node in a state in which it is not would admit the shape."""
     return of.table.verdict(of.reader.reader.facts(node)).admitted
+
+
+def _key_of_what_is_left(facts: StateFacts, asking: Asking, staying: Sequence[Pod]) -> StateKey:
+    """Equal for nodes that are the same to the shape once all others have gone; empty: unknown."""
+    snapshot, pod = facts.snapshot, asking.pod
+    constraints = pod.constraints
+    is_odd = snapshot.assumed or snapshot.cpu.pods or snapshot.memory.pods
+    wants_ports = constraints is not None and bool(constraints.ports)
+    if is_odd or wants_ports or pod.is_critical or facts.node.roster.extra:
+        return ()
+    if not (snapshot.sources_ready and facts.sizes_are_sane and _is_accounted_for(facts)):
+        return ()
+    holders = (snapshot.cpu.exclusive, snapshot.memory.blocks, snapshot.device.records)
+    if any(each.uid in held for each in staying for held in holders):
+        return ()
+    cpus = [cpus for held in snapshot.cpu.exclusive.values() for cpus in held.values()]
+    amounts = [pod_demand.amounts(each) for each in staying]
+    place = None
+    if asking.is_constrained:
+        place = predicates.about_place(facts.node.roster, Snapshot(), pod)
+    return (
+        facts.node_class,
+        facts.pool | cpu_mask.of_set(frozenset[int]().union(*cpus)),
+        tuple(
+            [
+                facts.devices[each.resource].devices
+                for each in asking.devices
+                if each.resource in facts.devices
+            ]
+        ),
+        place,
+        len(staying),
+        tuple([sum(each.get(name, 0) for each in amounts) for name, _ in asking.amounts]),
+    )
+
+
+def _is_accounted_for(facts: StateFacts) -> bool:
+    """Whether all that is not free is released with the pods that hold it.
+
+    Inside a group of NUMA nodes the figures of the single ones need not be true, so that what is
+    released there need not be what was free at first.
+    """
+    memory, device = facts.snapshot.memory, facts.snapshot.device
+    free = {
+        (node_id, name): table.free
+        for node_id, node in memory.nodes.items()
+        for name, table in node.tables.items()
+    }
+    for containers in memory.blocks.values():
+        for blocks in containers.values():
+            for block in blocks:
+                if len(block.nodes) > 1:
+                    return False
+                place = (block.nodes[0], block.resource)
+                free[place] = free.get(place, 0) + block.size_bytes
+    in_use = device_ledger.in_use_by(device.records)
+    return all(
+        free[node_id, name] == table.allocatable
+        for node_id, node in memory.nodes.items()
+        for name, table in node.tables.items()
+    ) and all(names == in_use.get(name, frozenset()) for name, names in device.in_use.items())

@@ -132,7 +132,8 @@ class NodeFilter:
             if at % _NODES_IN_A_TURN == 0 and not may_go_on():
                 return False
             self._text(of, name, verdict)
-            of.curable[name] = evictions.could_help(of, self.nodes.nodes[name].node)
+            facts = of.reader.facts(name, self.nodes.nodes[name].node)
+            of.curable[name] = evictions.could_help(of, facts)
         return True
 
     def _text(self, of: ShapeVerdicts, name: str, verdict: NodeVerdict) -> str:
@@ -161,8 +162,8 @@ class NodeFilter:
                 if asked % _NODES_IN_A_TURN == 0 and not may_go_on():
                     return
                 asked += 1
-                node = self.nodes.nodes[name].node
-                is_curable = of.curable[name] = evictions.could_help(of, node)
+                facts = of.reader.facts(name, self.nodes.nodes[name].node)
+                is_curable = of.curable[name] = evictions.could_help(of, facts)
             if not is_curable:
                 yield name
 

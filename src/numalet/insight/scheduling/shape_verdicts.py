@@ -38,6 +38,8 @@ class ShapeVerdicts:
     """Of nodes by name; None of one that does not admit the pod. Filled by ``scoring``."""
     curable: dict[str, bool] = field(default_factory=dict)
     """Of nodes that refuse, by name: whether evictions could help, see ``evictions``."""
+    emptied: dict[StateKey, bool] = field(default_factory=dict)
+    """Whether a node admits the shape of which so much is left, see ``evictions``."""
     known_changes: int = 0
 
     @cached_property
