@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from cluster import storm_scene
+from cluster import accounts, manifests, storm_scene
 from cluster.storm_scene import REASON, Scene
 from running import extenders, jumping_numalet, storms
 from running.control_plane import ControlPlane
@@ -28,6 +28,8 @@ pytestmark = [
 ]
 NODE: Final = "hollow-0"
 REFUSED: Final = "connection refused"
+TOO_SLOW: Final = "Client.Timeout exceeded"
+NOT_KNOWN: Final = "numalet: the cluster is not known yet"
 HELD: Final = ("a", "b")
 """Pods that run on the node from the beginning."""
 
@@ -109,6 +111,38 @@ async def test_an_extender_that_is_killed_and_started_again(
             with extenders.running(defined.kubeconfig, port=first.port):
                 await pods.catches_up()
                 await pods.goes_by_the_engine()
+
+
+async def test_an_extender_that_hangs(defined: ControlPlane, ignorable: bool) -> None:
+    with extenders.running(defined.kubeconfig) as extender:
+        async with trial(defined, extender, ignorable, httpTimeout="1s") as pods:
+            await pods.goes_by_the_engine()
+            extender.process.send_signal(signal.SIGSTOP)
+            await pods.goes_on_without(TOO_SLOW)
+            extender.process.send_signal(signal.SIGCONT)
+            await pods.catches_up()
+            await pods.goes_by_the_engine()
+
+
+async def test_an_extender_that_has_not_listed_everything_lets_no_pod_pass(
+    defined: ControlPlane, ignorable: bool
+) -> None:
+    rules = manifests.of_kind("ClusterRole")["numalet-reader"]["rules"]
+    fewer = accounts.without(rules, ("", "pods", "list"))
+    kubeconfig = accounts.kubeconfig(defined, fewer)
+    with extenders.running(kubeconfig, is_ready=False) as extender:
+        extender.until_said("serving ")
+        async with trial(defined, extender, ignorable) as pods:
+            assert extender.get("/readyz").status_code == 503
+            await pods.goes_on_without(NOT_KNOWN)
+            assert extender.metric("requests_total", verb="filter", result="not-ready") >= 3
+            assert extender.metric("ready") == extender.metric("up") == 0
+            accounts.allow(defined, kubeconfig, rules)
+            extender.until_said("ready: ")
+            assert extender.get("/readyz").status_code == 200
+            assert extender.metric("ready") == 1
+            await pods.catches_up()
+            await pods.goes_by_the_engine()
 
 
 async def test_an_api_server_that_is_started_again(defined: ControlPlane, ignorable: bool) -> None:

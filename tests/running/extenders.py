@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 from running.server_programs import PATIENCE_SECONDS, free_port
 
@@ -62,6 +63,14 @@ class RunningExtender:
     def get(self, path: str) -> httpx.Response:
         """The answer to a GET."""
         return httpx.get(self.url + path, trust_env=False, timeout=PATIENCE_SECONDS)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A sample of its page of metrics, without the prefix; 0 if it is not there."""
+        for family in text_string_to_metric_families(self.get("/metrics").text):
+            for sample in family.samples:
+                if sample.name == f"numalet_extender_{name}" and sample.labels == labels:
+                    return float(sample.value)
+        return 0.0
 
     def end(self, by: signal.Signals = signal.SIGTERM) -> int:
         """The exit status after a signal."""
