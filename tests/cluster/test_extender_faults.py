@@ -20,6 +20,7 @@ from cluster.storm_scene import REASON, Scene
 from running import extenders, jumping_numalet, storms
 from running.control_plane import ControlPlane
 from running.extenders import RunningExtender
+from running.fleet_observer import NUMA_NODES
 from running.server_programs import free_port
 
 pytestmark = [
@@ -30,6 +31,7 @@ NODE: Final = "hollow-0"
 REFUSED: Final = "connection refused"
 TOO_SLOW: Final = "Client.Timeout exceeded"
 NOT_KNOWN: Final = "numalet: the cluster is not known yet"
+NOTHING_KNOWN: Final = "numalet: nothing is known of this node"
 HELD: Final = ("a", "b")
 """Pods that run on the node from the beginning."""
 
@@ -74,6 +76,15 @@ class Trial:
         for each in (small, *both):
             await self.scene.until_waiting(each, said)
         assert len(seen.rejections) == before, seen.rejections
+        await self.clear(*both)
+
+    async def finds_nothing_known(self) -> None:
+        """A pod that is not aligned runs, and the others wait for what is not known."""
+        small, *both = self._names()
+        await self.scene.create(storms.small_pod(small), *map(storms.pod, both))
+        await self.scene.until_in("Running", small)
+        for each in both:
+            await self.scene.until_waiting(each, NOTHING_KNOWN)
         await self.clear(*both)
 
     async def catches_up(self) -> None:
@@ -150,7 +161,10 @@ async def test_an_api_server_that_is_started_again(defined: ControlPlane, ignora
         async with trial(defined, extender, ignorable) as pods:
             await pods.goes_by_the_engine()
             await defined.api_server.restart_meanwhile()
+            extender.until_said("may be out of date: ")
             await pods.goes_by_the_engine()
+            await pods.scene.seen.until(lambda: extender.metric("up") == 1)
+            assert extender.metric("view_age_seconds") == 0
             assert extender.get("/readyz").status_code == 200
 
 
@@ -204,3 +218,49 @@ async def test_a_wall_clock_that_jumps(defined: ControlPlane, ignorable: bool) -
                 extender.until_said(said)
                 await pods.goes_by_the_engine()
                 assert extender.get("/readyz").status_code == 200
+
+
+def rubbish(spec: dict[str, Any]) -> None:
+    """What somebody writes who has never seen one."""
+    spec["state"]["pods"] = {"?": "rubbish"}
+
+
+def of_a_newer_version(spec: dict[str, Any]) -> None:
+    """What a pod holds has a word of which this version does not know what it means."""
+    pods = spec["state"]["pods"]
+    spec["state"]["pods"] = {uid: f"{text} x0=1" for uid, text in pods.items()}
+
+
+def of_a_newer_class(spec: dict[str, Any]) -> None:
+    """The class of the node can not be read."""
+    spec["class"] = "newer"
+
+
+DAMAGES: Final = {
+    rubbish: "'rubbish' is no container",
+    of_a_newer_version: "'x0=1' is nothing that a pod can hold",
+    of_a_newer_class: "its class newer is not among the NumaNodeClasses",
+}
+
+
+async def test_a_published_state_that_can_not_be_used(
+    defined: ControlPlane, ignorable: bool
+) -> None:
+    path = f"{NUMA_NODES}/{NODE}"
+    with extenders.running(defined.kubeconfig, "--unknown-nodes", "refuse") as extender:
+        async with trial(defined, extender, ignorable) as pods:
+            for damage, said in DAMAGES.items():
+                value = defined.get(path)
+                damage(value["spec"])
+                assert defined.request("PUT", path, value).status_code == 200
+                extender.until_said(said)
+                extender.until_said("the state of a node is undecided now")
+                await pods.finds_nothing_known()
+                assert extender.metric("cluster_nodes", origin="undecided") == 1
+                # Its publisher begins anew, and publishes all.
+                pods.scene.fleet.publisher.kill()
+                await pods.scene.seen.until(
+                    lambda: extender.metric("cluster_nodes", origin="published") == 1
+                )
+                await pods.goes_by_the_engine()
+            assert pods.scene.seen.rejections == {}
