@@ -97,6 +97,7 @@ class Trial:
         """Delete pods, and wait until the room that they had is published."""
         await self.scene.delete(*names)
         await self.scene.seen.until(lambda: not any(map(self.scene.seen.pod, names)))
+        await self.scene.fleet.until(lambda: not {*names} & {*self.scene.fleet.phases()})
         await self.scene.fleet.settled()
 
 
