@@ -79,12 +79,14 @@ class Trial:
         await self.clear(*both)
 
     async def finds_nothing_known(self) -> None:
-        """A pod that is not aligned runs, and the others wait for what is not known."""
+        """Pods wait for what is not known, but for one that is not aligned."""
         small, *both = self._names()
-        await self.scene.create(storms.small_pod(small), *map(storms.pod, both))
-        await self.scene.until_in("Running", small)
+        await self.scene.create(*map(storms.pod, both))
         for each in both:
             await self.scene.until_waiting(each, NOTHING_KNOWN)
+        # From here on the node changes, so that it may publish itself anew.
+        await self.scene.create(storms.small_pod(small))
+        await self.scene.until_in("Running", small)
         await self.clear(*both)
 
     async def catches_up(self) -> None:
@@ -256,8 +258,10 @@ async def test_a_published_state_that_can_not_be_used(
                 assert defined.request("PUT", path, value).status_code == 200
                 extender.until_said(said)
                 extender.until_said("the state of a node is undecided now")
+                await pods.scene.seen.until(
+                    lambda: extender.metric("cluster_nodes", origin="undecided") == 1
+                )
                 await pods.finds_nothing_known()
-                assert extender.metric("cluster_nodes", origin="undecided") == 1
                 # Its publisher begins anew, and publishes all.
                 pods.scene.fleet.publisher.kill()
                 await pods.scene.seen.until(
