@@ -47,6 +47,7 @@ from numalet.core.cluster import holding, verdicts
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.expected import awaited, expected
 from numalet.core.findings.cluster import StateFinding
+from numalet.insight.scheduling import opinion
 from numalet.insight.scheduling.expected_nodes import Promise
 from numalet.insight.scheduling.filtering import LEFT_ALONE, NOT_KNOWN
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -102,6 +103,8 @@ class BindGate(StateListener):
                         await held.enter_async_context(self._lock(asked.node))
                         await self._until_decided(asked.node)
             except TimeoutError:
+                if asked.pod_uid not in self._sent:
+                    self._state.nodes.release(asked.pod_uid)
                 return STILL_DECIDES if self._state.live.is_current else NO_NEWS
             pod = self._state.live.pods.get(asked.pod_uid)
             if pod is None:
@@ -221,7 +224,7 @@ class BindGate(StateListener):
     async def _send(self, pod: ClusterPod, name: str, last_at: float) -> str:
         uid = pod.pod.uid
         self._state.promise(pod, name)
-        if name in self._state.nodes.nodes:
+        if name in self._state.nodes.nodes and opinion.is_needed(pod.pod):
             self._state.say_yes(pod, (name,))
         until = self._state.now_seconds() + self._state.rules.promise_seconds
         self._sent[uid] = Promise(pod, name, until)

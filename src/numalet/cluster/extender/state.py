@@ -151,7 +151,8 @@ class ExtenderState:
         if len(answer.passed) == 1:
             # The scheduler does not ask which node is best, since there is but one.
             self.promise(pod, answer.passed[0])
-        if not (answer.unexamined and self.rules.filtering.passes_unexamined):
+        lets_late_pass = answer.unexamined and self.rules.filtering.passes_unexamined
+        if opinion.is_needed(pod.pod) and not lets_late_pass:
             self.say_yes(pod, answer.passed)
         self.metrics.filtered(answer, self.rules.filtering)
         if answer.unexamined:

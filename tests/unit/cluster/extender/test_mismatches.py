@@ -17,6 +17,7 @@ from numalet.cluster.extender.mismatches import ModelMismatches
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
 from numalet.cluster.following import FollowedClasses
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.pod import QosClass
 from numalet.io.kube_api import client
 from running import fake_api_server
 from running.fake_kubelets import Kubelets
@@ -146,6 +147,18 @@ async def test_what_we_said_nothing_of_is_no_mismatch() -> None:
         await at.becomes("y", node_name="b", **REJECTED)  # It passed, as nothing is known.
         await at.becomes("z", node_name="a", **REJECTED)
         assert (at.counted(), at.said) == (0, [])
+
+
+async def test_a_pod_on_which_we_have_no_opinion_is_no_mismatch() -> None:
+    async with watched() as at:
+        await at.asked("x")
+        shared = replace(at.state.live.pods["x"].pod, qos_class=QosClass.BURSTABLE)
+        only = shared.app_containers[0]
+        amounts = {"cpu": only.requests["cpu"]}
+        shared = replace(shared, app_containers=(replace(only, requests=amounts, limits={}),))
+        assert at.state.filtered(ClusterPod(pod=shared), ["a"]).passed == ["a"]
+        await at.becomes("x", node_name="a", phase="Failed", reason="OutOfcpu")
+        assert at.said == []
 
 
 async def test_a_pod_that_ran_and_failed_is_no_mismatch() -> None:
