@@ -83,3 +83,11 @@ async def of_nodes(
         namespace = plane.namespace()
         async with storms.watching(fleet.api, namespace) as seen:
             yield Scene(plane, fleet, namespace, seen)
+
+
+@contextlib.asynccontextmanager
+async def joined(plane: ControlPlane, prefix: str) -> AsyncIterator[None]:
+    """One more node of the same kind, which is there and has published itself."""
+    to = access.of(plane.kubeconfig)
+    async with hollow_fleets.running(to, 1, [storms.kind()], _OPTIONS, prefix):
+        yield

@@ -8,10 +8,14 @@ from typing import Final
 import pytest
 
 from cluster import storm_scene
-from running import storms
-from running.control_plane import ControlPlane
+from cluster.storm_scene import REASON
+from running import extenders, storms, wakers
+from running.control_plane import ControlPlane, slowness
 
 STORM_SECONDS: Final = 15.0
+ROOM_SECONDS: Final = 5.0
+WEIGHT: Final = 150
+"""With it the extender's points decide, and no tie of other plugins."""
 
 
 @pytest.mark.slow
@@ -37,3 +41,42 @@ async def test_a_scheduler_that_goes_by_sums_makes_a_storm(
         assert len(by_node) == storms.NODES
         last = seen.rejections_by_node(ended - STORM_SECONDS / 3, ended)
         assert last.total() > storms.NODES
+
+
+@pytest.mark.slow
+async def test_with_the_extender_no_pod_is_rejected_and_the_others_are_told_why(
+    defined: ControlPlane, figures: list[str]
+) -> None:
+    waiting = storms.REPLICAS - storms.ROOM
+    verbs = {"prioritizeVerb": "prioritize", "weight": WEIGHT}
+    async with storm_scene.of_nodes(defined) as scene:
+        seen, now = scene.seen, asyncio.get_running_loop().time
+        with extenders.running(defined.kubeconfig, "--unknown-nodes", "refuse") as extender:
+            defined.start_scheduler([extender.configuration(**verbs)])
+            began = now()
+            await scene.deploy()
+            await seen.until(lambda: seen.phases()["Running"] == storms.ROOM)
+            took = now() - began
+            await seen.until(lambda: all(REASON in each for each in seen.waiting_for()))
+            assert seen.phases() == {"Running": storms.ROOM, "Pending": waiting}
+            name = seen.names("Pending")[0]
+            described = await asyncio.to_thread(
+                defined.kubectl, "describe", "pod", "-n", scene.namespace, name
+            )
+            assert f"0/{storms.NODES} nodes are available: {storms.NODES} {REASON}" in described
+
+            # A node that joins is known a little later than it is there; the waker makes up for it.
+            async with wakers.awake(defined), storm_scene.joined(defined, "late"):
+                began = now()
+                everywhere = storms.ROOM + storms.ROOM_OF_A_NODE
+                await seen.until(lambda: seen.phases()["Running"] == everywhere)
+                joined = now() - began
+                assert seen.rejections == {}
+            factor = slowness(defined.api_server.start_seconds)
+            figures.append(
+                f"with the extender: no rejection; {storms.ROOM} pods ran after {took:.1f} s,"
+                f" {storms.ROOM_OF_A_NODE} more {joined:.1f} s after a node had come, on a machine"
+                f" {factor:.1f} times as slow as a quiet one"
+            )
+            assert joined < ROOM_SECONDS * factor
+            assert extender.get("/metrics").text.count("model_mismatch_total{") == 0

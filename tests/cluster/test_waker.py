@@ -7,10 +7,7 @@ the waker has not touched it, so a pod that runs there was tried again for the w
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,7 +16,7 @@ from cluster import gpu_pods
 from numalet.cluster import waker
 from numalet.cluster.hollow.members import FleetOptions
 from numalet.io.kube_api import access
-from running import hollow_fleets, scheduler_extender
+from running import hollow_fleets, scheduler_extender, wakers
 from running.control_plane import ControlPlane
 from running.hollow_fleets import RunningFleet
 
@@ -51,20 +48,6 @@ class Pods:
         await self._fleet.api.create(self.path, gpu_pods.pod(name, 4))
 
 
-@contextlib.asynccontextmanager
-async def awake(plane: ControlPlane) -> AsyncIterator[list[str]]:
-    """The waker at work; what it says."""
-    said: list[str] = []
-    task = asyncio.create_task(waker.live(access.of(plane.kubeconfig), said.append))
-    try:
-        yield said
-        assert not task.done(), task.exception()
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-
 def touches(said: list[str]) -> list[str]:
     return [each for each in said if " touched for " in each]
 
@@ -74,7 +57,7 @@ async def test_a_pod_that_waits_for_a_trap_is_tried_again_and_runs(defined: Cont
     options = FleetOptions(untaints=True, writers=4)
     async with (
         hollow_fleets.running(access.of(defined.kubeconfig), 1, (), options) as fleet,
-        awake(defined) as said,
+        wakers.awake(defined) as said,
     ):
         pods = Pods(defined, fleet)
 

@@ -191,6 +191,10 @@ class StormWatch:
         """How many pods there are now, by phase, without those that are being deleted."""
         return Counter(each.status.phase for each in self.there.values() if each.is_alive)
 
+    def waiting_for(self) -> list[str]:
+        """What the scheduler says of each pod that waits; empty before it was tried."""
+        return [each.why_waiting for each in self.there.values() if each.status.phase == "Pending"]
+
     def rejections_by_node(self, since: float, until: float) -> Counter[str]:
         """How many pods were seen Failed within this time, by the node that rejected them."""
         return Counter(
@@ -215,7 +219,7 @@ class StormWatch:
 
     def summary(self) -> str:
         """What there is, and why what waits does, for the message of a failed test."""
-        why = {each.why_waiting for each in self.there.values() if each.status.phase == "Pending"}
+        why = {*self.waiting_for()}
         return f"{dict(self.phases())}, {len(self.rejections)} were rejected, waiting: {why}"
 
     def _changed(self, uid: str, seen: SeenPod) -> None:
