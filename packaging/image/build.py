@@ -213,7 +213,11 @@ def _write_archive(target: Path, root: Path, version: str, epoch: int) -> str:
             "annotations": labels,
         }
     )
-    named = {"org.opencontainers.image.ref.name": f"numalet:{version}"}
+    named = {
+        "org.opencontainers.image.ref.name": f"numalet:{version}",
+        # Under which containerd finds it for a pod whose image is numalet:VERSION.
+        "io.containerd.image.name": f"docker.io/library/numalet:{version}",
+    }
     entry = _descriptor(manifest, "image.manifest.v1+json") | {"annotations": named}
     files = {
         f"blobs/sha256/{_digest(each).removeprefix('sha256:')}": each

@@ -18,6 +18,7 @@ ACCOUNTS: Final = (
     FOLDER / "hollow",
     FOLDER / "scheduler-sidecar",
     FOLDER / "breaker-measures",
+    FOLDER / "extender-bind",
 )
 PROGRAMS: Final = (FOLDER / "extender", FOLDER / "second-scheduler", FOLDER / "breaker")
 """What runs in the cluster beside the agents; parts of it are of policy/v1."""

@@ -9,7 +9,7 @@ import yaml
 
 from cluster import manifests
 
-PATCH: Final = manifests.FOLDER / "scheduler-sidecar" / "host" / "kube-scheduler0+json.yaml"
+PATCH: Final = manifests.FOLDER / "scheduler-sidecar/host/patches/kube-scheduler0+json.yaml"
 _WRITTEN: Final = """
 apiVersion: v1
 kind: Pod

@@ -163,6 +163,23 @@ async def hollow(to: Access, plane: ControlPlane, said: Said) -> None:
             task.cancel()
 
 
+async def bind(to: Access, plane: ControlPlane, said: Said) -> None:
+    """Bind a pod that waits, as an extender that binds does."""
+    plane.create("/api/v1/nodes", {"metadata": {"name": "n7"}})
+    pods = f"/api/v1/namespaces/{plane.namespace()}/pods"
+    waiting = pod_on("n7")
+    del waiting["spec"]["nodeName"]
+    plane.create(pods, waiting)
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n7"}
+    binding = {"kind": "Binding", "metadata": {"name": "pod"}, "target": target}
+    async with client.opened(to) as api:
+        try:
+            await api.create(f"{pods}/pod/binding", {"apiVersion": "v1", **binding})
+        except ApiRefused as refused:
+            said.say(str(refused))
+    assert said.is_done or plane.get(f"{pods}/pod")["spec"]["nodeName"] == "n7"
+
+
 def pod_on(node: str) -> dict[str, Any]:
     """A pod that is bound to the node."""
     spec = {
@@ -179,6 +196,7 @@ PROGRAMS: Final[dict[str, Program]] = {
     "numalet-reader": follow,
     "numalet-waker": wake,
     "numalet-hollow": hollow,
+    "numalet-binder": bind,
 }
 COMMANDS: Final = {"numalet-reader": (("fleet", "fit", "cpu=1"), ("doctor", "cluster"))}
 """What answers once, with what it can list."""

@@ -14,6 +14,7 @@ import pytest
 import typer.main
 import yaml
 
+import numalet
 from cluster import manifests, static_pods
 from cluster.manifests import Permission
 from numalet.cli import main
@@ -221,6 +222,15 @@ def of_row(groups: str, resources: str, verbs: str) -> Iterator[Permission]:
         assert (home or "core") in groups
         for verb in verbs.split(", "):
             yield home, resource, verb
+
+
+def test_images_are_those_of_this_version() -> None:
+    for path in manifests.FOLDER.glob("*/kustomization.yaml"):
+        for image in yaml.safe_load(path.read_text()).get("images", []):
+            if image["name"] == "numalet" and path.parent.name != "base":
+                assert image["newTag"] == numalet.__version__
+    images = {each["image"] for each in static_pods.patched()["spec"]["containers"]}
+    assert f"numalet:{numalet.__version__}" in images
 
 
 def test_a_measure_is_allowed_in_a_file_of_its_own() -> None:

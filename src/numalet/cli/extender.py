@@ -32,7 +32,7 @@ EPILOG: Final = """Examples:
 
   # one of several replicas behind a Service, of which one is ready at a time
   numalet extender --listen 0.0.0.0:8888 --tls-cert tls.crt --tls-key tls.key \\
-      --client-ca scheduler-ca.crt --lease numalet-system/numalet-extender
+      --client-ca scheduler-ca.crt --lease numalet/numalet-extender
 
   # nodes of which nothing is known get no pods, and a scheduler that waits 2 s
   numalet extender --unknown-nodes refuse --timeout 2s

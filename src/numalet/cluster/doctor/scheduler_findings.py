@@ -26,8 +26,8 @@ class ClusterSchedulerWithoutConfiguration(WarningFinding):
     sentence = "{pod} has an extender beside its scheduler, which is started without --config"
     why = "extenders are named in the scheduler's configuration alone, so nothing asks this one"
     mend = (
-        "kubeadm init phase control-plane scheduler "
-        "--patches packaging/kubernetes/scheduler-sidecar/host"
+        "kubeadm upgrade node phase control-plane "
+        "--patches packaging/kubernetes/scheduler-sidecar/host/patches"
     )
     pod: str
 
