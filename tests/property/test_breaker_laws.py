@@ -137,7 +137,7 @@ def _happen(world: LawWorld, random_: random.Random) -> None:
                 _reject(world, random_)
         case 4:
             uid = f"w{world.count}"
-            world.pods[uid] = big(uid)
+            world.pods[uid] = replace(big(uid), created_at_seconds=world.now_seconds)
         case 5:
             name = random_.choice([*world.nodes, f"n{world.count}"])
             if name in world.nodes and random_.random() < 0.5:
@@ -188,6 +188,7 @@ def worlds(draw: st.DrawFn) -> LawWorld:
         taint_share=draw(st.sampled_from([0.1, 0.25, 0.5, 1.0])),
         kept_failed_pods=draw(st.sampled_from([0, 1, 3])),
         storm_budget=draw(st.sampled_from([2, 5])),
+        waiting_seconds=draw(st.sampled_from([None, 5.0])),
         most_actions=draw(st.sampled_from([3, 200])),
         scope=BreakerScope(without_namespaces=(OUTSIDE,)),
     )
