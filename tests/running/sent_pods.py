@@ -78,7 +78,7 @@ class SentPods:
         """Wait until no more of the client's pods wait; for room others of them have to go."""
         loop = asyncio.get_running_loop()
         gone_at = loop.time() + 2.0
-        while len([each for each in own if each not in self._seen.decided]) > most:
+        while len([each for each in own if not self._is_decided(each)]) > most:
             if loop.time() > gone_at:
                 await self._take_away(own, rng)
                 gone_at = loop.time() + 1.0
@@ -86,7 +86,7 @@ class SentPods:
 
     async def _take_away(self, own: list[str], rng: random.Random) -> None:
         """Delete one of those that were decided."""
-        decided = [each for each in own if each in self._seen.decided]
+        decided = [each for each in own if self._is_decided(each)]
         gone = rng.choice(decided or own)
         own.remove(gone)
         try:
@@ -94,3 +94,7 @@ class SentPods:
         except ApiRefused as refused:
             if not refused.status.is_absent:
                 raise
+
+    def _is_decided(self, name: str) -> bool:
+        times = self._seen.pods.get(name)
+        return times is not None and times.decided_at is not None
