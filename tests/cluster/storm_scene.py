@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.cluster.hollow.kinds import NodeKind
-from numalet.cluster.hollow.members import FleetOptions
+from numalet.cluster.hollow.members import FleetOptions, MakePublisher
 from numalet.io.kube_api import access, paths
 from running import hollow_fleets, storms
 from running.control_plane import ControlPlane
@@ -72,14 +72,19 @@ class Scene:
 
 @contextlib.asynccontextmanager
 async def of_nodes(
-    plane: ControlPlane, count: int = storms.NODES, *others: NodeKind
+    plane: ControlPlane,
+    count: int = storms.NODES,
+    *others: NodeKind,
+    make_publisher: MakePublisher | None = None,
 ) -> AsyncIterator[Scene]:
     """The scene with so many nodes, until the end of the block.
 
     After each node of the storm comes one of each of the other kinds.
     """
     to = access.of(plane.kubeconfig)
-    async with hollow_fleets.running(to, count, [storms.kind(), *others], _OPTIONS) as fleet:
+    all_kinds = [storms.kind(), *others]
+    nodes = hollow_fleets.running(to, count, all_kinds, _OPTIONS, make_publisher=make_publisher)
+    async with nodes as fleet:
         namespace = plane.namespace()
         async with storms.watching(fleet.api, namespace) as seen:
             yield Scene(plane, fleet, namespace, seen)

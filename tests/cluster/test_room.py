@@ -1,7 +1,8 @@
 """How soon a pod that waits runs once there is room, with a scheduler that asks the extender.
 
 A scheduler tries a pod that no node would have again after an event, and not before its back-off
-has passed. That a pod has gone is an event.
+has passed. That a pod has gone is an event, and its room counts as free from then on: what a
+node publishes of it later is no event.
 """
 
 from __future__ import annotations
@@ -13,12 +14,28 @@ import pytest
 
 from cluster import storm_scene
 from cluster.storm_scene import REASON
-from running import extenders, storms
+from numalet.cluster.hollow.publishing import HollowPublisher
+from running import extenders, storms, wakers
 from running.control_plane import ControlPlane, slowness
 
 pytestmark = pytest.mark.slow
 HELD: Final = ("a", "b", "c")
 """Pods that fill the node."""
+
+
+class LatePublisher(HollowPublisher):
+    """Publishes nothing of what changes while it is held."""
+
+    is_held = False
+
+    def changed(self, name: str) -> None:
+        if not self.is_held:
+            super().changed(name)
+
+    def release(self, name: str) -> None:
+        """Publish the node as it is now."""
+        self.is_held = False
+        self.changed(name)
 
 
 @pytest.mark.parametrize(("backoff_seconds", "limit_seconds"), [(2, 5), (10, 12)])
@@ -58,3 +75,28 @@ async def test_a_pod_runs_soon_after_another_one_has_gone_however_often_it_was_t
             assert seen.rejections == {}
             working_seconds = limit_seconds - backoff_seconds
             assert max(waits) < backoff_seconds + working_seconds * factor
+
+
+async def test_the_room_of_a_pod_that_has_gone_is_used_before_its_node_says_so(
+    defined: ControlPlane, figures: list[str]
+) -> None:
+    made = storm_scene.of_nodes(defined, 1, make_publisher=LatePublisher)
+    async with made as scene, wakers.awake(defined):
+        publisher, now = scene.fleet.fleet.publisher, asyncio.get_running_loop().time
+        assert isinstance(publisher, LatePublisher)
+        await scene.fill("hollow-0", *HELD)
+        with extenders.running(defined.kubeconfig) as extender:
+            defined.start_scheduler([extender.configuration()])
+            await scene.create(storms.pod("d"))
+            await scene.until_waiting("d", REASON)
+            publisher.is_held = True
+            began = now()
+            await scene.delete("a")
+            await scene.until_in("Running", "d")
+            figures.append(f"it ran {now() - began:.1f} s after the other one was deleted")
+            # What is published at last is what was expected.
+            publisher.release("hollow-0")
+            await scene.fleet.settled()
+            await scene.create(storms.pod("e"))
+            await scene.until_waiting("e", REASON)
+            assert scene.seen.rejections == {}

@@ -9,7 +9,7 @@ import pytest
 
 from cluster import storm_scene
 from cluster.storm_scene import REASON
-from running import extenders, storms, wakers
+from running import extenders, storms
 from running.control_plane import ControlPlane, slowness
 
 STORM_SECONDS: Final = 15.0
@@ -65,9 +65,8 @@ async def test_with_the_extender_no_pod_is_rejected_and_the_others_are_told_why(
             )
             assert f"0/{storms.NODES} nodes are available: {storms.NODES} {REASON}" in described
 
-            # A node that joins is known a little later than it is there; the waker makes up for it.
-            async with wakers.awake(defined), storm_scene.joined(defined, "late"):
-                began = now()
+            began = now()
+            async with storm_scene.joined(defined, "late"):
                 everywhere = storms.ROOM + storms.ROOM_OF_A_NODE
                 await seen.until(lambda: seen.phases()["Running"] == everywhere)
                 joined = now() - began
@@ -75,8 +74,8 @@ async def test_with_the_extender_no_pod_is_rejected_and_the_others_are_told_why(
             factor = slowness(defined.api_server.start_seconds)
             figures.append(
                 f"with the extender: no rejection; {storms.ROOM} pods ran after {took:.1f} s,"
-                f" {storms.ROOM_OF_A_NODE} more {joined:.1f} s after a node had come, on a machine"
-                f" {factor:.1f} times as slow as a quiet one"
+                f" {storms.ROOM_OF_A_NODE} more {joined:.1f} s after a node began to join;"
+                f" on a machine {factor:.1f} times as slow as a quiet one"
             )
             assert joined < ROOM_SECONDS * factor
             assert extender.get("/metrics").text.count("model_mismatch_total{") == 0
