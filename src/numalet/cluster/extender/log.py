@@ -68,11 +68,13 @@ class ExtenderLog:
         self._notes = now
 
     def refused_by_all(self, pod: ClusterPod, answer: Filtered) -> bool:
-        """Say that no node admits the pod, once for each set of causes; whether it was said."""
+        """Say that no node admits the pod, unless all causes were said of it; whether it was."""
         uid, causes = pod.pod.uid, frozenset(answer.failed.values())
-        if self._refused.get(uid) == causes:
+        said = self._refused.get(uid, frozenset())
+        if causes <= said:
             return False
-        self._refused[uid] = causes
+        # Causes hold figures of the pod alone, and are few.
+        self._refused[uid] = said | causes
         self._refused.move_to_end(uid)
         if len(self._refused) > _MOST_PODS:
             self._refused.popitem(last=False)

@@ -34,7 +34,7 @@ HELP: Final[Mapping[str, str]] = {
     "request_seconds": "Seconds from the head of a request to its answer, by verb.",
     "request_cpu_seconds_total": "CPU seconds spent on answering, by verb.",
     "nodes_total": "Nodes that filter was asked about, by verdict.",
-    "pods_refused_by_all_total": "Times that no node asked about admitted a pod, by new causes.",
+    "pods_refused_by_all_total": "Times that no node admitted a pod, for a cause new to it.",
     "promises": "Pods that count on a node although their objects do not say so yet.",
     "promises_made_total": "Promises made: a node was named for a pod.",
     "promises_late_total": "Promises that ended because their time had passed.",
@@ -121,7 +121,7 @@ class ExtenderMetrics:
             self._nodes.labels(verdict.value).inc(count)
 
     def refused_by_all(self) -> None:
-        """No node admits a pod, for causes that were not counted for it just before."""
+        """No node admits a pod, for a cause that was not said of it before."""
         self._refused_by_all.inc()
 
     def promised(self) -> None:

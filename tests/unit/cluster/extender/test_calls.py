@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
 from numalet.agent.servers.api import listening
+from numalet.agent.telemetry.log_line import LogLine
 from numalet.cluster.extender import command
 from numalet.cluster.extender.app import application
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import BUG
-from numalet.insight.scheduling.filtering import NOT_KNOWN
+from numalet.cluster.extender.log import ExtenderLog
+from numalet.core.cluster.cluster import ClusterPod
+from numalet.insight.scheduling.filtering import NOT_KNOWN, Filtered
 from running.extender_parts import AskedExtender, at_work, served
+from values import gpu_fleet
 
 POD = {"metadata": {"name": "a", "uid": "a"}, "spec": {"containers": [{"name": "c"}]}}
 ANSWER_MEMBERS = {"Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"}
@@ -248,6 +253,25 @@ async def test_a_pod_that_no_node_admits_is_said_once_for_each_set_of_causes() -
         assert (first.keys["nodes"], "2 numalet: " in first.keys["why"]) == (2, True)
         assert second.keys["pod"] != first.keys["pod"]
         assert await extender.metric("pods_refused_by_all_total") == 2
+
+
+def test_a_cause_is_said_once_of_a_pod_whichever_others_come_and_go() -> None:
+    lines: list[LogLine] = []
+    log, pod = ExtenderLog(lines.extend), ClusterPod(pod=gpu_fleet.pod("a", 4))
+    said = [
+        log.refused_by_all(pod, Filtered(passed=(), failed=dict(nodes_with(causes))))
+        for causes in ("x", "xy", "x", "y", "yx", "z")
+    ]
+    assert said == [True, True, False, False, False, True]
+    assert len(lines) == 3
+    log.forget("a")
+    assert log.refused_by_all(pod, Filtered(passed=(), failed={"node": "x"}))
+
+
+def nodes_with(causes: str) -> Iterator[tuple[str, str]]:
+    """Nodes, each with one of these causes."""
+    for at, cause in enumerate(causes):
+        yield f"node-{at}", cause
 
 
 async def test_no_line_is_written_for_a_request_unless_it_is_asked_for() -> None:
