@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +134,41 @@ def test_of_two_extenders_with_a_lease_one_answers(defined: ControlPlane) -> Non
         until(lambda: status(warm) == 200)
     given = yaml.safe_dump_all(known(defined, manifests.FOLDER / "extender"))
     defined.kubectl("delete", "--wait=false", "-f", "-", given=given)
+
+
+def test_the_breaker_runs_with_what_its_manifest_allows(defined: ControlPlane) -> None:
+    objects = known(defined, manifests.FOLDER / "breaker")
+    apply(defined, objects)
+    token = defined.service_account_token("numalet", "numalet-breaker")
+    kubeconfig = defined.kubeconfig_of(token, "breaker")
+    address = f"127.0.0.1:{free_port()}"
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    args = [each for each in args if not each.startswith("--metrics")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "numalet", *args, "--metrics", address, "--kubeconfig", kubeconfig],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as breaker:  # fmt: skip
+        leads = "numalet_breaker_leader 1.0"
+        until(
+            lambda: leads in page(address, "metrics") and page(address, "readyz").startswith("ok")
+        )
+        breaker.terminate()
+        _, said = breaker.communicate(timeout=PATIENCE_SECONDS)
+    assert breaker.returncode == 0
+    assert "leads by the lease numalet/numalet-breaker" in said
+    assert "cannot" not in said
+    assert "may not" not in said
+    given = yaml.safe_dump_all(objects)
+    defined.kubectl("delete", "--wait=false", "-f", "-", given=given)
+
+
+def page(address: str, name: str) -> str:
+    try:
+        answer = httpx.get(f"http://{address}/{name}", trust_env=False)
+    except httpx.TransportError:
+        return ""
+    return answer.text if answer.is_success else ""
 
 
 def status(extender: RunningExtender) -> int:
