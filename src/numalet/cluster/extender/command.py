@@ -158,6 +158,9 @@ async def _kept_fresh(state: ExtenderState) -> None:
             async with asyncio.timeout(BETWEEN_SECONDS):
                 await state.live.wait_for_change()
         state.log.notes(state.live.notes)
+        if not is_known:
+            # All nodes are made for the first time; probes are answered meanwhile.
+            await state.live.value()
         state.refresh()
         if state.live.is_ready and not is_known:
             is_known = True
