@@ -99,8 +99,11 @@ class Trial:
 
     async def clear(self, *names: str) -> None:
         """Delete pods, and wait until the room that they had is published."""
-        await self.scene.delete(*names)
-        await self.scene.seen.until(lambda: not any(map(self.scene.seen.pod, names)))
+        # Else the scheduler would give the room of one that goes to one that is to go next.
+        waiting = {*names} & {*self.scene.seen.names("Pending")}
+        for some in (waiting, {*names} - waiting):
+            await self.scene.delete(*some)
+            await self.scene.seen.until(lambda: not any(map(self.scene.seen.pod, some)))  # noqa: B023
         await self.scene.fleet.until(lambda: not {*names} & {*self.scene.fleet.phases()})
         await self.scene.fleet.settled()
 
