@@ -292,9 +292,9 @@ UNDECIDED = {
     ],
 }
 WHY = (
-    "  n0 (and 2 more): not decided on: it has no NumaNode object, and nothing says of which"
-    " machine and configuration it is; run numalet publish on the node, or give its machine and"
-    " configuration with --class\n"
+    "  n0 (and 2 more): not decided on: it has no NumaNode object that can be read, and nothing"
+    " says of which machine and configuration it is; run numalet publish on the node, or give its"
+    " machine and configuration with --class\n"
 )
 
 

@@ -8,7 +8,8 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 class ClusterNodeWithoutClass(Finding):
     code = "cluster/node-without-class"
     sentence = (
-        "it has no NumaNode object, and nothing says of which machine and configuration it is"
+        "it has no NumaNode object that can be read, and nothing says of which machine and"
+        " configuration it is"
     )
     why = (
         "A Node object has sums alone. Where a pod fits depends on NUMA nodes, CPUs and the"
