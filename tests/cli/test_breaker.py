@@ -32,8 +32,7 @@ def kubeconfig(tmp_path: Path) -> str:
         (["--act", "prune,all"], "--act has 'prune,all'; write some of prune,inform,taint"),
         (["--lease", "breaker"], "--lease has 'breaker'; write NAMESPACE/NAME"),
         (["--lease", "a/b/c"], "--lease has 'a/b/c'; write NAMESPACE/NAME"),
-        (["--metrics", "9647"], "--metrics has '9647'; write HOST:PORT"),
-        (["--metrics", "127.0.0.1:many"], "write HOST:PORT"),
+        (["--metrics", "127.0.0.1:many"], "'127.0.0.1:many' is no address; write HOST:PORT"),
         (["--taint-for-waiting", "2"], "--taint-for-waiting has '2'; write a length of time"),
         (["--taint-for-waiting", "0s"], "write a length of time above 0, such as 2m"),
         (

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp
 
 from numalet.agent.servers.api import listening
 from numalet.agent.telemetry.log_line import LogLine
-from numalet.cluster.extender import addresses
-from numalet.cluster.extender.addresses import ListenAddress
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.log import ExtenderLog

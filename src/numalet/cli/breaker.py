@@ -95,7 +95,7 @@ Metrics = Annotated[
     str,
     typer.Option(
         "--metrics",
-        metavar="HOST:PORT",
+        metavar="[HOST:]PORT",
         help="Serve /metrics, /healthz and /readyz there.",
         show_default=False,
     ),
@@ -188,6 +188,7 @@ def breaker(
         return
     import asyncio
 
+    from numalet.cluster import addresses
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.cluster.breaker.command import BreakerOptions
@@ -230,7 +231,7 @@ def breaker(
         settings=settings,
         lease=None if no_lease else _lease(lease, to),
         audit_file=audit,
-        metrics=_address(metrics) if metrics else None,
+        metrics=addresses.parse("--metrics", metrics, "127.0.0.1") if metrics else None,
     )
     if not measures:
         _say("nothing is changed: allow what may be done with --act")
@@ -313,10 +314,3 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
         expected = "a length of time above 0, such as 2m"
         raise BadInput([FleetPairs(option=option, value=text, expected=expected)])
     return seconds
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()):
-        raise BadInput([FleetPairs(option="--metrics", value=text, expected="HOST:PORT")])
-    return host.strip("[]"), int(port[:6])

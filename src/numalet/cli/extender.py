@@ -219,7 +219,8 @@ def extender(
     import asyncio
 
     from numalet.agent.host import logs
-    from numalet.cluster.extender import addresses, command, durations
+    from numalet.cluster import addresses
+    from numalet.cluster.extender import command, durations
     from numalet.cluster.extender.command import ExtenderOptions
     from numalet.cluster.extender.state import ExtenderRules
     from numalet.insight.fleet.preference import Preference

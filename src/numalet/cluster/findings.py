@@ -1,4 +1,4 @@
-"""What is to be said of a cluster that is followed: what is missing, and what may be old."""
+"""What is to be said of a cluster that is followed, and of addresses that are listened at."""
 
 from __future__ import annotations
 
@@ -17,6 +17,19 @@ class ClusterCollectionForbidden(WarningFinding):
     sentence = "these credentials may not list {path}; they count as none"
     mend = "grant get, list and watch of them"
     path: str
+
+
+class ClusterListenText(Finding):
+    code = "cluster/listen-text"
+    sentence = "{value!r} is no address; write HOST:PORT, an IPv6 address in brackets"
+    value: str
+
+
+class ClusterAddressUnusable(Finding):
+    code = "cluster/address-unusable"
+    sentence = "nothing can listen at {address!r}: {problem}"
+    address: str
+    problem: str
 
 
 class ClusterUnlisted(Finding):

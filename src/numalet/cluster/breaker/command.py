@@ -7,18 +7,17 @@ as soon as there is room. ``undoing`` takes off all at once.
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from numalet.agent.servers.api import listening
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.breaker import audit, breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
-from numalet.cluster.breaker.findings import BreakerAddressUnusable
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
-from numalet.core.model.findings import BadInput
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
@@ -32,7 +31,7 @@ class BreakerOptions:
     settings: BreakerSettings = field(default_factory=BreakerSettings)
     lease: LeaseName | None = None
     audit_file: Path | None = None
-    metrics: tuple[str, int] | None = None
+    metrics: ListenAddress | None = None
 
 
 async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
@@ -67,27 +66,11 @@ async def _pages(
     if options.metrics is None:
         yield
         return
-    host, port = options.metrics
     app = breaker_metrics.application(
         breaker.meter, breaker.refresh_metrics, lambda: breaker.not_ready
     )
-    listener = _bound(host, port)
+    listener = addresses.bound(options.metrics)
+    address = replace(options.metrics, port=listener.getsockname()[1])
     async with listening.serving(app, listener):
-        say(f"serving http://{host}:{listener.getsockname()[1]}/metrics")
+        say(f"serving http://{address}/metrics")
         yield
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = listening.ListeningSocket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen()
-    except (OSError, OverflowError) as error:
-        listener.close()
-        problem = getattr(error, "strerror", None) or str(error)
-        raise BadInput(
-            [BreakerAddressUnusable(address=f"{host}:{port}", problem=problem)]
-        ) from None
-    return listener

@@ -1,15 +1,8 @@
-"""What is to be said of a breaker's address and of its audit."""
+"""What is to be said of a breaker's audit."""
 
 from __future__ import annotations
 
 from numalet.core.model.findings import Finding
-
-
-class BreakerAddressUnusable(Finding):
-    code = "breaker/address-unusable"
-    sentence = "nothing can listen at {address!r}: {problem}"
-    address: str
-    problem: str
 
 
 class BreakerAuditUnwritable(Finding):

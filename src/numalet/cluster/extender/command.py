@@ -14,11 +14,11 @@ from typing import Final
 from starlette.applications import Starlette
 
 from numalet.agent.servers.api import listening
-from numalet.cluster.extender import addresses
-from numalet.cluster.extender.addresses import ListenAddress
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application, probes
 from numalet.cluster.extender.binding import BindGate
-from numalet.cluster.extender.findings import ExtenderTlsIncomplete
+from numalet.cluster.extender.findings import ExtenderListenOpen, ExtenderTlsIncomplete
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
 from numalet.cluster.extender.mismatches import ModelMismatches
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
@@ -77,6 +77,12 @@ def classes(class_file: str | None, pool_label: str | None) -> FollowedClasses:
     return FollowedClasses(rules=clusters.rules_of(sources), pool_label=label)
 
 
+def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
+    """Raise ``BadInput`` if others than this machine can connect and need not say who they are."""
+    if not address.is_loopback and not has_client_ca:
+        raise BadInput([ExtenderListenOpen(address=str(address), where=Location("--listen"))])
+
+
 async def live(options: ExtenderOptions, write: LogWriter) -> None:
     """Serve until a signal comes.
 
@@ -114,7 +120,7 @@ async def _served(
 ) -> AsyncIterator[None]:
     tls = _tls(options, state.log)
     has_client_ca = options.tls is not None and options.tls.client_ca is not None
-    addresses.check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
+    check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
     servers: list[tuple[ListenAddress, Starlette, RenewedTls | None]] = [
         (options.listen, application(state, gate=gate), tls)
     ]

@@ -5,23 +5,10 @@ from __future__ import annotations
 from numalet.core.model.findings import Finding
 
 
-class ExtenderAddressUnusable(Finding):
-    code = "extender/address-unusable"
-    sentence = "nothing can listen at {address!r}: {problem}"
-    address: str
-    problem: str
-
-
 class ExtenderBodyUnreadable(Finding):
     code = "extender/body-unreadable"
     sentence = "the request can not be read: {problem}"
     problem: str
-
-
-class ExtenderListenText(Finding):
-    code = "extender/listen-text"
-    sentence = "{value!r} is no address; write HOST:PORT, an IPv6 address in brackets"
-    value: str
 
 
 class ExtenderListenOpen(Finding):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refusal
-from numalet.cluster.extender import addresses, command, durations
-from numalet.cluster.extender.addresses import ListenAddress
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
+from numalet.cluster.extender import command, durations
 
 
 @pytest.mark.parametrize(
@@ -32,15 +33,15 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown:
     "text", ["", "127.0.0.1", "127.0.0.1:", "a:65536", "a:x", "::1:80", "8888", ":8888", "a:-1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    finding = refusal("extender/listen-text", lambda: addresses.parse("--listen", text))
+    finding = refusal("cluster/listen-text", lambda: addresses.parse("--listen", text))
     assert finding.where.document == "--listen"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "extender.example.com:1"])
 def test_where_others_can_connect_they_say_who_they_are(text: str) -> None:
     address = addresses.parse("--listen", text)
-    refusal("extender/listen-open", lambda: addresses.check_open(address, has_client_ca=False))
-    addresses.check_open(address, has_client_ca=True)
+    refusal("extender/listen-open", lambda: command.check_open(address, has_client_ca=False))
+    command.check_open(address, has_client_ca=True)
 
 
 def test_a_port_in_use_is_named() -> None:
@@ -48,7 +49,7 @@ def test_a_port_in_use_is_named() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = ListenAddress("127.0.0.1", other.getsockname()[1])
-        finding = refusal("extender/address-unusable", lambda: addresses.bound(address))
+        finding = refusal("cluster/address-unusable", lambda: addresses.bound(address))
         assert str(address) in str(finding)
 
 

@@ -17,8 +17,9 @@ from starlette.routing import Route
 
 from harness.bad_inputs import refusal
 from numalet.agent.servers.api import listening
-from numalet.cluster.extender import addresses, tls
-from numalet.cluster.extender.addresses import ListenAddress
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
+from numalet.cluster.extender import tls
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.core.model.findings import Finding
 from running.certificates import Authority

@@ -1,4 +1,4 @@
-"""Where an extender listens, and who may come there."""
+"""Where a server of the cluster part listens."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from numalet.agent.servers.api.listening import ListeningSocket
-from numalet.cluster.extender.findings import (
-    ExtenderAddressUnusable,
-    ExtenderListenOpen,
-    ExtenderListenText,
-)
+from numalet.cluster.findings import ClusterAddressUnusable, ClusterListenText
 from numalet.core.model.findings import BadInput, Location
 
 _HIGHEST_PORT: Final = 65_535
@@ -50,14 +46,8 @@ def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     is_port = port.isascii() and port.isdecimal() and int(port[:6]) <= _HIGHEST_PORT
     if not is_port or not (bare or default_host) or (":" in bare and bare == host):
-        raise BadInput([ExtenderListenText(value=text, where=Location(option))])
+        raise BadInput([ClusterListenText(value=text, where=Location(option))])
     return ListenAddress(bare or default_host, int(port))
-
-
-def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
-    """Raise ``BadInput`` if others than this machine can connect and need not say who they are."""
-    if not address.is_loopback and not has_client_ca:
-        raise BadInput([ExtenderListenOpen(address=str(address), where=Location("--listen"))])
 
 
 def bound(address: ListenAddress) -> ListeningSocket:
@@ -72,5 +62,5 @@ def bound(address: ListenAddress) -> ListeningSocket:
     except OSError as error:
         listener.close()
         problem = error.strerror or str(error)
-        raise BadInput([ExtenderAddressUnusable(address=str(address), problem=problem)]) from None
+        raise BadInput([ClusterAddressUnusable(address=str(address), problem=problem)]) from None
     return listener
