@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Selectors:
-    """As in a query: ``status.phase=Failed``, and ``a=b,c,!d``."""
+    """As in a query: ``status.phase=Failed``, and ``a=b,c,!d,e in (f,g)``."""
 
     fields: str = ""
     labels: str = ""
@@ -26,21 +27,34 @@ class Selectors:
 
 
 EVERYTHING = Selectors()
+_AMONG = re.compile(r"(?P<name>\S+) (?P<sign>in|notin) \((?P<values>[^()]*)\)")
+_COMPARED = re.compile(r"(?P<name>[^=!]+)(?P<sign>==?|!=)(?P<value>[^=]*)")
 
 
 def _parts(text: str) -> list[str]:
-    return [each for each in text.split(",") if each]
+    """The requirements; commas between brackets separate values."""
+    return [each.strip() for each in re.split(r",(?![^()]*\))", text) if each.strip()]
 
 
 def _has_field(value: Any, text: str) -> bool:
-    path, _, wanted = text.partition("=")
+    path, sign, wanted = _compared(text)
     for name in path.split("."):
         value = (value or {}).get(name)
-    return str(value or "") == wanted.removeprefix("=")
+    return (str(value or "") == wanted) == (sign != "!=")
 
 
 def _has_label(labels: Mapping[str, str], text: str) -> bool:
-    name, equals, wanted = text.partition("=")
-    if equals:
-        return labels.get(name) == wanted.removeprefix("=")
-    return (name in labels) if not name.startswith("!") else name[1:] not in labels
+    if among := _AMONG.fullmatch(text):
+        values = [each.strip() for each in among["values"].split(",")]
+        return (labels.get(among["name"]) in values) == (among["sign"] == "in")
+    if "=" in text:
+        name, sign, wanted = _compared(text)
+        return (labels.get(name) == wanted) == (sign != "!=")
+    return text in labels if not text.startswith("!") else text[1:] not in labels
+
+
+def _compared(text: str) -> tuple[str, str, str]:
+    """A name, one of ``=``, ``==`` and ``!=``, and a value."""
+    compared = _COMPARED.fullmatch(text)
+    assert compared is not None, f"{text!r} is no requirement that this server knows"
+    return compared["name"], compared["sign"], compared["value"]
