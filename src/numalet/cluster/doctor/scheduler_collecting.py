@@ -37,7 +37,12 @@ from numalet.io.kube_api.listing import ApiCollection, listed
 _KIND: Final = "KubeSchedulerConfiguration"
 _SYSTEM: Final = "kube-system"
 _LARGEST_FILE_BYTES: Final = 1 << 20
-_WORKLOADS: Final = ("deployments", "daemonsets", "statefulsets")
+_WORKLOADS: Final = {
+    "deployments": "Deployment",
+    "daemonsets": "DaemonSet",
+    "statefulsets": "StatefulSet",
+}
+"""The kind of each collection: what is in a list does not say it."""
 _Object = Mapping[str, Any]
 
 
@@ -54,9 +59,9 @@ async def collected(api: ApiClient, files: Iterable[Path] = ()) -> SchedulingFac
     for space in (_SYSTEM, NAMESPACE):
         for each in await _objects(api, f"/api/v1/namespaces/{space}/configmaps"):
             configurations += _in_config_map(each, space)
-    for plural in _WORKLOADS:
+    for plural, kind in _WORKLOADS.items():
         for each in await _objects(api, f"/apis/apps/v1/{plural}"):
-            programs += _in_workload(each)
+            programs += _in_workload(each, kind)
     leases = await _objects(api, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases")
     return SchedulingFacts(
         configurations=tuple(configurations),
@@ -97,10 +102,10 @@ def _in_config_map(given: _Object, space: str) -> Iterator[SchedulerConfiguratio
 # Programs in pods.
 
 
-def _in_workload(given: _Object) -> Iterator[ExtenderProgram]:
+def _in_workload(given: _Object, kind: str) -> Iterator[ExtenderProgram]:
     spec, meta = given.get("spec") or {}, given["metadata"]
     pod = ((spec.get("template") or {}).get("spec")) or {}
-    name = f"{given.get('kind') or 'workload'} {meta['namespace']}/{meta['name']}"
+    name = f"{kind} {meta['namespace']}/{meta['name']}"
     names_node = bool(pod.get("nodeName"))
     scheduler = "" if names_node else str(pod.get("schedulerName") or DEFAULT_SCHEDULER)
     yield from _programs(pod, name, scheduler, spec.get("replicas", 1))
