@@ -128,7 +128,7 @@ async def test_without_the_gate_hardly_any_pod_is_rejected(
     defined: ControlPlane, figures: list[str]
 ) -> None:
     async with scheduled(defined, 100, binds=False) as cluster:
-        figures.append(await cluster.sent(400, seed=2))
+        figures.append(await cluster.sent(1000, seed=2))
         assert cluster.rejections() <= 1
         await cluster.until_counted(cluster.rejections)
 
