@@ -51,9 +51,7 @@ async def started(folder: Path, *words: str) -> AsyncIterator[StartedExtender]:
             await asyncio.to_thread(process.until_said, READY)
             yield StartedExtender(process, kubelets)
         finally:
-            await asyncio.to_thread(process.end, signal.SIGKILL)
-            assert process.process.stderr is not None
-            process.process.stderr.close()
+            await asyncio.to_thread(process.kill)
 
 
 @contextlib.asynccontextmanager
@@ -190,9 +188,7 @@ async def test_of_two_replicas_with_a_lease_one_answers_and_the_other_when_that_
             answered = (await http.post(f"{second.url}/filter", json=body)).json()
             assert answered["NodeNames"] == ["a"]
         finally:
-            await asyncio.to_thread(second.end, signal.SIGKILL)
-            assert second.process.stderr is not None
-            second.process.stderr.close()
+            await asyncio.to_thread(second.kill)
 
 
 async def _ready(http: httpx.AsyncClient, extender: RunningExtender) -> None:

@@ -5,35 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 
+from running.said_program import SaidProgram
 from running.server_programs import PATIENCE_SECONDS
 
 _READY: Final = "everything that matters is known"
 
 
-class RunningBreakerProgram:
-    """One process; ``said`` is what it printed for people so far, ``file`` its audit."""
+class RunningBreakerProgram(SaidProgram):
+    """One process; ``file`` is its audit."""
 
     def __init__(self, kubeconfig: Path, file: Path, *words: str) -> None:
         self.file = file
-        self.said = ""
-        self._lines = threading.Condition()
-        options = ["--kubeconfig", str(kubeconfig), "--audit", str(file)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "numalet", "breaker", *options, *words],
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        super().__init__("breaker", "--kubeconfig", str(kubeconfig), "--audit", str(file), *words)
 
     def actions(self, verb: str, outcome: str = "done") -> list[dict[str, Any]]:
         """The lines of the audit with this verb and outcome."""
@@ -41,36 +32,12 @@ class RunningBreakerProgram:
         every = map(json.loads, lines)
         return [each for each in every if (each["verb"], each["outcome"]) == (verb, outcome)]
 
-    def until_said(self, text: str) -> None:
-        """Wait until it has printed this; fails with what it did print."""
-        with self._lines:
-            self._lines.wait_for(
-                lambda: text in self.said or not self._reader.is_alive(), PATIENCE_SECONDS
-            )
-        assert text in self.said, self.said
-
     def get(self, path: str) -> httpx.Response:
         """The answer of its pages, which it was asked to serve."""
         self.until_said("serving ")
         match = re.search(r"serving (http://\S+)/metrics", self.said)
         assert match is not None, self.said
         return httpx.get(match[1] + path, trust_env=False, timeout=PATIENCE_SECONDS)
-
-    def end(self, by: signal.Signals = signal.SIGTERM) -> int:
-        """The exit status after a signal."""
-        self.process.send_signal(by)
-        status = self.process.wait(PATIENCE_SECONDS)
-        self._reader.join()
-        return status
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._lines:
-                self.said += line
-                self._lines.notify_all()
-        with self._lines:
-            self._lines.notify_all()
 
 
 @contextlib.contextmanager
@@ -84,9 +51,7 @@ def running(
             breaker.until_said(_READY)
         yield breaker
     finally:
-        breaker.end(signal.SIGKILL)
-        assert breaker.process.stderr is not None
-        breaker.process.stderr.close()
+        breaker.kill()
 
 
 def undo(kubeconfig: Path) -> str:

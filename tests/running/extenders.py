@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +10,14 @@ from typing import Any, Final
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from running.said_program import SaidProgram
 from running.server_programs import PATIENCE_SECONDS, free_port
 
 _READY: Final = "ready: "
 
 
-class RunningExtender:
-    """One process; ``said`` is what it printed so far."""
+class RunningExtender(SaidProgram):
+    """One process, and where it listens."""
 
     def __init__(
         self,
@@ -31,16 +28,9 @@ class RunningExtender:
     ) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.said = ""
-        self._lines = threading.Condition()
         listen = f"127.0.0.1:{self.port}"
         command = ["extender", "--kubeconfig", str(kubeconfig), "--listen", listen, *words]
-        self.process = subprocess.Popen(
-            [sys.executable, "-u", *program, *command],
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        super().__init__(*command, program=program)
 
     def configuration(self, **more: Any) -> dict[str, Any]:
         """Its entry in the scheduler's configuration."""
@@ -51,14 +41,6 @@ class RunningExtender:
             "httpTimeout": "10s",
             **more,
         }
-
-    def until_said(self, text: str) -> None:
-        """Wait until it has printed this; fails with what it did print."""
-        with self._lines:
-            self._lines.wait_for(
-                lambda: text in self.said or not self._reader.is_alive(), PATIENCE_SECONDS
-            )
-        assert text in self.said, self.said
 
     def get(self, path: str) -> httpx.Response:
         """The answer to a GET."""
@@ -72,22 +54,6 @@ class RunningExtender:
                     return float(sample.value)
         return 0.0
 
-    def end(self, by: signal.Signals = signal.SIGTERM) -> int:
-        """The exit status after a signal."""
-        self.process.send_signal(by)
-        status = self.process.wait(PATIENCE_SECONDS)
-        self._reader.join()
-        return status
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._lines:
-                self.said += line
-                self._lines.notify_all()
-        with self._lines:
-            self._lines.notify_all()
-
 
 @contextlib.contextmanager
 def running(
@@ -100,6 +66,4 @@ def running(
             extender.until_said(_READY)
         yield extender
     finally:
-        extender.end(signal.SIGKILL)
-        assert extender.process.stderr is not None
-        extender.process.stderr.close()
+        extender.kill()
