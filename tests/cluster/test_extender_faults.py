@@ -257,6 +257,9 @@ async def test_a_published_state_that_can_not_be_used(
     path = f"{NUMA_NODES}/{NODE}"
     with extenders.running(defined.kubeconfig, "--unknown-nodes", "refuse") as extender:
         async with trial(defined, extender, ignorable) as pods:
+            await pods.scene.seen.until(
+                lambda: extender.metric("cluster_nodes", origin="published") == 1
+            )
             for damage, said in DAMAGES.items():
                 value = defined.get(path)
                 damage(value["spec"])
