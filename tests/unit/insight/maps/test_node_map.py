@@ -1,0 +1,125 @@
+"""The map of a node: everything on it once, sums that agree, and who holds what."""
+
+from __future__ import annotations
+
+import numalet
+from numalet.core.node.node import Node
+from numalet.insight.maps import node_map
+from numalet.insight.maps.cpu_map import CpuUse
+from numalet.insight.maps.node_map import DeviceUse, NodeMap
+
+_PODS = """
+{apiVersion: v1, kind: Pod, metadata: {name: near}, spec: {containers: [
+  {name: c, resources: {limits: {cpu: "2", memory: 1Gi, example.com/gpu: "1"}}}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: wide}, spec: {containers: [
+  {name: c, resources: {limits: {cpu: "10", memory: 90Gi}}}]}}
+"""
+
+
+def _node(policy: str = "best-effort", cpu_policy: str = "static") -> Node:
+    config = numalet.decode_config(
+        {
+            "cpuManagerPolicy": cpu_policy,
+            "reservedSystemCPUs": "0",
+            "memoryManagerPolicy": "Static",
+            "reservedMemory": [{"numaNode": 0, "limits": {"memory": "100Mi"}}],
+            "topologyManagerPolicy": policy,
+        },
+        "test",
+    )
+    gpus = [
+        numalet.Device("gpu0", numa_nodes=(1,)),
+        numalet.Device("gpu1", numa_nodes=(1,), health=numalet.Health.UNHEALTHY),
+    ]
+    machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi")
+    node = numalet.start_node(config, machine, devices={"example.com/gpu": gpus})
+    assert isinstance(node, Node)
+    return node
+
+
+def _filled(*names: str) -> tuple[Node, NodeMap]:
+    node = _node()
+    pods = {pod.name: pod for pod in numalet.read_pods(_PODS, "test").pods}
+    for name in names:
+        node, _ = node.admit(pods[name])
+    return node, node_map.of_node(node, "n", {pod.uid: pod for pod in pods.values()})
+
+
+def _sums_agree(chart: NodeMap) -> None:
+    for block in chart.nodes:
+        for bar in block.memory:
+            parts = sum(part.size_bytes for part in bar.parts)
+            assert bar.kept_back_bytes + parts + bar.free_bytes == bar.total_bytes
+
+
+def test_a_machine_alone_is_free() -> None:
+    pages = {"1Gi": "4"}
+    machine = numalet.open_machine("2n4c2t", memory_per_node="64Gi", hugepages_per_node=pages)
+    chart = node_map.of_machine(machine.info, "m")
+    _sums_agree(chart)
+    assert {cell.use for block in chart.nodes for cell in block.cpus} == {CpuUse.SHARED}
+    assert chart.gives_out_cpus
+    sizes = {bar.resource: bar.free_bytes >> 30 for bar in chart.nodes[0].memory}
+    assert sizes == {"memory": 60, "hugepages-1Gi": 4}
+    assert not chart.pods
+    assert not chart.groups
+
+
+def test_every_cpu_is_there_once() -> None:
+    node, chart = _filled("near", "wide")
+    cpus = [cell.cpu for block in chart.nodes for cell in block.cpus]
+    assert sorted(cpus) == sorted(node.rules.machine.cpu_ids)
+
+
+def test_a_pod_on_one_node() -> None:
+    _, chart = _filled("near")
+    _sums_agree(chart)
+    (pod,) = chart.pods
+    assert (pod.title, pod.nodes, sorted(pod.cpus)) == ("default/near", (1,), [4, 12])
+    assert chart.pod(pod.uid) is pod
+    assert chart.pod("another") is None
+    own = [cell.cpu for block in chart.nodes for cell in block.cpus if cell.pod_uid == pod.uid]
+    assert own == [4, 12]
+    (memory,) = chart.nodes[1].memory
+    assert [(part.pod_uid, part.size_bytes) for part in memory.parts] == [(pod.uid, 1 << 30)]
+    states = {device.device_id: (device.state, device.pod_uid) for device in chart.devices}
+    assert states == {
+        "gpu0": (DeviceUse.IN_USE, pod.uid),
+        "gpu1": (DeviceUse.UNHEALTHY, ""),
+    }
+    assert pod.devices == {"example.com/gpu": ("gpu0",)}
+
+
+def test_a_pod_on_a_group_has_no_share_of_a_node() -> None:
+    _, chart = _filled("wide")
+    _sums_agree(chart)
+    (pod,) = chart.pods
+    (group,) = chart.groups
+    assert (group.nodes, group.pod_uids) == ((0, 1), (pod.uid,))
+    rests = [part.pod_uid for block in chart.nodes for bar in block.memory for part in bar.parts]
+    assert set(rests) == {""}
+    (kept, _) = (bar.kept_back_bytes for block in chart.nodes for bar in block.memory)
+    assert kept == 100 << 20
+
+
+def test_what_a_removed_pod_leaves_behind() -> None:
+    node, chart = _filled("near")
+    (pod,) = chart.pods
+    gone = node_map.of_node(node.remove(pod.uid), "n")
+    (left,) = gone.pods
+    assert (left.title, left.qos_class, left.is_active) == (pod.uid, None, False)
+
+
+def test_without_the_static_policy_no_cpu_is_given_out() -> None:
+    chart = node_map.of_node(_node("none", "none"), "n")
+    assert not chart.gives_out_cpus
+    assert {cell.use for block in chart.nodes for cell in block.cpus} == {CpuUse.SHARED}
+
+
+def test_without_the_memory_manager_memory_is_free() -> None:
+    config = numalet.decode_config({}, "test")
+    node = numalet.start_node(config, numalet.open_machine("2n4c2t", memory_per_node="8Gi"))
+    assert isinstance(node, Node)
+    chart = node_map.of_node(node, "n")
+    assert [bar.free_bytes >> 30 for block in chart.nodes for bar in block.memory] == [8, 8]
