@@ -20,7 +20,18 @@ _OUTSIDE = re.compile(
 _WORKPLACE = re.compile(r"\bissu[e] #?\d+\b", re.IGNORECASE)
 
 
-_FOLDERS = ("core", "wording", "io", "insight", "agent", "cli", "lab")
+_FOLDERS = (
+    "core",
+    "wording",
+    "io",
+    "insight",
+    "drawing",
+    "pages",
+    "dashboard",
+    "agent",
+    "cli",
+    "lab",
+)
 _PRIVATE = frozenset(
     [
         "told",

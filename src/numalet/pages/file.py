@@ -1,0 +1,28 @@
+"""One self-contained file of HTML: everything is in it, and it asks for nothing from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from numalet.pages import templating
+
+
+def file(title: str, body: Any) -> str:
+    """The file with this title; ``body`` is markup of a template or a drawing.
+
+    Its Content-Security-Policy permits the script that is in it, and no other.
+    """
+    script = templating.static("lighting.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return templating.page(
+        "file.html",
+        title=title,
+        body=body,
+        style=templating.trusted(
+            templating.static("tokens.css") + templating.static("numalet.css")
+        ),
+        script=templating.trusted(script),
+        script_hash=f"sha256-{digest}",
+    )

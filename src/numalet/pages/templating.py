@@ -1,0 +1,54 @@
+"""Templates by name, filled with values; style sheets and scripts by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from numalet.drawing import tokens
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE: Final = "numalet.pages"
+
+
+def page(name: str, **values: Any) -> str:
+    """The template of this name, such as ``file.html``, filled. Values are escaped."""
+    return _environment().get_template(name).render(**values)
+
+
+def trusted(markup: str) -> Any:
+    """Markup that a template does not escape: of a drawing, another template, or a static file.
+
+    Nothing else may go through here, because names, logs and manifests are written by others.
+    """
+    from markupsafe import Markup
+
+    return Markup(markup)  # noqa: S704
+
+
+@cache
+def static(name: str) -> str:
+    """The text of a style sheet or script; ``tokens.css`` is made of the tokens."""
+    if name == "tokens.css":
+        return tokens.custom_properties()
+    return resources.files(_PACKAGE).joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from numalet.wording import numbers
+
+    environment = Environment(
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["counted"] = numbers.counted
+    return environment

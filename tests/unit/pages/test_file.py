@@ -1,0 +1,27 @@
+"""A self-contained file: nothing is asked for from anywhere, and what others wrote is text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+from numalet.pages import file, templating
+
+
+def test_nothing_is_asked_for_from_anywhere() -> None:
+    text = file.file("<b>title", "<script>alert(1)</script>")
+    assert not re.search(r"(?:src|href)=|url\(|@import", text.replace("default-src", ""))
+    assert "&lt;b&gt;title" in text
+    assert "<script>alert" not in text
+
+
+def test_its_policy_permits_its_own_script() -> None:
+    text = file.file("title", templating.trusted("<p>body</p>"))
+    named = re.search(r"script-src &#39;sha256-(.*?)&#39;|script-src 'sha256-(.*?)'", text)
+    assert named is not None
+    script = templating.static("lighting.js")
+    assert (named[1] or named[2]) == base64.b64encode(
+        hashlib.sha256(script.encode()).digest()
+    ).decode()
+    assert script in text
