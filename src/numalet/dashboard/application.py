@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
+from numalet.dashboard import node_pages
+from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import FleetSource, NodeSource
-from numalet.drawing import node_drawing
 from numalet.pages import templating
 
-POLICY: Final = (
-    "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self';"
-    " img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-"""Drawings bring their style sheets with them, so styles may be inline; scripts may not."""
+_ROOMS: Final = (node_pages.routes,)
+"""Functions that give the routes of some pages."""
 
 _STATIC: Final = {
     "tokens.css": "text/css",
@@ -31,38 +30,27 @@ def application(
     node: NodeSource | None,
     fleet: FleetSource | None = None,
     report_bug: Callable[[Exception], None] = lambda bug: None,
+    *,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    path: str = "",
 ) -> Any:
     """The application; ``report_bug`` gets every unexpected exception."""
+    shown = ShownSources(node=node, fleet=fleet, clock=clock, path=path)
 
     async def broken(_request: Request, bug: Exception) -> Response:
         report_bug(bug)
-        return _page("message.html", title="numalet", text="This is a bug of numalet.", status=500)
-
-    async def node_page(_request: Request) -> Response:
-        assert node is not None
-        view = node.view()
-        return _page(
-            "node.html",
-            title=view.title,
-            drawing=templating.trusted(node_drawing.draw(view.chart)),
-        )
+        return shown.message("This is a bug of numalet; the log of the server has more.", 500)
 
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _STATIC:
-            return _page("message.html", title="numalet", text="There is no such page.", status=404)
+            return shown.message("There is no such file.", 404)
         return Response(templating.static(name), media_type=_STATIC[name])
 
     return Starlette(
         routes=[
-            Route("/", node_page),
+            *(route for room in _ROOMS for route in room(shown)),
             Route("/static/{name}", static),
         ],
         exception_handlers={Exception: broken},
-    )
-
-
-def _page(name: str, status: int = 200, **values: Any) -> Response:
-    return HTMLResponse(
-        templating.page(name, **values), status, {"Content-Security-Policy": POLICY}
     )

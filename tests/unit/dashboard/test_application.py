@@ -12,7 +12,8 @@ import numalet
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
-from numalet.dashboard.application import POLICY, application
+from numalet.dashboard.answers import POLICY
+from numalet.dashboard.application import application
 from numalet.dashboard.sources import HistoryPoint, NodeView, SourceKind
 from numalet.insight.maps import node_map
 

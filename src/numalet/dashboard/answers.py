@@ -1,0 +1,44 @@
+"""Answers of the dashboard: pages and parts of them, each with the headers that guard it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from starlette.responses import HTMLResponse, Response
+
+from numalet.dashboard.sources import FleetSource, NodeSource
+from numalet.pages import templating
+
+POLICY: Final = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self';"
+    " img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Drawings bring their style sheets with them, so styles may be inline; scripts may not."""
+
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSources:
+    """What is shown: a node, a fleet, or both; below which path, such as ``/ui``."""
+
+    node: NodeSource | None
+    fleet: FleetSource | None
+    clock: Callable[[], datetime]
+    path: str = ""
+
+    def page(self, name: str, status: int = 200, **values: Any) -> Response:
+        """The page that this template makes; it also gets ``shown``."""
+        return HTMLResponse(templating.page(name, shown=self, **values), status, _HEADERS)
+
+    def message(self, text: str, status: int) -> Response:
+        """A page that only says something."""
+        return self.page("message.html", status, title="numalet", text=text)
