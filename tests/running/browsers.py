@@ -1,0 +1,93 @@
+"""A real Chromium, and pages in it that may ask nobody but the server of the test.
+
+A page fails its test where it asks for anything elsewhere, where a script of it throws, and where
+its console has an error; a violation of the Content-Security-Policy is one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+PATIENCE_MS: Final = 60_000
+_NAMES: Final = ("chromium", "chromium-browser")
+_LOCAL: Final = ("127.0.0.1", "localhost", "::1")
+_WITHOUT_A_HOST: Final = ("data", "blob", "about", "file")
+SERIOUS: Final = ("serious", "critical")
+
+
+def program() -> str | None:
+    """The Chromium of this machine."""
+    return next((path for path in map(shutil.which, _NAMES) if path), None)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Browser]:
+    """A browser without a window. In a container it can not have a sandbox of its own."""
+    path = program()
+    assert path is not None
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Visit:
+    """One page; ``troubles`` are what no page may do. ``expected`` are parts of those it may."""
+
+    page: Page
+    troubles: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def unexpected(self) -> list[str]:
+        """The troubles that the test did not ask for."""
+        return [each for each in self.troubles if not any(one in each for one in self.expected)]
+
+
+@contextlib.contextmanager
+def visit(browser: Browser, **options: Any) -> Iterator[Visit]:
+    """A page in a context of its own, such as ``viewport=…, color_scheme="dark"``."""
+    context = browser.new_context(**{"ignore_https_errors": True, **options})
+    context.set_default_timeout(PATIENCE_MS)
+    made = Visit(context.new_page())
+
+    def requested(request: Request) -> None:
+        url = urlsplit(request.url)
+        if url.scheme not in _WITHOUT_A_HOST and url.hostname not in _LOCAL:
+            made.troubles.append(f"asks {request.url}")
+
+    made.page.on("request", requested)
+    made.page.on("pageerror", lambda error: made.troubles.append(f"throws {error}"))
+    made.page.on(
+        "console",
+        lambda said: made.troubles.append(f"says {said.text}") if said.type == "error" else None,
+    )
+    try:
+        yield made
+    finally:
+        context.close()
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core says that people with assistive technology can not use: rule and elements."""
+    script = resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(script)
+    result: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']} ({each['impact']}): {node['target']} {node['failureSummary']}"
+        for each in result["violations"]
+        if each["impact"] in SERIOUS
+        for node in each["nodes"]
+    ]
