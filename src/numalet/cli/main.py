@@ -61,8 +61,7 @@ _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 # What the extras `agent` and `cluster` bring, by the names under which it is imported.
 _OF_THE_EXTRA: Final = frozenset(
     {
-        *("starlette", "uvicorn", "httptools", "structlog", "prometheus_client", "watchfiles"),
-        *("grpc", "google", "httpx", "xxhash"),
+        *("structlog", "prometheus_client", "watchfiles", "grpc", "google", "httpx", "xxhash"),
     }
 )
 

@@ -1,0 +1,159 @@
+"""Every command as a value, and as a page of the system's manual (roff, section 1).
+
+What a command is, its declaration says: both the manual and the reference in the documentation are
+made of it. Pages of the manual are written while the wheel is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+_AS_WRITTEN: Final = "\b\n"
+_EXAMPLES: Final = "Examples:"
+_STATUS: Final = "Exit status:"
+_PLAIN: Final = "Options"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOption:
+    """One option or argument: its names with the form of its value, and what it says."""
+
+    names: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPage:
+    """One command. ``words`` are ``("numalet", "state", "show")``; ``options`` are by group.
+
+    ``examples`` are command lines as they were written, ``children`` the commands below it.
+    """
+
+    words: tuple[str, ...]
+    usage: str
+    text: str
+    arguments: tuple[CommandOption, ...]
+    options: tuple[tuple[str, tuple[CommandOption, ...]], ...]
+    examples: str
+    exit_status: str
+    children: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its page: ``numalet-state-show``."""
+        return "-".join(self.words)
+
+
+def pages() -> tuple[CommandPage, ...]:
+    """All commands, each before those below it."""
+    from numalet.cli import main
+
+    return tuple(_pages(main.commands(), ("numalet",)))
+
+
+def _pages(command: Any, words: tuple[str, ...]) -> Iterator[CommandPage]:
+    import typer
+
+    context = typer.Context(command, info_name=" ".join(words))
+    children: dict[str, Any] = dict(getattr(command, "commands", {}))
+    arguments, options = _parameters(command, context)
+    examples, status = _closing_words(command.epilog or "")
+    yield CommandPage(
+        words=words,
+        usage=" ".join((*words, *command.collect_usage_pieces(context))),
+        text=(command.help or "").strip(),
+        arguments=tuple(arguments),
+        options=tuple((group, tuple(records)) for group, records in options.items() if records),
+        examples=examples,
+        exit_status=status,
+        children=tuple(
+            (name, (each.short_help or each.help or "").strip().partition("\n")[0])
+            for name, each in children.items()
+        ),
+    )
+    for name, each in children.items():
+        yield from _pages(each, (*words, name))
+
+
+def _parameters(
+    command: Any, context: Any
+) -> tuple[list[CommandOption], dict[str, list[CommandOption]]]:
+    """The arguments, and the options by group; plain ones first."""
+    arguments: list[CommandOption] = []
+    options: dict[str, list[CommandOption]] = {_PLAIN: []}
+    for each in command.get_params(context):
+        record = each.get_help_record(context)
+        if each.param_type_name == "argument":
+            arguments.append(CommandOption(str(each.metavar or each.name), each.help or ""))
+        elif record is not None:
+            group = getattr(each, "rich_help_panel", None) or _PLAIN
+            options.setdefault(str(group), []).append(CommandOption(*record))
+    return arguments, options
+
+
+def _closing_words(epilog: str) -> tuple[str, str]:
+    """The examples and the exit status of the words below a command's help."""
+    text = epilog.replace(_AS_WRITTEN, "")
+    before, _, status = text.partition(_STATUS)
+    examples = before.partition(_EXAMPLES)[2]
+    lines = [line.removeprefix("  ") for line in examples.splitlines()]
+    return "\n".join(line for line in lines if line.strip()), " ".join(status.split())
+
+
+def roff(page: CommandPage, version: str) -> str:
+    """The page as the system's manual has it."""
+    summary = page.text.partition("\n")[0].rstrip(".")
+    parts = [
+        f'.TH "{page.name.upper()}" "1" "" "numalet {version}" "numalet"',
+        ".SH NAME",
+        _line(f"{page.name} - {summary}"),
+        ".SH SYNOPSIS",
+        _line(page.usage),
+        ".SH DESCRIPTION",
+        *_paragraphs(page.text),
+    ]
+    for title, records in (("Arguments", page.arguments), *page.options):
+        if records:
+            parts.append(f".SH {title.upper()}")
+            for each in records:
+                parts += [".TP", f"\\fB{_escaped(each.names)}\\fR", _line(each.text)]
+    if page.children:
+        parts.append(".SH COMMANDS")
+        for name, about in page.children:
+            parts += [".TP", f"\\fB{page.name}-{_escaped(name)}\\fR(1)", _line(about)]
+    if page.examples:
+        parts += [".SH EXAMPLES", ".nf", *map(_line, page.examples.splitlines()), ".fi"]
+    if page.exit_status:
+        parts += [".SH EXIT STATUS", _line(page.exit_status)]
+    return "\n".join(parts) + "\n"
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for each in re.split(r"\n\s*\n", text):
+        yield ".PP"
+        yield _line(" ".join(each.replace("\b", "").split()))
+
+
+def _line(text: str) -> str:
+    """Text on a line of its own, where a dot or quote at its beginning is no request."""
+    escaped = _escaped(text)
+    return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\e").replace("-", "\\-")
+
+
+def write(folder: Path, version: str) -> list[Path]:
+    """Write the page of every command into this folder; what was written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for page in pages():
+        path = folder / f"{page.name}.1"
+        path.write_text(roff(page, version), encoding="utf-8")
+        written.append(path)
+    return written

@@ -1,0 +1,55 @@
+"""Pages of the system's manual: one for every command, which formatters read without a warning."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from numalet.cli import manual
+from numalet.cli.manual import CommandOption, CommandPage
+
+
+def test_every_command_has_a_page(tmp_path: Path) -> None:
+    pages = {page.name: page for page in manual.pages()}
+    assert pages["numalet"].words == ("numalet",)
+    for page in pages.values():
+        assert page.text
+        for name, about in page.children:
+            assert f"{page.name}-{name}" in pages
+            assert about
+    written = manual.write(tmp_path / "man", "1.2")
+    assert {path.name for path in written} == {f"{name}.1" for name in pages}
+
+
+def test_a_page_has_everything_that_the_help_has() -> None:
+    (page,) = (each for each in manual.pages() if each.words == ("numalet", "machine"))
+    text = manual.roff(page, "1.2")
+    assert text.startswith('.TH "NUMALET-MACHINE" "1" "" "numalet 1.2" "numalet"')
+    assert "\nnumalet machine \\-\\-profiles\n" in text
+    assert "\\fB\\-\\-memory\\-per\\-node SIZE\\fR" in text
+    assert ".SH EXIT STATUS\n0 shown, 2 unusable input, 3 a bug." in text
+
+
+def test_text_is_no_request_to_the_formatter() -> None:
+    page = CommandPage(
+        words=("a",), usage="a", text=".TH first\n\n'quoted \\fB", arguments=(),
+        options=(("Options", (CommandOption("-x", ".so /etc/passwd"),)),),
+        examples=".sy date", exit_status="", children=(),
+    )  # fmt: skip
+    lines = manual.roff(page, "1").splitlines()
+    assert "\\&.TH first" in lines
+    assert "\\&'quoted \\efB" in lines
+    assert "\\&.so /etc/passwd" in lines
+    assert "\\&.sy date" in lines
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_a_formatter_reads_them_without_a_warning(tmp_path: Path) -> None:
+    for path in manual.write(tmp_path, "1"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-z", str(path)], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), path.name
