@@ -1,0 +1,69 @@
+"""How wide a text will be, before a browser has drawn it, and how to make one fit.
+
+Widths are those of DejaVu Sans, the widest of the fonts that ``tokens.FONT`` names: in the others
+the same text is narrower, so what fits here fits everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from numalet.drawing import tokens
+
+_BY_WIDTH: Final = {
+    29: "'ijlI",
+    34: " ,.·J:;|/\\",
+    41: "-f()[]tr!",
+    50: '_*"',
+    55: "csz?`",
+    60: "kvyxPFL",
+    64: "0123456789$abdeghnopquESYT{}é",
+    71: "ABCKRVXZ",
+    79: "DGHNOQU&",
+    84: "#+<=>~w^→",
+}
+"""Characters by the hundredths of the size of the type that they are wide."""
+
+_WIDTHS: Final = {
+    character: hundredths for hundredths, each in _BY_WIDTH.items() for character in each
+}
+_WIDEST: Final = 100
+_BOLD: Final = 1.12
+_MORE: Final = "…"
+
+
+def width_px(text: str, size: str = "body", *, is_bold: bool = False) -> float:
+    """How wide the text is at most; ``size`` is a name of ``tokens.TEXT_PX``."""
+    hundredths = sum(_WIDTHS.get(character, _WIDEST) for character in text)
+    return hundredths * tokens.TEXT_PX[size] / 100 * (_BOLD if is_bold else 1)
+
+
+def shortened(text: str, room_px: float, size: str = "body", *, is_bold: bool = False) -> str:
+    """The text, cut off with an ellipsis where it is wider; empty where not even that fits."""
+    if width_px(text, size, is_bold=is_bold) <= room_px:
+        return text
+    room_px -= width_px(_MORE, size, is_bold=is_bold)
+    if room_px < 0:
+        return ""
+    kept, used_px = 0, 0.0
+    for character in text:
+        used_px += width_px(character, size, is_bold=is_bold)
+        if used_px > room_px:
+            break
+        kept += 1
+    return text[:kept].rstrip() + _MORE
+
+
+def lines(text: str, room_px: float, most: int, size: str = "body") -> tuple[str, ...]:
+    """The text in so many lines at most, broken between words; the last one is cut off."""
+    done: list[str] = []
+    words = text.split()
+    while words and len(done) < most - 1:
+        count = 1
+        while count < len(words) and width_px(" ".join(words[: count + 1]), size) <= room_px:
+            count += 1
+        done.append(shortened(" ".join(words[:count]), room_px, size))
+        words = words[count:]
+    if words:
+        done.append(shortened(" ".join(words), room_px, size))
+    return tuple(done)
