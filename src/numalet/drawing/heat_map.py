@@ -1,0 +1,221 @@
+"""Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
+
+How dark a part is says how much is free there; a node that promises room which no pod can have has
+a triangle, one of which nothing is known is hatched. Cells are links, and smaller where there are
+many, so that 5,000 nodes are one picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import sheets, svg, text
+from numalet.wording import numbers
+
+_LARGEST_PX: Final = 24
+_SMALLEST_PX: Final = 8
+_FEW_CELLS: Final = 200
+_MANY_CELLS: Final = 1500
+_SHADES: Final = 5
+_HEADING_PX: Final = 28
+_LEGEND_PX: Final = 28
+_POOL_GAP_PX: Final = 16
+
+_STYLE: Final = (
+    "".join(
+        f"svg.heat .shade-{at}{{fill:color-mix(in srgb,var(--accent) {share}%,var(--surface))}}"
+        for at, share in enumerate((0, 25, 50, 75, 100))
+    )
+    + "svg.heat .unknown{fill:url(#numalet-unknown)}"
+    "svg.heat .hatch{stroke:var(--kept);stroke-width:1.5}"
+    "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
+    "svg.heat .frame{fill:none;stroke:var(--line)}"
+    "svg.heat a:hover .frame{stroke:var(--ink);stroke-width:2}"
+    "svg.heat a:focus-visible .frame{stroke:var(--accent);stroke-width:2}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCell:
+    """One node: how much is free on each NUMA node, by ascending id; None where not known.
+
+    ``words`` are what is said of it beside its name and figures; ``href`` is where it leads, empty
+    for nowhere.
+    """
+
+    name: str
+    free_by_numa_node: tuple[int, ...] | None
+    is_trap: bool = False
+    words: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatPool:
+    """Nodes of one kind; ``most_per_numa_node`` is what is free on an empty NUMA node."""
+
+    name: str
+    cells: tuple[HeatCell, ...]
+    most_per_numa_node: int
+
+
+def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> str:
+    """All pools below one another. ``resource`` is what is counted, such as ``free GPUs``."""
+    cell_px = _cell_px(sum(len(each.cells) for each in pools))
+    columns = max(1, (width_px + _gap_px(cell_px)) // (cell_px + _gap_px(cell_px)))
+    heights = [_pool_height(each, cell_px, columns) for each in pools]
+    height_px = _LEGEND_PX + sum(heights)
+    picture = sheets.picture(
+        width_px, height_px, f"{resource} per NUMA node", main_fact(pools), "heat", _STYLE
+    )
+    _hatching(picture)
+    _legend(picture, resource, width_px)
+    top_px = _LEGEND_PX
+    for pool, pool_px in zip(pools, heights, strict=True):
+        group = svg.add(picture, "g", transform=f"translate(0 {top_px})", data_pool=pool.name)
+        _pool(group, pool, resource, cell_px, columns, width_px)
+        top_px += pool_px
+    return svg.text_of(picture)
+
+
+def main_fact(pools: Sequence[HeatPool]) -> str:
+    """In one sentence how many nodes, traps and unknown ones there are."""
+    cells = [cell for pool in pools for cell in pool.cells]
+    return f"{numbers.counted(len(pools), 'pool')}: {_counts(cells)}"
+
+
+def _counts(cells: Sequence[HeatCell]) -> str:
+    traps = sum(cell.is_trap for cell in cells)
+    unknown = sum(cell.free_by_numa_node is None for cell in cells)
+    parts = [numbers.counted(len(cells), "node")]
+    parts += [numbers.counted(traps, "trap")] if traps else []
+    parts += [f"{unknown} not known"] if unknown else []
+    return ", ".join(parts)
+
+
+def _cell_px(count: int) -> int:
+    """The size of cells, a multiple of 4 px."""
+    if count <= _FEW_CELLS:
+        return _LARGEST_PX
+    return 16 if count <= _MANY_CELLS else 12 if count <= 2 * _MANY_CELLS else _SMALLEST_PX
+
+
+def _gap_px(cell_px: int) -> int:
+    return 4 if cell_px > _SMALLEST_PX else 2
+
+
+def _pool_height(pool: HeatPool, cell_px: int, columns: int) -> int:
+    rows = -(-len(pool.cells) // columns)
+    return _HEADING_PX + rows * (cell_px + _gap_px(cell_px)) + _POOL_GAP_PX
+
+
+def _hatching(picture: Element) -> None:
+    definitions = svg.add(picture, "defs")
+    pattern = svg.add(
+        definitions, "pattern", id="numalet-unknown", width=4, height=4,
+        patternUnits="userSpaceOnUse", patternTransform="rotate(45)",
+    )  # fmt: skip
+    svg.add(pattern, "line", css_class="hatch", x1=0, y1=0, x2=0, y2=4)
+
+
+def _legend(picture: Element, resource: str, width_px: int) -> None:
+    """Shades from nothing to all, and the marks; entries that do not fit are left out."""
+    group = svg.add(picture, "g", css_class="legend")
+    left_px = 0.0
+    entries = [("shade-0", f"no {resource}"), ("shade-4", "all"), ("trap", "trap")]
+    for css_class, words in (*entries, ("unknown", "not known")):
+        wide_px = 20 + text.width_px(words) + 16
+        if left_px + wide_px - 16 > width_px:
+            break
+        if css_class == "trap":
+            _triangle(group, left_px, 4, 12)
+        else:
+            svg.add(group, "rect", css_class=css_class, x=left_px, y=4, width=12, height=12)
+            svg.add(group, "rect", css_class="frame", x=left_px, y=4, width=12, height=12)
+        svg.add(group, "text", words, x=left_px + 20, y=15)
+        left_px += wide_px
+
+
+def _pool(
+    group: Element, pool: HeatPool, resource: str, cell_px: int, columns: int, width_px: int
+) -> None:
+    counts = _counts(pool.cells)
+    room_px = width_px - text.width_px(counts) - 12
+    name = text.shortened(pool.name, room_px, is_bold=True)
+    svg.add(group, "text", name, css_class="strong", x=0, y=16)
+    svg.add(group, "text", counts, css_class="quiet end", x=width_px, y=16)
+    for at, cell in enumerate(pool.cells):
+        left_px = at % columns * (cell_px + _gap_px(cell_px))
+        top_px = _HEADING_PX + at // columns * (cell_px + _gap_px(cell_px))
+        _cell(group, cell, pool, resource, left_px, top_px, cell_px)
+
+
+def _cell(
+    group: Element,
+    cell: HeatCell,
+    pool: HeatPool,
+    resource: str,
+    left_px: int,
+    top_px: int,
+    cell_px: int,
+) -> None:
+    if cell.href:
+        mark = svg.add(group, "a", href=cell.href, data_node=cell.name)
+    else:
+        mark = svg.add(group, "g", data_node=cell.name)
+    svg.named(mark, _title(cell, resource))
+    free = cell.free_by_numa_node
+    if not free:
+        svg.add(
+            mark, "rect", css_class="unknown", x=left_px, y=top_px, width=cell_px, height=cell_px
+        )
+    for at, count in enumerate(free or ()):
+        across, down = _division(len(free or ()))
+        svg.add(
+            mark, "rect", css_class=f"shade-{_shade(count, pool.most_per_numa_node)}",
+            x=left_px + at % across * cell_px / across, y=top_px + at // across * cell_px / down,
+            width=cell_px / across, height=cell_px / down,
+        )  # fmt: skip
+    svg.add(
+        mark, "rect", css_class="frame", x=left_px + 0.5, y=top_px + 0.5, width=cell_px - 1,
+        height=cell_px - 1,
+    )  # fmt: skip
+    if cell.is_trap:
+        size_px = max(cell_px / 2, 6)
+        _triangle(mark, left_px + cell_px - size_px, top_px + cell_px - size_px, size_px)
+
+
+def _triangle(parent: Element, left_px: float, top_px: float, size_px: float) -> None:
+    points = ((left_px, top_px + size_px), (left_px + size_px, top_px + size_px))
+    corners = (*points, (left_px + size_px / 2, top_px))
+    svg.add(
+        parent, "polygon", css_class="trap",
+        points=" ".join(f"{svg.number(x)},{svg.number(y)}" for x, y in corners),
+    )  # fmt: skip
+
+
+def _division(count: int) -> tuple[int, int]:
+    """Columns and rows of the parts of a cell: side by side up to three, else a square."""
+    if count <= 3:
+        return count, 1
+    across = next(each for each in range(2, count + 1) if each * each >= count)
+    return across, -(-count // across)
+
+
+def _shade(count: int, most: int) -> int:
+    """From 0 for nothing to 4 for all; whatever is free at all differs from nothing."""
+    if count <= 0:
+        return 0
+    return min(_SHADES - 1, max(1, count * (_SHADES - 1) // max(most, 1)))
+
+
+def _title(cell: HeatCell, resource: str) -> str:
+    if cell.free_by_numa_node is None:
+        figures = "not known"
+    else:
+        figures = f"{resource} by NUMA node: {', '.join(map(str, cell.free_by_numa_node))}"
+    parts = [cell.name, "trap" if cell.is_trap else "", figures, cell.words]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,45 @@
+"""The style sheet that charts, heat maps and matrices share, and the marks they have in common."""
+
+from __future__ import annotations
+
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import svg, tokens
+
+GAP_PX: Final = 8
+LINE_PX: Final = 20
+"""The height of a line of text in the type of the body."""
+
+STYLE: Final = (
+    tokens.custom_properties()
+    + f"svg.sheet text{{font:{tokens.TEXT_PX['body']}px {tokens.FONT};fill:var(--ink);"
+    "font-variant-numeric:tabular-nums}"
+    f"svg.sheet .small{{font-size:{tokens.TEXT_PX['small']}px;fill:var(--ink-2)}}"
+    "svg.sheet .strong{font-weight:600}svg.sheet .end{text-anchor:end}"
+    "svg.sheet .middle{text-anchor:middle}svg.sheet .quiet{fill:var(--ink-2)}"
+    "svg.sheet .grid{stroke:var(--line);stroke-width:1}"
+    "svg.sheet .edge{fill:none;stroke:var(--line)}svg.sheet .ground{fill:var(--surface)}"
+    "svg.sheet .free{fill:var(--free);stroke:var(--line)}svg.sheet .kept{fill:var(--kept)}"
+    "svg.sheet .holder{fill:var(--holder)}svg.sheet .shared{fill:var(--shared)}"
+    "svg.sheet .accent{fill:var(--accent)}svg.sheet .good{fill:var(--good)}"
+    "svg.sheet .warning{fill:var(--warning)}svg.sheet .bad{fill:var(--bad)}"
+    "svg.sheet .tick{fill:none;stroke:var(--ink);stroke-width:2}"
+    "svg.sheet .hollow{fill:none;stroke-width:2}svg.sheet .hollow.good{stroke:var(--good)}"
+    "svg.sheet .hollow.warning{stroke:var(--warning)}svg.sheet .hollow.bad{stroke:var(--bad)}"
+    "svg.sheet .step{fill:none;stroke:var(--accent);stroke-width:2;stroke-linejoin:round}"
+    "svg.sheet .area{fill:var(--accent);fill-opacity:.24}"
+    "svg.sheet a:focus-visible{outline:2px solid var(--accent)}"
+    + "".join(f"svg.sheet .hue-{at}{{fill:var(--hue-{at})}}" for at in range(1, tokens.HUES + 1))
+)
+
+
+def picture(
+    width_px: float, height_px: float, title: str, main_fact: str, kind: str, style: str = ""
+) -> Element:
+    """An empty drawing of this kind; ``main_fact`` is read out where the drawing is not seen."""
+    made = svg.root(width_px, height_px, title, STYLE + style, f"sheet {kind}")
+    description = svg.add(made, "desc", main_fact)
+    made.remove(description)
+    made.insert(1, description)
+    return made

@@ -1,0 +1,77 @@
+"""Heat maps: a cell per node, its NUMA nodes in it, traps and unknown nodes marked."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+
+from numalet.drawing import heat_map
+from numalet.drawing.heat_map import HeatCell, HeatPool
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _pool(*cells: HeatCell, name: str = "a100", most: int = 4) -> HeatPool:
+    return HeatPool(name=name, cells=cells, most_per_numa_node=most)
+
+
+def _read(pools: list[HeatPool], width_px: int = 960) -> Element:
+    return ElementTree.fromstring(heat_map.draw(pools, "free GPUs", width_px=width_px))
+
+
+def _cells(picture: Element) -> list[Element]:
+    return [each for each in picture.iter() if "data-node" in each.attrib]
+
+
+def _classes(cell: Element) -> list[str]:
+    return [each.attrib["class"] for each in cell if "class" in each.attrib]
+
+
+def test_a_cell_has_a_part_per_numa_node_and_is_a_link() -> None:
+    cell = HeatCell(name="n1", free_by_numa_node=(0, 4), words="2 pods", href="/fleet/nodes/n1")
+    (drawn,) = _cells(_read([_pool(cell)]))
+    assert drawn.tag == f"{_SVG}a"
+    assert drawn.attrib["href"] == "/fleet/nodes/n1"
+    assert drawn[0].text == "n1; free GPUs by NUMA node: 0, 4; 2 pods"
+    assert _classes(drawn) == ["shade-0", "shade-4", "frame"]
+
+
+def test_traps_have_a_triangle_and_unknown_nodes_are_hatched() -> None:
+    trap = HeatCell(name="n1", free_by_numa_node=(1, 1, 2, 3), is_trap=True)
+    picture = _read([_pool(trap, HeatCell(name="n2", free_by_numa_node=None))])
+    first, second = _cells(picture)
+    assert _classes(first) == ["shade-1", "shade-1", "shade-2", "shade-3", "frame", "trap"]
+    assert first[0].text == "n1; trap; free GPUs by NUMA node: 1, 1, 2, 3"
+    assert _classes(second) == ["unknown", "frame"]
+    assert second[0].text == "n2; not known"
+    assert picture[1].text == "1 pool: 2 nodes, 1 trap, 1 not known"
+
+
+def test_shades_say_what_is_free_at_all() -> None:
+    cells = tuple(HeatCell(name=str(n), free_by_numa_node=(n,)) for n in (0, 1, 99, 100, 101))
+    drawn = _cells(_read([_pool(*cells, most=100)]))
+    shades = [_classes(each)[0] for each in drawn]
+    assert shades == ["shade-0", "shade-1", "shade-3", "shade-4", "shade-4"]
+
+
+@pytest.mark.parametrize(
+    ("count", "cell_px"), [(200, 24), (201, 16), (1501, 12), (3001, 8), (5000, 8)]
+)
+def test_cells_are_smaller_where_there_are_many(count: int, cell_px: int) -> None:
+    cells = tuple(HeatCell(name=f"n{n}", free_by_numa_node=(1,)) for n in range(count))
+    picture = _read([_pool(*cells)])
+    drawn = _cells(picture)
+    assert len(drawn) == count
+    assert float(drawn[0][1].attrib["width"]) == cell_px
+
+
+def test_a_narrow_legend_leaves_out_what_does_not_fit() -> None:
+    wide, narrow = (_read([_pool()], width_px) for width_px in (400, 200))
+    words = [
+        [each.text for each in picture.iterfind(f".//{_SVG}g[@class='legend']/{_SVG}text")]
+        for picture in (wide, narrow)
+    ]
+    assert words[0] == ["no free GPUs", "all", "trap", "not known"]
+    assert words[1] == ["no free GPUs", "all"]
