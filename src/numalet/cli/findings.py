@@ -264,3 +264,13 @@ class FleetNoneStarts(Finding):
     code = "fleet/none-starts"
     sentence = "no kubelet would start with this: {problem}"
     problem: str
+
+
+class DashboardNotLoopback(Finding):
+    code = "dashboard/not-loopback"
+    sentence = (
+        "pages without a certificate are served on this machine alone, and {host!r} is no address "
+        "of loopback; for others, serve it by an agent with --kube-api and a certificate"
+    )
+    mend = "leave the host out, and reach it through ssh -L PORT:127.0.0.1:PORT"
+    host: str

@@ -18,12 +18,13 @@ POLICY: Final = (
 )
 """Drawings bring their style sheets with them, so styles may be inline; scripts may not."""
 
-_HEADERS: Final = {
+GUARDING_HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+"""Of every answer. What is shown of a node stays in no cache of a browser."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class ShownSources:
 
     def page(self, name: str, status: int = 200, **values: Any) -> Response:
         """The page that this template makes; it also gets ``shown``."""
-        return HTMLResponse(templating.page(name, shown=self, **values), status, _HEADERS)
+        return HTMLResponse(templating.page(name, shown=self, **values), status, GUARDING_HEADERS)
 
     def message(self, text: str, status: int) -> Response:
         """A page that only says something."""

@@ -1,0 +1,57 @@
+"""Serves a dashboard on this machine until Ctrl-C, and prints the link into it."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+import webbrowser
+
+import typer
+
+from numalet.agent.servers.api import listening
+from numalet.cli.findings import DashboardNotLoopback
+from numalet.cluster import addresses
+from numalet.cluster.addresses import ListenAddress
+from numalet.cluster.signals import until_signal
+from numalet.core.model.findings import BadInput, Location
+from numalet.dashboard import served
+from numalet.dashboard.served import Link
+from numalet.dashboard.sources import NodeSource
+
+_LISTEN = "--listen"
+
+
+def address(text: str) -> ListenAddress:
+    """Where to listen. Raises ``BadInput`` where it is none, or others could connect."""
+    parsed = addresses.parse(_LISTEN, text, "127.0.0.1")
+    if not parsed.is_loopback:
+        raise BadInput([DashboardNotLoopback(host=parsed.host, where=Location(_LISTEN))])
+    return ListenAddress("127.0.0.1", parsed.port) if parsed.host == "localhost" else parsed
+
+
+def serve(node: NodeSource, wanted: ListenAddress, *, is_opened: bool) -> None:
+    """Serve pages of this node until a signal comes. Raises ``BadInput`` if nothing can listen."""
+    asyncio.run(until_signal(_serve(node, wanted, is_opened=is_opened)))
+
+
+async def _serve(node: NodeSource, wanted: ListenAddress, *, is_opened: bool) -> None:
+    listener = addresses.bound(wanted)
+    shown = served.served(node, report_bug=_complain)
+    at = ListenAddress(wanted.host, listener.getsockname()[1])
+    async with listening.serving(shown.app, listener):
+        say_link(shown.link(f"http://{at}"), is_opened=is_opened)
+        typer.echo("Ctrl-C ends it.", err=True)
+        await asyncio.Event().wait()
+
+
+def say_link(link: Link, *, is_opened: bool) -> None:
+    """Print a link, and open it in a browser where that is wanted and there is one."""
+    typer.echo(link.url)
+    typer.echo(f"The link works once, within {link.seconds // 60} minutes.", err=True)
+    if is_opened and not webbrowser.open(link.url):
+        typer.echo("No browser can be opened here; open the link by hand.", err=True)
+
+
+def _complain(bug: Exception) -> None:
+    """Print a bug of a page; the others go on."""
+    traceback.print_exception(bug)

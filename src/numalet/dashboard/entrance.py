@@ -1,0 +1,167 @@
+"""The entrance of the dashboard: what a request needs before a page answers it.
+
+Who has the link with a token gets a cookie, which is a session (``sessions``). Everything but the
+login and the static files needs one; a change also has to come from a page of the dashboard, by
+what the browser says of its origin. Every answer, errors included, has the headers that keep
+scripts, frames and other sites out.
+
+The cookie is ``SameSite=Strict``: a browser does not send it where another site leads here, not
+even behind a redirect. Such a request is answered by a page that goes to the same place by itself,
+which is then a step within this site. It is of use for reading alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
+from numalet.dashboard.sessions import SESSION_SECONDS, Sessions
+
+SESSION: Final = "numalet.session"
+"""The entry of a request's scope that has the id of its session."""
+
+_READING: Final = ("GET", "HEAD")
+_OF_A_LINK: Final = ("none", "same-origin")
+"""What a browser says of a request that no other site began."""
+
+Peer = tuple[str, int]
+"""The address and port of a client."""
+
+
+class Entrance:
+    """An application behind sessions.
+
+    ``known`` is called with the address of every client that has a session. Over plain HTTP only
+    names of this machine are answered, so that no other site can have its own name stand for it.
+    """
+
+    def __init__(
+        self,
+        behind: ASGIApp,
+        shown: ShownSources,
+        sessions: Sessions,
+        clock: Callable[[], float],
+        known: Callable[[Peer], None] = lambda peer: None,
+    ) -> None:
+        self._behind = behind
+        self._shown = shown
+        self._sessions = sessions
+        self._clock = clock
+        self._known = known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in GUARDING_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer = self._at_the_entrance(scope)
+        await (self._behind if answer is None else answer)(scope, receive, guarded)
+
+    def _at_the_entrance(self, scope: Scope) -> Response | None:
+        """The answer of the entrance itself; None where the request may go on."""
+        headers = Headers(scope=scope)
+        if scope["scheme"] == "http" and not is_of_this_machine(headers.get("host", "")):
+            return self._shown.message("This address is not served here: use the link.", 421)
+        path = scope["path"].removeprefix(self._shown.path)
+        if path.startswith("/static/") and scope["method"] in _READING:
+            return None
+        if path == "/login":
+            return self._login(scope, headers)
+        session = HTTPConnection(scope).cookies.get(_cookie_name(scope), "")
+        if not self._sessions.use(session, self._clock()):
+            return self._without_session(scope, headers)
+        if scope["method"] not in _READING and not _is_of_this_site(scope, headers):
+            return self._shown.message("A change has to come from a page of the dashboard.", 403)
+        scope[SESSION] = session
+        if scope.get("client"):
+            self._known(tuple(scope["client"])[:2])
+        return None
+
+    def _login(self, scope: Scope, headers: Headers) -> Response:
+        if scope["method"] != "GET":
+            return self._shown.message("A link is opened, and nothing else.", 405)
+        token = QueryParams(scope["query_string"]).get("token", "")
+        session = self._sessions.open(token, self._clock())
+        if session is None:
+            return self._shown.page(
+                "no_session.html", 403, title="This link is no longer good",
+                text="A link works once, and for five minutes.",
+            )  # fmt: skip
+        first = f"{self._shown.path}/"
+        if headers.get("sec-fetch-site", "none") in _OF_A_LINK:
+            answer: Response = RedirectResponse(first, 303)
+        else:
+            answer = self._go_on(first)
+        answer.set_cookie(
+            _cookie_name(scope),
+            session,
+            max_age=SESSION_SECONDS,
+            path=self._shown.path or "/",
+            secure=scope["scheme"] == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    def _without_session(self, scope: Scope, headers: Headers) -> Response:
+        is_page = headers.get("sec-fetch-mode", "navigate") == "navigate"
+        if is_page and scope["method"] == "GET" and _is_led_here(headers):
+            # The cookie may only have been held back.
+            query = scope["query_string"].decode("latin-1")
+            path = "/" + quote(scope["path"].lstrip("/\\"))
+            return self._go_on(f"{path}?{query}" if query else path)
+        return self._shown.page(
+            "no_session.html", 401, title="A link opens this page",
+            text="There is no session here: it has ended, or the dashboard was started again.",
+        )  # fmt: skip
+
+    def _go_on(self, target: str) -> Response:
+        """A page that goes to this place by itself."""
+        return self._shown.page("go_on.html", title="numalet", target=target)
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Whether a ``Host`` header names this machine, whatever port."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_led_here(headers: Headers) -> bool:
+    """Whether a page of another site began this request."""
+    return headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+
+
+def _is_of_this_site(scope: Scope, headers: Headers) -> bool:
+    """Whether a page of the dashboard began this request. A browser says so in every change."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    return headers.get("origin") == f"{scope['scheme']}://{headers.get('host', '')}"
+
+
+def _cookie_name(scope: Scope) -> str:
+    """The name of the cookie. Cookies belong to a host and not to a port, so the port is in it."""
+    port = (scope.get("server") or ("", 0))[1]
+    prefix = "__Secure-" if scope["scheme"] == "https" else ""
+    return f"{prefix}numalet-session-{port}"
+
+
+def session_of(scope: Any) -> str:
+    """The id of the session that this request is part of; empty without an entrance."""
+    return str(scope.get(SESSION, ""))

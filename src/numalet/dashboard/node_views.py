@@ -1,0 +1,95 @@
+"""Views of a node, out of the node itself and rows about its pods: the same for every source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.enforcement.audit import Audit
+from numalet.core.model import cpu_set
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.core.snapshot.placement import Placement
+from numalet.dashboard.sources import (
+    ContainerRow,
+    EventRow,
+    NodeView,
+    Note,
+    PodRow,
+    SourceKind,
+)
+from numalet.insight.maps import node_map
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNode:
+    """What stays the same of a node that is shown."""
+
+    title: str
+    kind: SourceKind
+
+
+def view(
+    shown: ShownNode,
+    revision: int,
+    at: datetime,
+    node: Node,
+    config: KubeletConfig,
+    rows: Sequence[PodRow],
+    *,
+    events: Sequence[EventRow] = (),
+    notes: Sequence[Note] = (),
+    is_ready: bool = True,
+    known: Mapping[str, Pod] | None = None,
+) -> NodeView:
+    """The view; ``known`` are pods by uid that have a name and no row."""
+    by_uid = {row.pod.uid: row for row in rows}
+    names = {**(known or {}), **{uid: row.pod for uid, row in by_uid.items()}}
+    return NodeView(
+        title=shown.title,
+        kind=shown.kind,
+        revision=revision,
+        at=at,
+        node=node,
+        config=config,
+        chart=node_map.of_node(node, shown.title, names),
+        rows=tuple(rows),
+        events=tuple(events),
+        notes=tuple(notes),
+        is_ready=is_ready,
+        by_uid=MappingProxyType(by_uid),
+    )
+
+
+def container(
+    name: str, held: Placement, state: str, restarts: int = 0, audit: Audit | None = None
+) -> ContainerRow:
+    """The row of a container that holds this, and what an audit says of it."""
+    promised: dict[str, int] = {}
+    for block in held.memory:
+        promised[block.resource] = promised.get(block.resource, 0) + block.size_bytes
+    return ContainerRow(
+        name=name,
+        state=state,
+        restarts=restarts,
+        promised_cpus=cpu_set.text(held.cpus),
+        promised_nodes=held.memory_nodes,
+        promised_bytes=promised,
+        devices=held.devices,
+        actual_bytes=None if audit is None else _by_node(audit),
+        misplaced_bytes=None if audit is None else audit.misplaced_bytes,
+        stray_cpus="" if audit is None else cpu_set.text(audit.stray_cpus),
+        stray_nodes=() if audit is None else audit.stray_nodes,
+    )
+
+
+def _by_node(audit: Audit) -> dict[int, int]:
+    """Bytes by NUMA node, of all kinds of pages."""
+    sums: dict[int, int] = {}
+    for by_node in audit.pages_bytes.values():
+        for node_id, size_bytes in by_node.items():
+            sums[node_id] = sums.get(node_id, 0) + size_bytes
+    return dict(sorted(sums.items()))

@@ -1,0 +1,56 @@
+"""The whole dashboard as a server needs it: pages, live updates, the entrance; and new links."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from starlette.types import ASGIApp
+
+from numalet.dashboard import application
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.entrance import Entrance, Peer
+from numalet.dashboard.sessions import TOKEN_SECONDS, Sessions
+from numalet.dashboard.sources import FleetSource, NodeSource
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a browser opens a session, once, within so many seconds."""
+
+    url: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServedDashboard:
+    """An ASGI application, and who makes the links that lead into it."""
+
+    app: ASGIApp
+    sessions: Sessions
+    path: str
+    clock: Callable[[], float]
+
+    def link(self, base_url: str) -> Link:
+        """A new link; ``base_url`` is where it is listened, such as ``https://127.0.0.1:8443``."""
+        token = self.sessions.new_token(self.clock())
+        return Link(f"{base_url}{self.path}/login?token={token}", TOKEN_SECONDS)
+
+
+def served(
+    node: NodeSource | None,
+    fleet: FleetSource | None = None,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+    *,
+    path: str = "",
+    known: Callable[[Peer], None] = lambda peer: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> ServedDashboard:
+    """The dashboard of these sources, below a path."""
+    sessions = Sessions()
+    pages = application.application(node, fleet, report_bug, path=path)
+    shown = ShownSources(node=node, fleet=fleet, clock=lambda: datetime.now(UTC), path=path)
+    entrance = Entrance(pages, shown, sessions, clock, known)
+    return ServedDashboard(entrance, sessions, path, clock)

@@ -1,0 +1,145 @@
+"""A source that is a simulated node: what ``numalet dashboard -m`` shows. It never changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from numalet.core.admission.decision import Decision
+from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.pod import ContainerKey
+from numalet.core.snapshot import placement
+from numalet.dashboard import node_views
+from numalet.dashboard.node_views import ShownNode
+from numalet.dashboard.sources import (
+    EventRow,
+    HistoryPoint,
+    Level,
+    NodeView,
+    Note,
+    PodRow,
+    SourceKind,
+)
+from numalet.insight import decision_notes
+from numalet.insight.simulate.scenario import Scenario
+from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Session
+from numalet.wording import english, kubelet
+
+_LEVELS: Final = {
+    Severity.ERROR: Level.BAD,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.GOOD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedNode:
+    """A node after the last step of a simulation."""
+
+    shown: NodeView
+
+    def view(self) -> NodeView:
+        """Always the same."""
+        return self.shown
+
+    async def changed(self) -> None:
+        """Wait without an end."""
+        await asyncio.Event().wait()
+
+    def history(self) -> Sequence[HistoryPoint]:
+        """None is kept."""
+        return ()
+
+    def log_path(self, key: ContainerKey) -> Path | None:
+        """Nothing runs, and nothing is written."""
+        return None
+
+
+def source(
+    title: str, scenario: Scenario, session: Session, at: datetime, notes: Sequence[Finding] = ()
+) -> SimulatedNode:
+    """The node after all steps of a scenario, from this session before the first of them."""
+    records: list[Record] = []
+    for step in scenario.steps:
+        session, record = session.after(step)
+        records.append(record)
+        if isinstance(record, NotRestarted):
+            break
+    decisions = [decision for record in records for decision in _decisions(record)]
+    findings = (*notes, *decision_notes.notes(decision_notes.collect(decisions)))
+    return SimulatedNode(
+        node_views.view(
+            ShownNode(title, SourceKind.SIMULATED),
+            revision=1,
+            at=at,
+            node=session.node,
+            config=session.config,
+            rows=_rows(records, session),
+            events=[_event(decision, at) for decision in decisions],
+            notes=[note(finding) for finding in findings],
+            known=session.pods,
+        )
+    )
+
+
+def note(finding: Finding) -> Note:
+    """A finding as a note."""
+    mend = finding.mend.format(**finding.fields)
+    return Note(_LEVELS[finding.severity], finding.code, finding.located, mend)
+
+
+def _decisions(record: Record) -> Iterator[Decision]:
+    if isinstance(record, Asked):
+        yield record.decision
+    elif not isinstance(record, Removed | NotRestarted):
+        yield from record.decisions
+
+
+def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
+    """The latest decision on every pod that was not removed, in the order of the first ones."""
+    latest: dict[str, Decision] = {}
+    for record in records:
+        if isinstance(record, Removed):
+            latest.pop(record.pod_uid, None)
+        latest.update((each.pod.uid, each) for each in _decisions(record))
+    evicted = {uid for each in latest.values() for uid in each.evicted}
+    return [_row(each, session, is_evicted=uid in evicted) for uid, each in latest.items()]
+
+
+def _row(decision: Decision, session: Session, *, is_evicted: bool) -> PodRow:
+    pod, why = decision.pod, decision.rejection
+    if why is not None:
+        return PodRow(
+            pod=pod,
+            status="Rejected",
+            reason=kubelet.reason(why),
+            message=kubelet.message(why),
+            why=english.of_reason(why),
+        )
+    if is_evicted:
+        return PodRow(
+            pod=pod, status="Failed", reason=kubelet.PREEMPTING, message=kubelet.PREEMPTED
+        )
+    held = placement.of_pod(session.node.snapshot, pod)
+    return PodRow(
+        pod=pod,
+        status="Running",
+        containers=tuple(
+            node_views.container(name, each, "Running") for name, each in held.items()
+        ),
+    )
+
+
+def _event(decision: Decision, at: datetime) -> EventRow:
+    why = decision.rejection
+    return EventRow(
+        at=at,
+        is_warning=why is not None,
+        reason="Admitted" if why is None else kubelet.reason(why),
+        message="" if why is None else kubelet.message(why),
+        pod=str(decision.pod),
+    )
