@@ -39,6 +39,8 @@ def loads(text: str) -> object:
 
     Integers are ``int``, all other numbers ``OtherNumber``.
     """
+    if _is_too_deep(text):
+        raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth")
     try:
         value = json.loads(
             text,
@@ -49,9 +51,26 @@ def loads(text: str) -> object:
         return _without_halves(value) if _SURROGATE.search(text) else value
     except (json.JSONDecodeError, _NotJsonError):
         raise GoJsonError(go_json_syntax.complaint(text)) from None
-    except RecursionError:
-        # Go itself goes deeper than we do, though no state file does.
-        raise GoJsonError(go_json_syntax.complaint(text) or "exceeded max depth") from None
+
+
+_MOST_DEPTH = 500
+"""Go goes on to 10,000, though no state file does; releases of Python differ in how far they go."""
+_BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether arrays and objects are in each other more often than is read here."""
+    if text.count("[") + text.count("{") <= _MOST_DEPTH:
+        return False
+    depth = 0
+    for match in _BRACKETS_AND_STRINGS.finditer(text):
+        if match[0] in "[{":
+            depth += 1
+        elif match[0] in "]}":
+            depth -= 1
+        if depth > _MOST_DEPTH:
+            return True
+    return False
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -98,3 +98,12 @@ def test_half_a_pair_of_escapes_is_replaced_as_go_does() -> None:
     text = r'{"a\udc00": ["x\ud800y", "\ud83d\ude00", 1]}'
 
     assert go_json.loads(text) == {"a\ufffd": ["x\ufffdy", "\U0001f600", 1]}
+
+
+def test_how_deep_arrays_may_be_in_each_other_is_the_same_everywhere() -> None:
+    deep = go_json.loads("[" * 500 + "]" * 500)
+    assert isinstance(deep, list)
+    with pytest.raises(GoJsonError, match="exceeded max depth"):
+        go_json.loads("[" * 501 + "]" * 501)
+    many = '{"[[{{": [' + ",".join(['["[", {}]'] * 600) + "]}"
+    assert isinstance(go_json.loads(many), dict)
