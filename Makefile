@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: schemas protos check crash soak lab cluster cluster-large image image-test browser clean
+.PHONY: schemas protos check crash soak lab cluster cluster-large image image-test browser systems clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-14s %s\n", $$1, $$2}'
@@ -131,6 +131,9 @@ image-test: $(READY)  ## build the image twice and run it, with podman
 # One at a time, because a page promises to show a change within a second.
 browser: $(READY)  ## the dashboard, files and drawings in a real Chromium
 	NUMALET_BROWSER=1 $(PYTEST) -n 0 --benchmark-disable tests/browser
+
+systems: $(READY)  ## the core on later releases of Python, and the wheel on a clean Debian 12, as root
+	NUMALET_SYSTEMS=1 $(PYTEST) -n 0 --benchmark-disable tests/systems
 
 # The merge and its searches against the kubelet's walk and the closed form, and how often a
 # search is stopped. Both are random; the profile says how many cases, the seconds how many lives.
