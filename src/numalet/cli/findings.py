@@ -274,3 +274,8 @@ class DashboardNotLoopback(Finding):
     )
     mend = "leave the host out, and reach it through ssh -L PORT:127.0.0.1:PORT"
     host: str
+
+
+class FilesPicturesOnOutput(Finding):
+    code = "files/pictures-on-output"
+    sentence = "--html and --svg can not both go to the standard output"

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numalet.cli import machine_options, output
+from numalet.cli import drawing_options, machine_options, output
 from numalet.cli.findings import MachineCaptureSource, MachineListAlone, MachineTwoMachines
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput, Location
 
 if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
     from numalet.cli.machine_options import MachineOptions
     from numalet.insight.maps.machine_map import MachineMap
     from numalet.io.machines import LoadedMachine
@@ -32,6 +33,8 @@ EPILOG = """Examples:
   numalet machine profile:gb200-34n
 
   numalet machine --capture this-machine.tar.gz
+
+  numalet machine node7.tar.gz --html node7.html
 
 Exit status: 0 shown, 2 unusable input, 3 a bug.
 """
@@ -92,19 +95,23 @@ def machine(
     chosen: Chosen = output.OutputFormat.TABLE,
     capture: Capture = None,
     profiles: Profiles = False,
+    pictures: drawing_options.PageAndDrawing,
 ) -> None:
     """Show the NUMA nodes of a machine: sockets, CPUs, memory, huge pages, distances."""
     from numalet.insight.maps import machine_map
 
     if profiles:
-        _refuse_more(machine, named, sysfs, capture)
+        _refuse_more(machine, named, sysfs, capture, pictures.html, pictures.svg)
         _list_profiles(chosen)
         return
     loaded = _load(machine, named, sysfs, sizes)
     size = None if capture is None else _capture(loaded, capture)
     eyes = machine_map.View(view.value)
     chart = machine_map.machine_map(loaded.machine, eyes, loaded.reading_notes)
-    if chosen is output.OutputFormat.TABLE:
+    _write_pictures(pictures, loaded, chart)
+    if pictures.is_on_output:
+        pass
+    elif chosen is output.OutputFormat.TABLE:
         _print_table(chart)
     else:
         from numalet.insight.output import machine_document
@@ -112,6 +119,22 @@ def machine(
         output.print_document(machine_document.machine(chart), chosen)
     if size is not None:
         typer.echo(f"captured {size} bytes in {capture}", err=True)
+
+
+def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: MachineMap) -> None:
+    """Write the files with pictures, if any is asked for."""
+    if not pictures.are_wanted:
+        return
+    from numalet.drawing import node_drawing
+    from numalet.insight.maps import node_map
+    from numalet.pages import file, machine_page
+
+    drawn = node_map.of_machine(loaded.info, chart.source)
+    origin = drawing_options.origin("machine", machine=chart.source)
+    pictures.write(
+        html=lambda: file.file(f"Machine {chart.source}", machine_page.body(drawn, chart, origin)),
+        svg=lambda: node_drawing.draw(drawn),
+    )
 
 
 def _refuse_more(*others: str | Path | None) -> None:

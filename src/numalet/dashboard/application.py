@@ -22,6 +22,7 @@ _ROOMS: Final = (node_pages.routes,)
 _STATIC: Final = {
     "tokens.css": "text/css",
     "numalet.css": "text/css",
+    "parts.css": "text/css",
     "lighting.js": "text/javascript",
 }
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 from numalet.pages import templating
+
+_STYLES: Final = ("tokens.css", "numalet.css", "parts.css")
 
 
 def file(title: str, body: Any) -> str:
@@ -20,9 +22,7 @@ def file(title: str, body: Any) -> str:
         "file.html",
         title=title,
         body=body,
-        style=templating.trusted(
-            templating.static("tokens.css") + templating.static("numalet.css")
-        ),
+        style=templating.trusted("".join(map(templating.static, _STYLES))),
         script=templating.trusted(script),
         script_hash=f"sha256-{digest}",
     )

@@ -1,0 +1,111 @@
+"""The options that write pictures: ``--html`` for a page, ``--svg`` for the drawing alone.
+
+They are in addition to what a command prints, unless one of them goes to the standard output.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from numalet.cli.option_groups import OptionGroup, option
+from numalet.core.model.findings import BadInput
+
+if TYPE_CHECKING:
+    from numalet.pages.values import PageOrigin
+
+_OUTPUT: Final = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PictureFiles:
+    """Where pictures go; ``-`` is the standard output."""
+
+    html: str | None = None
+    svg: str | None = None
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether there is anything to write."""
+        return self.html is not None or self.svg is not None
+
+    @property
+    def is_on_output(self) -> bool:
+        """Whether one goes to the standard output, where nothing else may be then."""
+        return _OUTPUT in (self.html, self.svg)
+
+    def write(self, html: Callable[[], str], svg: Callable[[], str] | None = None) -> None:
+        """Write what is wanted, both files or none of them, and say where on the error stream.
+
+        Raises:
+            BadInput: a file can not be written.
+        """
+        from numalet.cli import output
+        from numalet.io.files import atomic
+
+        texts = {
+            where: make()
+            for where, make in ((self.html, html), (self.svg, svg))
+            if where is not None and make is not None
+        }
+        atomic.write_texts({Path(where): text for where, text in texts.items() if where != _OUTPUT})
+        for where, text in texts.items():
+            if where == _OUTPUT:
+                sys.stdout.flush()
+                # Markup is UTF-8 whatever the terminal's encoding is.
+                sys.stdout.buffer.write(text.encode() + b"\n")
+                sys.stdout.buffer.flush()
+            else:
+                typer.echo(output.printable(f"written: {where}"), err=True)
+
+
+def origin(command: str, *, machine: str = "", release: str = "") -> PageOrigin:
+    """What a page says of the command that made it, now."""
+    from datetime import UTC, datetime
+
+    from numalet.pages.values import PageOrigin
+
+    return PageOrigin(
+        command=f"numalet {command}",
+        machine=machine,
+        release=release,
+        at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+    )
+
+
+def _files(html: str | None, svg: str | None = None) -> PictureFiles:
+    if html == svg == _OUTPUT:
+        from numalet.cli.findings import FilesPicturesOnOutput
+
+        raise BadInput([FilesPicturesOnOutput()])
+    return PictureFiles(html=html, svg=svg)
+
+
+_HTML: Final = option(
+    "html",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Also write a page with pictures, which needs no other file; '-' prints it alone.",
+        ),
+    ],
+)
+_SVG: Final = option(
+    "svg",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--svg", metavar="FILE", help="Also write the drawing alone; '-' prints it alone."
+        ),
+    ],
+)
+
+Page = Annotated[PictureFiles, OptionGroup((_HTML,), _files)]
+PageAndDrawing = Annotated[PictureFiles, OptionGroup((_HTML, _SVG), _files)]

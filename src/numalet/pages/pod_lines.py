@@ -1,0 +1,73 @@
+"""Pods as the lines of a table: what each of them is promised, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from numalet.core.model import cpu_set, numa_mask, resources
+from numalet.core.model.cpu_set import CpuSet
+from numalet.insight.maps.node_map import NodeMap
+from numalet.wording import numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLine:
+    """One pod in words. ``level`` is ``good``, ``warning``, ``bad`` or empty, and colours.
+
+    ``uid`` ties it to its marks in drawings, ``why`` stands below the status, ``href`` may lead to
+    more about it.
+    """
+
+    uid: str
+    title: str
+    status: str
+    level: str = ""
+    why: str = ""
+    href: str = ""
+    qos: str = ""
+    nodes: str = ""
+    cpus: str = ""
+    memory: str = ""
+    devices: str = ""
+
+
+def of_chart(chart: NodeMap) -> tuple[PodLine, ...]:
+    """The pods that hold something, in the order of their admission."""
+    return tuple(
+        PodLine(
+            uid=pod.uid,
+            title=pod.title,
+            status="holds" if pod.is_active else "left behind",
+            level="" if pod.is_active else "warning",
+            qos="" if pod.qos_class is None else pod.qos_class.value,
+            nodes=nodes_text(pod.nodes),
+            cpus=cpus_text(pod.cpus),
+            memory=memory_text(pod.memory_bytes),
+            devices=devices_text(pod.devices),
+        )
+        for pod in chart.pods
+    )
+
+
+def nodes_text(nodes: Sequence[int]) -> str:
+    """The NUMA nodes of a pod."""
+    return numa_mask.listed(nodes) or "any"
+
+
+def cpus_text(cpus: CpuSet) -> str:
+    """Its exclusive CPUs, with how many they are."""
+    return f"{cpu_set.text(cpus)} ({len(cpus)})" if cpus else "shared"
+
+
+def memory_text(size_bytes: Mapping[str, int]) -> str:
+    """Sizes by memory type, plain memory first."""
+    return ", ".join(
+        numbers.size(size) if name == resources.MEMORY else f"{name} {numbers.size(size)}"
+        for name, size in sorted(size_bytes.items(), reverse=True)
+    )
+
+
+def devices_text(devices: Mapping[str, Sequence[str]]) -> str:
+    """Device ids by resource."""
+    return "; ".join(f"{name} {', '.join(ids)}" for name, ids in sorted(devices.items()))

@@ -1,0 +1,86 @@
+"""Pictures as files: whole or not at all, beside what is printed, and complete in themselves."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+from cli.commands import Ended, Runner, process
+
+_MACHINE = ("machine", "2n4c2t", "--memory-per-node", "8Gi")
+
+
+class Page(HTMLParser):
+    """What a page asks for from elsewhere, and its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.scripts = 0
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count scripts, and keep every address."""
+        self.scripts += tag == "script"
+        for name, value in attrs:
+            leads_away = name in ("src", "srcset", "action", "data", "poster")
+            if leads_away or (name == "href" and not (value or "").startswith("#")):
+                self.asked.append(f"{tag} {name}={value}")
+
+
+def checked_page(path: Path) -> str:
+    """The text of a page that is complete in itself."""
+    text = path.read_text()
+    page = Page(text)
+    assert page.asked == []
+    assert page.scripts == 1
+    assert not re.search(r"url\(|@import", text)
+    assert "default-src 'none'" in text
+    return text
+
+
+def test_a_machine_as_a_page_and_as_a_drawing(numalet: Runner, tmp_path: Path) -> None:
+    page, drawing = tmp_path / "m.html", tmp_path / "m.svg"
+    page.write_text("before")
+    plain = numalet(*_MACHINE)
+    done = numalet(*_MACHINE, "--html", str(page), "--svg", str(drawing))
+    assert done == Ended(0, plain.out, f"written: {page}\nwritten: {drawing}\n")
+    text = checked_page(page)
+    assert "numalet machine" in text
+    assert "2n4c2t" in text
+    marks = [each for each in ElementTree.parse(drawing).iter() if "data-cpu" in each.attrib]
+    assert len(marks) == 16
+    assert sorted(tmp_path.iterdir()) == [page, drawing]
+
+
+def test_a_page_on_the_standard_output_stands_alone() -> None:
+    done = process(*_MACHINE, "--html", "-")
+    assert done.status == 0
+    assert done.err == ""
+    assert done.out.startswith("<!doctype html>")
+    assert done.out.rstrip().endswith("</html>")
+
+
+def test_places_that_can_not_be_written(numalet: Runner, tmp_path: Path) -> None:
+    page = tmp_path / "m.html"
+    for where in (tmp_path, tmp_path / "none" / "m.svg"):
+        done = numalet(*_MACHINE, "--html", str(page), "--svg", str(where))
+        assert done.status == 2
+        assert done.out == ""
+        assert str(where) in done.err
+        assert not page.exists()
+
+
+def test_both_can_not_go_to_the_standard_output(numalet: Runner) -> None:
+    done = numalet(*_MACHINE, "--html", "-", "--svg", "-")
+    assert (done.status, done.out) == (2, "")
+    assert "--html and --svg" in done.err
+
+
+def test_a_list_of_machines_has_no_picture(numalet: Runner, tmp_path: Path) -> None:
+    done = numalet("machine", "--profiles", "--html", str(tmp_path / "m.html"))
+    assert done.status == 2
+    assert not [*tmp_path.iterdir()]
