@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, tokens
+from numalet.drawing import svg, text, tokens
 
-GAP_PX: Final = 8
+TITLE_PX: Final = 28
+LEGEND_PX: Final = 24
 LINE_PX: Final = 20
 """The height of a line of text in the type of the body."""
 
@@ -43,3 +44,22 @@ def picture(
     made.remove(description)
     made.insert(1, description)
     return made
+
+
+def heading(picture: Element, title: str, width_px: int) -> None:
+    """The title at the top, shortened where there is no room."""
+    words = text.shortened(title, width_px, is_bold=True)
+    svg.add(picture, "text", words, css_class="strong", x=0, y=16)
+
+
+def legend(picture: Element, names: dict[str, str], width_px: int, top_px: int) -> None:
+    """Names with their colours in one line; those for which there is no room are left out."""
+    group = svg.add(picture, "g", css_class="legend")
+    left_px = 0.0
+    for name, css_class in names.items():
+        wide_px = 16 + text.width_px(name, "small")
+        if left_px + wide_px > width_px:
+            break
+        svg.add(group, "rect", css_class=css_class, x=left_px, y=top_px + 2, width=10, height=10)
+        svg.add(group, "text", name, css_class="small", x=left_px + 16, y=top_px + 11)
+        left_px += wide_px + 16

@@ -45,12 +45,10 @@ def shortened(text: str, room_px: float, size: str = "body", *, is_bold: bool = 
     room_px -= width_px(_MORE, size, is_bold=is_bold)
     if room_px < 0:
         return ""
-    kept, used_px = 0, 0.0
-    for character in text:
-        used_px += width_px(character, size, is_bold=is_bold)
-        if used_px > room_px:
-            break
+    kept, used_px = 0, width_px(text[0], size, is_bold=is_bold)
+    while used_px <= room_px:
         kept += 1
+        used_px += width_px(text[kept], size, is_bold=is_bold)
     return text[:kept].rstrip() + _MORE
 
 

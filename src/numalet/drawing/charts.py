@@ -1,0 +1,119 @@
+"""Charts of bars, one below the other, with a label and a figure each.
+
+Figures stand beside their marks, so that no axis has to be read for them. Every mark has a text
+alternative, and the title of a chart comes with its main fact as a description. Charts over time
+are in ``time_charts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import sheets, svg, text
+from numalet.drawing.scales import Scale, Unit
+
+_ROW_PX: Final = 24
+_BAR_PX: Final = 12
+_SMALLEST_LABELS: Final = 0.45
+"""The share of the width that labels may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """A part of a bar: its name, its figure, and the class of its colour (``tokens.COLOURS``)."""
+
+    name: str
+    value: float
+    css_class: str = "accent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarRow:
+    """One bar of parts after one another. ``ticks`` are figures marked on it, by name.
+
+    ``note`` stands at its end instead of the sum of the parts.
+    """
+
+    label: str
+    parts: tuple[BarPart, ...]
+    marks: tuple[tuple[str, float], ...] = ()
+    note: str = ""
+
+    @property
+    def total(self) -> float:
+        """All parts together."""
+        return sum(part.value for part in self.parts)
+
+
+def bars(
+    title: str, rows: Sequence[BarRow], unit: Unit = Unit.COUNT, *, width_px: int = 480
+) -> str:
+    """Horizontal bars below one another, on one scale from 0."""
+    names = _legend_names(rows)
+    top_px = sheets.TITLE_PX + (sheets.LEGEND_PX if names else 0)
+    height_px = top_px + len(rows) * _ROW_PX + 8
+    picture = sheets.picture(width_px, height_px, title, bars_fact(rows, unit), "bars")
+    sheets.heading(picture, title, width_px)
+    if names:
+        sheets.legend(picture, names, width_px, sheets.TITLE_PX)
+    notes = [row.note or unit.written(row.total) for row in rows]
+    label_px = max((text.width_px(row.label) for row in rows), default=0.0)
+    label_px = min(label_px, width_px * _SMALLEST_LABELS)
+    widest_px = max((text.width_px(note) for note in notes), default=0.0)
+    note_px = min(widest_px, width_px * 0.3)
+    scale = _bar_scale(rows, label_px + 8, max(width_px - note_px - 8, label_px + 12))
+    for at, (row, note) in enumerate(zip(rows, notes, strict=True)):
+        group = svg.add(picture, "g", data_row=row.label)
+        middle_px = top_px + at * _ROW_PX + _ROW_PX / 2
+        label = text.shortened(row.label, label_px)
+        svg.named(svg.add(group, "text", label, x=0, y=middle_px + 5), row.label)
+        _bar(group, row, scale, unit, middle_px)
+        words = text.shortened(note, note_px)
+        svg.add(group, "text", words, css_class="end", x=width_px, y=middle_px + 5)
+    return svg.text_of(picture)
+
+
+def bars_fact(rows: Sequence[BarRow], unit: Unit) -> str:
+    """The longest bar in words; that there is none."""
+    if not rows:
+        return "nothing to show"
+    most = max(rows, key=lambda row: row.total)
+    return f"{most.label} has most: {most.note or unit.written(most.total)}"
+
+
+def _bar_scale(rows: Sequence[BarRow], start_px: float, end_px: float) -> Scale:
+    figures = [row.total for row in rows]
+    figures += [value for row in rows for _, value in row.marks]
+    return Scale((0.0, max([*figures, 1.0])), start_px, end_px)
+
+
+def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float) -> None:
+    top_px = middle_px - _BAR_PX / 2
+    so_far = 0.0
+    for part in row.parts:
+        left_px, right_px = scale.at_px(so_far), scale.at_px(so_far + part.value)
+        mark = svg.add(
+            group, "rect", css_class=part.css_class, x=left_px, y=top_px,
+            width=right_px - left_px, height=_BAR_PX,
+        )  # fmt: skip
+        svg.named(mark, f"{row.label}: {part.name} {unit.written(part.value)}")
+        so_far += part.value
+    svg.add(
+        group, "line", css_class="grid", x1=scale.start_px, y1=middle_px - 10,
+        x2=scale.start_px, y2=middle_px + 10,
+    )  # fmt: skip
+    for name, value in row.marks:
+        at_px = scale.at_px(value)
+        mark = svg.add(
+            group, "line", css_class="tick", x1=at_px, y1=middle_px - 8, x2=at_px, y2=middle_px + 8
+        )
+        svg.named(mark, f"{row.label}: {name} {unit.written(value)}")
+
+
+def _legend_names(rows: Sequence[BarRow]) -> dict[str, str]:
+    """Colours by the name of the part; empty where every bar has the one same part."""
+    names = {part.name: part.css_class for row in rows for part in row.parts}
+    return names if len(names) > 1 else {}

@@ -1,0 +1,240 @@
+"""Charts over time: steps of a figure as small multiples, and counts by name as columns.
+
+Moments are seconds since the epoch, and shown in UTC; what now is, the caller says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import scales, sheets, svg, text
+from numalet.drawing.scales import Scale, Unit
+
+_CHART_PX: Final = 148
+_COLUMN_PX: Final = 280
+_BETWEEN_PX: Final = 24
+_GROUND_PX: Final = 104
+_TOP_PX: Final = 32
+_NAMED_HUES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSeries:
+    """Figures over time, which hold until the next one; moments ascend, in seconds (epoch).
+
+    A figure of None is a gap: nothing is known from then on. ``most`` is what there is in all, such
+    as the memory of the NUMA node; None for no limit.
+    """
+
+    name: str
+    points: tuple[tuple[float, float | None], ...]
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """From when to when a chart goes, in seconds since the epoch."""
+
+    start_s: float
+    end_s: float
+
+
+def steps_over_time(
+    title: str,
+    series: Sequence[TimeSeries],
+    span: TimeSpan,
+    unit: Unit = Unit.COUNT,
+    *,
+    width_px: int = 960,
+) -> str:
+    """A small chart for each series, all on one scale, so that they can be compared."""
+    columns = max(1, min(len(series), (width_px + _BETWEEN_PX) // (_COLUMN_PX + _BETWEEN_PX)))
+    each_px = (width_px - (columns - 1) * _BETWEEN_PX) // columns
+    rows = -(-len(series) // columns)
+    height_px = sheets.TITLE_PX + rows * _CHART_PX
+    picture = sheets.picture(width_px, height_px, title, steps_fact(series, unit), "steps")
+    sheets.heading(picture, title, width_px)
+    most = max((_most(one) for one in series), default=0.0)
+    ticks = scales.ticks(most, unit, 2)
+    for at, one in enumerate(series):
+        left_px = at % columns * (each_px + _BETWEEN_PX)
+        top_px = sheets.TITLE_PX + at // columns * _CHART_PX
+        group = svg.add(
+            picture, "g", transform=f"translate({left_px} {top_px})", data_series=one.name
+        )
+        _steps(group, one, span, unit, ticks, each_px)
+    return svg.text_of(picture)
+
+
+def steps_fact(series: Sequence[TimeSeries], unit: Unit) -> str:
+    """The last figures in words."""
+    last = [f"{one.name} {_last(one, unit)}" for one in series]
+    return f"now: {', '.join(last)}" if last else "nothing to show"
+
+
+def _last(one: TimeSeries, unit: Unit) -> str:
+    value = one.points[-1][1] if one.points else None
+    if value is None:
+        return "not known"
+    of = "" if one.most is None else f" of {unit.written(one.most)}"
+    return f"{unit.written(value)}{of}"
+
+
+def _most(one: TimeSeries) -> float:
+    return max([one.most or 0.0, *(value for _, value in one.points if value is not None)])
+
+
+def _steps(
+    group: Element,
+    one: TimeSeries,
+    span: TimeSpan,
+    unit: Unit,
+    ticks: tuple[float, ...],
+    width_px: int,
+) -> None:
+    labels = [unit.written(tick) for tick in ticks]
+    label_px = max(text.width_px(label, "small") for label in labels) + 8
+    scale = Scale(ticks, _GROUND_PX, _TOP_PX)
+    last = _last(one, unit)
+    svg.add(group, "text", last, css_class="end", x=width_px, y=16)
+    name = text.shortened(one.name, width_px - text.width_px(last) - 12, is_bold=True)
+    svg.add(group, "text", name, css_class="strong", x=0, y=16)
+    for tick, label in zip(ticks, labels, strict=True):
+        y = scale.at_px(tick)
+        svg.add(group, "line", css_class="grid", x1=label_px, y1=y, x2=width_px, y2=y)
+        svg.add(group, "text", label, css_class="small end", x=label_px - 8, y=y + 4)
+    across = _Across(span, label_px, width_px)
+    for run in _runs(one, span):
+        line = [(across.at_px(moment), scale.at_px(value)) for moment, value in run]
+        mark = svg.add(group, "path", css_class="area", d=_path(line, _GROUND_PX))
+        svg.named(mark, f"{one.name}: {last}")
+        svg.add(group, "path", css_class="step", d=_path(line))
+    _times(group, across, _GROUND_PX)
+
+
+@dataclass(frozen=True, slots=True)
+class _Across:
+    """Where moments are from left to right."""
+
+    span: TimeSpan
+    start_px: float
+    end_px: float
+
+    def at_px(self, moment_s: float) -> float:
+        length_s = max(self.span.end_s - self.span.start_s, 1.0)
+        share = min(max((moment_s - self.span.start_s) / length_s, 0.0), 1.0)
+        return self.start_px + share * (self.end_px - self.start_px)
+
+
+def _runs(one: TimeSeries, span: TimeSpan) -> list[list[tuple[float, float]]]:
+    """Stretches without a gap, as the corners of their steps."""
+    ends = [*(moment for moment, _ in one.points[1:]), span.end_s][: len(one.points)]
+    runs: list[list[tuple[float, float]]] = []
+    is_open = False
+    for (moment, value), end in zip(one.points, ends, strict=True):
+        if value is not None and end > span.start_s and moment < span.end_s:
+            if not is_open:
+                runs.append([])
+            runs[-1] += [(moment, value), (end, value)]
+        is_open = value is not None and bool(runs)
+    return runs
+
+
+def _path(line: Sequence[tuple[float, float]], ground_px: float | None = None) -> str:
+    """The line, or what is between it and the ground."""
+    corners = list(line)
+    if ground_px is not None:
+        corners = [(line[0][0], ground_px), *line, (line[-1][0], ground_px)]
+    points = "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in corners)
+    return f"M{points}" + ("" if ground_px is None else "Z")
+
+
+def _times(group: Element, across: _Across, ground_px: float) -> None:
+    """A few moments below the chart; those whose words would leave it are left out."""
+    room_px = across.end_px - across.start_px
+    span = across.span
+    with_seconds = span.end_s - span.start_s < 300
+    half_px = text.width_px("00:00:00" if with_seconds else "00:00", "small") / 2
+    for moment in scales.moments(span.start_s, span.end_s, max(2, int(room_px // (half_px * 4)))):
+        at_px = across.at_px(moment)
+        if across.start_px + half_px <= at_px <= across.end_px - half_px:
+            svg.add(
+                group, "line", css_class="grid", x1=at_px, y1=ground_px, x2=at_px, y2=ground_px + 4
+            )
+            words = scales.clock(moment, with_seconds=with_seconds)
+            svg.add(group, "text", words, css_class="small middle", x=at_px, y=ground_px + 18)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBucket:
+    """Counts by name from one moment to another, in seconds since the epoch."""
+
+    start_s: float
+    end_s: float
+    counts: tuple[tuple[str, int], ...]
+
+
+def counts_over_time(
+    title: str, buckets: Sequence[TimeBucket], span: TimeSpan, *, width_px: int = 960
+) -> str:
+    """A column per stretch of time, its parts by name: refusals by reason."""
+    sums = counts_by_name(buckets)
+    classes = {
+        name: f"hue-{at + 1}" if at < _NAMED_HUES else "holder" for at, name in enumerate(sums)
+    }
+    named = {f"{name} {count}": classes[name] for name, count in sums.items()}
+    height_px = sheets.TITLE_PX + sheets.LEGEND_PX + 136
+    picture = sheets.picture(width_px, height_px, title, counts_fact(sums), "counts")
+    sheets.heading(picture, title, width_px)
+    sheets.legend(picture, named, width_px, sheets.TITLE_PX)
+    group = svg.add(picture, "g", transform=f"translate(0 {sheets.TITLE_PX + sheets.LEGEND_PX})")
+    most = max((sum(count for _, count in each.counts) for each in buckets), default=0)
+    ticks = scales.ticks(most, Unit.COUNT, 2)
+    labels = [Unit.COUNT.written(tick) for tick in ticks]
+    label_px = max(text.width_px(label, "small") for label in labels) + 8
+    scale, across = Scale(ticks, _GROUND_PX, 16), _Across(span, label_px, width_px)
+    for tick, label in zip(ticks, labels, strict=True):
+        y = scale.at_px(tick)
+        svg.add(group, "line", css_class="grid", x1=label_px, y1=y, x2=width_px, y2=y)
+        svg.add(group, "text", label, css_class="small end", x=label_px - 8, y=y + 4)
+    for bucket in buckets:
+        _column(group, bucket, classes, scale, across)
+    _times(group, across, _GROUND_PX)
+    return svg.text_of(picture)
+
+
+def counts_by_name(buckets: Sequence[TimeBucket]) -> dict[str, int]:
+    """What there is of each name in all, most first."""
+    sums: dict[str, int] = {}
+    for bucket in buckets:
+        for name, count in bucket.counts:
+            sums[name] = sums.get(name, 0) + count
+    return dict(sorted(sums.items(), key=lambda each: (-each[1], each[0])))
+
+
+def counts_fact(sums: dict[str, int]) -> str:
+    """How many in all, and of which there are most."""
+    if not sums:
+        return "none"
+    name = next(iter(sums))
+    return f"{sum(sums.values())} in all, most of them {name} ({sums[name]})"
+
+
+def _column(
+    group: Element, bucket: TimeBucket, classes: dict[str, str], scale: Scale, across: _Across
+) -> None:
+    left_px, right_px = across.at_px(bucket.start_s), across.at_px(bucket.end_s)
+    gap_px = 1 if right_px - left_px > 4 else 0
+    when = f"{scales.clock(bucket.start_s)} to {scales.clock(bucket.end_s)} UTC"
+    so_far = 0
+    for name, count in sorted(bucket.counts, key=lambda each: [*classes].index(each[0])):
+        bottom_px, top_px = scale.at_px(so_far), scale.at_px(so_far + count)
+        mark = svg.add(
+            group, "rect", css_class=classes[name], x=left_px, y=top_px,
+            width=max(right_px - left_px - gap_px, 0.0), height=bottom_px - top_px,
+        )  # fmt: skip
+        svg.named(mark, f"{when}: {name} {count}")
+        so_far += count

@@ -1,0 +1,51 @@
+"""Charts of bars: their figures, marks and words."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from numalet.drawing import charts
+from numalet.drawing.charts import BarPart, BarRow
+from numalet.drawing.scales import Unit
+
+GI = 1 << 30
+
+
+def test_bars_are_to_one_scale_and_say_their_figures() -> None:
+    rows = [
+        BarRow(label="restricted", parts=(BarPart("admitted", 10),), marks=(("most", 12),)),
+        BarRow(label="none", parts=(BarPart("admitted", 5),), note="5 (4 to 6)"),
+    ]
+    picture = ElementTree.fromstring(charts.bars("Admitted", rows))
+    first, second = (each for each in picture.iter() if "data-row" in each.attrib)
+    wide, half = (float(each[1].attrib["width"]) for each in (first, second))
+    assert abs(wide - 2 * half) < 0.05
+    assert [each[0].text for each in first if len(each)] == [
+        "restricted", "restricted: admitted 10", "restricted: most 12",
+    ]  # fmt: skip
+    assert (first[-1].text, second[-1].text) == ("10", "5 (4 to 6)")
+    assert picture[1].text == "restricted has most: 10"
+
+
+def test_parts_of_several_names_have_a_legend() -> None:
+    parts = (BarPart("reserved", 3 * GI, "holder"), BarPart("free", GI, "free"))
+    picture = ElementTree.fromstring(
+        charts.bars("Memory", [BarRow(label="node 0", parts=parts)], Unit.BYTES)
+    )
+    (legend,) = (each for each in picture.iter() if each.attrib.get("class") == "legend")
+    assert [each.text for each in legend if each.text] == ["reserved", "free"]
+    assert picture[1].text == "node 0 has most: 4Gi"
+
+
+def test_a_legend_without_room_ends_early() -> None:
+    parts = tuple(BarPart(f"a long name of part {at}", 1) for at in range(5))
+    picture = ElementTree.fromstring(
+        charts.bars("Memory", [BarRow(label="node 0", parts=parts)], width_px=300)
+    )
+    (legend,) = (each for each in picture.iter() if each.attrib.get("class") == "legend")
+    assert len([each for each in legend if each.text]) == 2
+
+
+def test_no_bars() -> None:
+    picture = ElementTree.fromstring(charts.bars("Admitted", []))
+    assert picture[1].text == "nothing to show"

@@ -1,0 +1,39 @@
+"""Scales: round ticks, written figures, moments."""
+
+from __future__ import annotations
+
+from numalet.drawing import scales
+from numalet.drawing.scales import Scale, Unit
+
+GI = 1 << 30
+
+
+def test_ticks_are_round_and_cover_what_there_is() -> None:
+    assert scales.ticks(0, Unit.COUNT) == (0, 1)
+    assert scales.ticks(3, Unit.COUNT) == (0, 1, 2, 3)
+    assert scales.ticks(37, Unit.COUNT) == (0, 10, 20, 30, 40)
+    assert scales.ticks(0, Unit.BYTES)[0] == 0
+    assert [Unit.BYTES.written(each) for each in scales.ticks(60 * GI, Unit.BYTES)] == [
+        "0", "20Gi", "40Gi", "60Gi",
+    ]  # fmt: skip
+
+
+def test_figures_are_written_short() -> None:
+    assert [Unit.COUNT.written(each) for each in (0, 1.5, 1200.0, 10)] == [
+        "0",
+        "1.5",
+        "1,200",
+        "10",
+    ]
+
+
+def test_a_scale_ends_at_its_last_tick() -> None:
+    scale = Scale((0.0, 10.0), 100, 0)
+    assert [scale.at_px(each) for each in (-1, 0, 5, 10, 11)] == [100, 100, 50, 0, 0]
+
+
+def test_moments_are_round_and_few() -> None:
+    assert scales.moments(3000, 10000, 4) == (3600, 7200)
+    assert scales.moments(0, 86400 * 10, 6) == (0, 172800, 345600, 518400, 691200, 864000)
+    assert scales.clock(36061) == "10:01"
+    assert scales.clock(36061, with_seconds=True) == "10:01:01"

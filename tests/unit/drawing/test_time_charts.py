@@ -1,0 +1,77 @@
+"""Charts over time: steps with gaps, columns by name, a few moments."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from numalet.drawing import time_charts
+from numalet.drawing.scales import Unit
+from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
+
+GI = 1 << 30
+HOUR = TimeSpan(36000.0, 39600.0)
+
+
+def test_steps_hold_until_the_next_figure_and_gaps_are_left_out() -> None:
+    one = TimeSeries(
+        "node 0",
+        ((30000.0, 1.0), (36900.0, 2.0), (37000.0, None), (37500.0, 4.0), (50000.0, 1.0)),
+    )
+    picture = ElementTree.fromstring(time_charts.steps_over_time("Free", [one], HOUR))
+    lines = [each.attrib["d"] for each in picture.iter() if each.attrib.get("class") == "step"]
+    assert [line.count("L") for line in lines] == [3, 1]
+    assert picture[1].text == "now: node 0 1"
+
+
+def test_small_multiples_stand_side_by_side_where_there_is_room() -> None:
+    series = [TimeSeries(f"node {at}", ((36000.0, at * GI),), 4.0 * GI) for at in range(3)]
+    heights = []
+    for width_px in (400, 1600):
+        picture = ElementTree.fromstring(
+            time_charts.steps_over_time("Free", series, HOUR, Unit.BYTES, width_px=width_px)
+        )
+        heights.append(float(picture.attrib["height"]))
+    assert heights == [28 + 3 * 148, 28 + 148]
+    assert picture[1].text == "now: node 0 0 of 4Gi, node 1 1Gi of 4Gi, node 2 2Gi of 4Gi"
+
+
+def test_a_series_without_figures_is_not_known() -> None:
+    picture = ElementTree.fromstring(
+        time_charts.steps_over_time("Free", [TimeSeries("node 0", ())], HOUR)
+    )
+    assert picture[1].text == "now: node 0 not known"
+    empty = ElementTree.fromstring(time_charts.steps_over_time("Free", [], HOUR))
+    assert empty[1].text == "nothing to show"
+
+
+def test_counts_by_name_are_columns() -> None:
+    buckets = [
+        TimeBucket(36000.0, 37800.0, (("b", 1), ("a", 3))),
+        TimeBucket(37800.0, 39600.0, (("b", 1),)),
+    ]
+    picture = ElementTree.fromstring(time_charts.counts_over_time("Refused", buckets, HOUR))
+    titles = [each[0].text for each in picture.iter() if len(each) and each.tag.endswith("rect")]
+    assert titles == [
+        "10:00 to 10:30 UTC: a 3", "10:00 to 10:30 UTC: b 1", "10:30 to 11:00 UTC: b 1",
+    ]  # fmt: skip
+    assert picture[1].text == "5 in all, most of them a (3)"
+
+
+def test_the_seventh_name_is_neutral_and_no_counts_are_none() -> None:
+    counts = tuple((f"reason-{at}", 9 - at) for at in range(7))
+    bucket = TimeBucket(36000.0, 36001.0, counts)
+    picture = ElementTree.fromstring(
+        time_charts.counts_over_time("Refused", [bucket], HOUR, width_px=400)
+    )
+    classes = [
+        each.attrib["class"] for each in picture.iter() if len(each) and each.tag.endswith("rect")
+    ]
+    assert classes[-2:] == ["hue-6", "holder"]
+    empty = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], HOUR))
+    assert empty[1].text == "none"
+
+
+def test_short_spans_show_seconds() -> None:
+    span = TimeSpan(36000.0, 36060.0)
+    picture = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], span))
+    assert "10:00:30" in [each.text for each in picture.iter()]
