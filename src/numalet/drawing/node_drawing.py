@@ -1,85 +1,214 @@
-"""The node drawn: a block per NUMA node, with its CPUs as cells and a bar per memory type.
+"""The node drawn: a block per NUMA node, with its CPUs, memory and devices.
 
-``draw`` is the whole procedure: measure every block, put them into rows by socket, then mark them.
+``draw`` is the whole procedure: the legend, sections of blocks by socket, devices of no one NUMA
+node, distances. Each part is marked from the top down and says where it ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, tokens
-from numalet.drawing.hues import Hues, hues
-from numalet.insight.maps.cpu_map import CpuCell, CpuUse
-from numalet.insight.maps.node_map import MemoryBar, NodeMap, NumaBlock
+from numalet.core.model import numa_mask
+from numalet.drawing import (
+    node_drawing_cpus,
+    node_drawing_devices,
+    node_drawing_layout,
+    node_drawing_margins,
+    node_drawing_memory,
+    node_drawing_words,
+    svg,
+)
+from numalet.drawing.hues import hues
+from numalet.drawing.node_drawing_layout import GAP_PX, Section, Tile
+from numalet.drawing.node_drawing_pen import BODY_PX, LINE_PX, PAD_PX, SMALL_PX, Box, Link, Pen
+from numalet.drawing.node_drawing_style import STYLE, add_patterns
+from numalet.drawing.text_fit import width_px as text_width_px
+from numalet.insight.maps import accelerator_memory
+from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
 
-_CELL_PX: Final = 12
-_BLOCK_WIDTH_PX: Final = 400
-_BAR_HEIGHT_PX: Final = 16
-_GAP_PX: Final = 16
-
-STYLE: Final = (
-    tokens.custom_properties()
-    + f"svg.node text{{font:{tokens.TEXT_PX['body']}px {tokens.FONT};fill:var(--ink);"
-    "font-variant-numeric:tabular-nums}"
-    "svg.node .block{fill:var(--surface);stroke:var(--line)}"
-    "svg.node .free{fill:var(--free);stroke:var(--line)}"
-    "svg.node .shared{fill:var(--shared)}svg.node .kept{fill:var(--kept)}"
-    "svg.node .holder{fill:var(--holder)}"
-    + "".join(f"svg.node .hue-{at}{{fill:var(--hue-{at})}}" for at in range(1, tokens.HUES + 1))
-)
+_MOST_CELLS: Final = 256
+"""With more CPUs on the machine, blocks have bars in place of cells."""
+_MOST_NAMED: Final = 3
+_NARROWEST_DRAWING_PX: Final = 240
 
 
-def draw(chart: NodeMap, *, width_px: int = 960) -> str:
-    """The drawing of this node, so wide at most (400 to 1,600 px), as high as it needs to be."""
-    colours = hues(chart)
-    columns = max(1, (width_px + _GAP_PX) // (_BLOCK_WIDTH_PX + _GAP_PX))
-    height_px = 120
-    rows = -(-len(chart.nodes) // columns)
-    picture = svg.root(width_px, rows * (height_px + _GAP_PX), chart.title, STYLE, "node")
-    for at, block in enumerate(chart.nodes):
-        left = at % columns * (_BLOCK_WIDTH_PX + _GAP_PX)
-        top = at // columns * (height_px + _GAP_PX)
-        group = svg.add(picture, "g", transform=f"translate({left} {top})", data_node=block.node_id)
-        _block(group, chart, block, colours, height_px)
+def draw(
+    chart: NodeMap,
+    *,
+    width_px: int = 960,
+    opened: Collection[int] = (),
+    prefix: str = "",
+    link: Link | None = None,
+) -> str:
+    """The drawing of this node, so wide (400 to 1,600 px), as high as it needs to be.
+
+    Args:
+        chart: what is drawn.
+        width_px: how wide; below 240 it is drawn for 240.
+        opened: NUMA nodes that are shown with all their CPUs, and never folded.
+        prefix: what all ids begin with, so that several drawings can be on one page.
+        link: the address of the page that shows the drawing with other NUMA nodes opened; without
+            it there are no links.
+    """
+    width = max(width_px, _NARROWEST_DRAWING_PX)
+    pen = Pen(
+        chart=chart,
+        colours=hues(chart),
+        pods={pod.uid: pod for pod in chart.pods},
+        prefix=prefix,
+        opened=frozenset(opened),
+        link=link,
+        cells=sum(len(node.cpus) for node in chart.nodes) <= _MOST_CELLS,
+    )
+    picture = _picture(pen, width)
+    top = node_drawing_margins.legend(pen, picture, width)
+    parts = node_drawing_layout.sections(chart, pen.opened)
+    inner = width - 2 * PAD_PX if parts and parts[0].heading else width
+    scale = node_drawing_layout.scale(parts, inner)
+    for section in parts:
+        top = _section(pen, picture, section, Box(0, top, width), scale) + GAP_PX
+    if others := node_drawing_devices.elsewhere(pen):
+        words = "Devices at several NUMA nodes, or at none that is known"
+        pen.line(picture, words, Box(0, top, width), "heading")
+        top = node_drawing_devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
+    if node_drawing_margins.has_matrix(pen):
+        top = node_drawing_margins.matrix(pen, picture, top, width) + GAP_PX
+    height = svg.number(max(top - GAP_PX + 1, 1))
+    picture.set("height", height)
+    picture.set("viewBox", f"-1 -1 {width + 2} {svg.number(float(height) + 2)}")
     return svg.text_of(picture)
 
 
-def _block(group: Element, chart: NodeMap, block: NumaBlock, colours: Hues, height_px: int) -> None:
-    svg.add(group, "rect", css_class="block", width=_BLOCK_WIDTH_PX, height=height_px, rx=4)
-    svg.add(group, "text", f"NUMA node {block.node_id}", x=8, y=20)
-    for at, cell in enumerate(block.cpus):
-        mark = svg.add(
-            group, "rect", css_class=_cell_class(chart, cell, colours), x=8 + at * (_CELL_PX + 2),
-            y=32, width=_CELL_PX, height=_CELL_PX, data_cpu=cell.cpu, data_pod=cell.pod_uid,
-        )  # fmt: skip
-        svg.named(mark, f"CPU {cell.cpu}")
-    for at, bar in enumerate(block.memory):
-        _bar(group, bar, colours, 56 + at * (_BAR_HEIGHT_PX + 4))
+def _picture(pen: Pen, width_px: int) -> Element:
+    """The root: a group of marks with a name and a summary, for it may hold links."""
+    picture = svg.root(width_px, 0, pen.chart.title, STYLE, "node")
+    picture.set("role", "group")
+    picture.set("aria-labelledby", f"{pen.prefix}node-title")
+    picture.set("aria-describedby", f"{pen.prefix}node-summary")
+    picture[0].set("id", f"{pen.prefix}node-title")
+    words = node_drawing_words.summary(pen.chart)
+    description = svg.add(picture, "desc", words, id=f"{pen.prefix}node-summary")
+    picture.remove(description)
+    picture.insert(1, description)
+    add_patterns(picture, pen.prefix)
+    return picture
 
 
-def _cell_class(chart: NodeMap, cell: CpuCell, colours: Hues) -> str:
-    match cell.use:
-        case CpuUse.EXCLUSIVE:
-            return colours.of(cell.pod_uid)
-        case CpuUse.RESERVED:
-            return "kept"
-        case CpuUse.SHARED:
-            return "free" if chart.gives_out_cpus else "shared"
+def _section(pen: Pen, picture: Element, section: Section, place: Box, scale: float) -> float:
+    """One section with its blocks in rows; the blocks of a row are equally high."""
+    left, width, top, frame = place.left, place.width, place.top, None
+    if section.heading:
+        frame = svg.add(
+            picture, "rect", css_class="section", x=left, y=top, width=width, height=0, rx=4
+        )
+        heading = Box(left + PAD_PX, top + 4, width - 2 * PAD_PX)
+        pen.line(picture, section.heading, heading, "heading")
+        left, width, top = left + PAD_PX, width - 2 * PAD_PX, top + 24
+    for row in node_drawing_layout.rows(section.tiles, int(width), scale):
+        outlines, end, at = [], top, left
+        for tile, wide in row:
+            outline, its_end = _tile(pen, picture, tile, Box(at, top, wide), bool(section.heading))
+            outlines.append(outline)
+            end = max(end, its_end)
+            at += wide + GAP_PX
+        for outline in outlines:
+            outline.set("height", svg.number(float(end - top)))
+        top = end + GAP_PX
+    if frame is not None:
+        frame.set("height", svg.number(float(top - GAP_PX + PAD_PX - place.top)))
+        return top - GAP_PX + PAD_PX
+    return top - GAP_PX
 
 
-def _bar(group: Element, bar: MemoryBar, colours: Hues, top_px: int) -> None:
-    scale = (_BLOCK_WIDTH_PX - 16) / max(bar.total_bytes, 1)
-    left = 8.0
-    for css_class, uid, size_bytes in (
-        ("kept", "", bar.kept_back_bytes),
-        *((colours.of(part.pod_uid), part.pod_uid, part.size_bytes) for part in bar.parts),
-        ("free", "", bar.free_bytes),
-    ):
-        mark = svg.add(
-            group, "rect", css_class=css_class, x=left, y=top_px, width=size_bytes * scale,
-            height=_BAR_HEIGHT_PX, data_pod=uid,
-        )  # fmt: skip
-        svg.named(mark, f"{bar.resource}: {numbers.rounded_size(size_bytes)}")
-        left += size_bytes * scale
+def _tile(
+    pen: Pen, picture: Element, tile: Tile, place: Box, has_heading: bool
+) -> tuple[Element, float]:
+    """One block; its outline, whose height is not known yet, and where it ends."""
+    first = tile.blocks[0]
+    its_group = node_drawing_memory.group_of(pen, first.node_id)
+    group = svg.add(picture, "g", id=f"{pen.prefix}n{first.node_id}", data_node=first.node_id)
+    outline = svg.add(
+        group, "rect", css_class="block grouped" if its_group else "block", x=place.left,
+        y=place.top, width=place.width, rx=4,
+    )  # fmt: skip
+    title = node_drawing_words.tile_title(tile)
+    distances = node_drawing_margins.distance_words(pen, first.node_id)
+    svg.named(outline, f"{title}; {distances}" if distances else title)
+    width = place.width - 2 * PAD_PX
+    inner = Box(place.left + PAD_PX, place.top + 4, width, 20)
+    _heading(pen, group, tile, inner)
+    top = inner.top + 20
+    for words in _lines(pen, tile, has_heading):
+        pen.line(group, words, Box(inner.left, top, width))
+        top += LINE_PX
+    top = node_drawing_devices.mark_owners(pen, group, first, Box(inner.left, top, width))
+    top = node_drawing_cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
+    top = node_drawing_memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))
+    devices = [each for block in tile.blocks for each in node_drawing_devices.of_node(pen, block)]
+    top = node_drawing_devices.mark(pen, group, devices, Box(inner.left, top, width))
+    for uid, words in _of_group(pen, first.node_id):
+        pen.line(group, words, Box(inner.left, top, width), "figure", uid=uid)
+        top += LINE_PX
+    return outline, top + 4
+
+
+def _heading(pen: Pen, group: Element, tile: Tile, place: Box) -> None:
+    """The name of a block, its memory at the right, and the link that opens or closes it."""
+    size = numbers.rounded_size(tile.total_bytes) if tile.total_bytes else ""
+    size_px = text_width_px(size, SMALL_PX)
+    title = node_drawing_words.tile_title(tile)
+    if text_width_px(title, BODY_PX, bold=True) + size_px + 8 > place.width:
+        size, size_px = "", -8.0
+    if size:
+        words = f"{size} of memory, huge pages included"
+        box = Box(place.left + place.width - size_px, place.top, size_px + 1, place.height)
+        pen.line(group, size, box, "small", full=words)
+    room = Box(place.left, place.top, place.width - size_px - 8, place.height)
+    if pen.link is None or (pen.cells and len(tile.blocks) == 1 and not _is_open(pen, tile)):
+        pen.line(group, title, room, "heading")
+        return
+    ids = frozenset(tile.node_ids)
+    is_open = _is_open(pen, tile)
+    address = pen.link(pen.opened - ids if is_open else pen.opened | ids)
+    anchor = svg.add(group, "a", href=address)
+    act = "close" if is_open else "open"
+    pen.line(anchor, title, room, "heading", full=f"{title}: {act}")
+
+
+def _is_open(pen: Pen, tile: Tile) -> bool:
+    return bool(pen.opened.intersection(tile.node_ids))
+
+
+def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
+    """What kind of NUMA node it is, and at which socket, where no section says so."""
+    first = tile.blocks[0]
+    lines = []
+    if first.sockets and not has_heading and pen.chart.socket_count > 1:
+        sockets = sorted({socket for each in tile.blocks for socket in each.sockets})
+        noun = "socket" if len(sockets) == 1 else "sockets"
+        lines.append(f"{noun} {numa_mask.listed(sockets)}")
+    is_owned = bool(accelerator_memory.owners(pen.chart, first))
+    if not is_owned and (words := node_drawing_words.class_words(first)):
+        lines.append(words)
+    if len(tile.blocks) > 1 and tile.total_bytes:
+        each = numbers.rounded_size(tile.total_bytes // len(tile.blocks))
+        lines.append(f"about {each} each, nothing on them is held")
+    return [", ".join(lines)] if lines else []
+
+
+def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
+    """Lines about the memory group of a NUMA node, each with the pod that it names."""
+    group = node_drawing_memory.group_of(pen, node_id)
+    if group is None:
+        return []
+    others = numa_mask.listed(each for each in group.nodes if each != node_id)
+    lines = [
+        (uid, f"one group with {others}: {pen.pod_title(uid)}")
+        for uid in group.pod_uids[:_MOST_NAMED]
+    ]
+    if more := len(group.pod_uids) - _MOST_NAMED:
+        lines += [("", f"and {numbers.counted(more, 'pod')} more")] if more > 0 else []
+    return lines or [("", f"one group with {others}")]

@@ -29,7 +29,7 @@ MOVE_MS: Final = 200
 
 HUES: Final = 12
 
-COLOURS: Final = {
+COLOURS: Final[dict[str, tuple[str, str]]] = {
     "paper": ("#ffffff", "#15181c"),
     "surface": ("#f5f6f8", "#1d2126"),
     "line": ("#d0d5dc", "#3a414a"),
@@ -57,6 +57,26 @@ COLOURS: Final = {
     "hue-12": ("#44aa99", "#83d6c8"),
 }
 """Light and dark values by name."""
+
+
+def _lightness(colour: str) -> float:
+    """Between 0 and 1, as eyes weigh red, green and blue."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return 0.2126 * red * red + 0.7152 * green * green + 0.0722 * blue * blue
+
+
+def _on(colour: str) -> str:
+    """The colour of text on this one: black or white, which of them is easier to read."""
+    return "#000000" if _lightness(colour) > 0.2 else "#ffffff"
+
+
+COLOURS.update(
+    {
+        f"on-{name}": (_on(light), _on(dark))
+        for name, (light, dark) in [*COLOURS.items()]
+        if name == "holder" or name.startswith("hue-")
+    }
+)
 
 
 def custom_properties() -> str:

@@ -38,7 +38,7 @@ def test_every_cpu_is_drawn_once_and_has_its_holder() -> None:
     marks = [each for each in read.iter() if "data-cpu" in each.attrib]
     assert sorted(int(each.attrib["data-cpu"]) for each in marks) == [*range(16)]
     (pod,) = chart.pods
-    own = {int(each.attrib["data-cpu"]) for each in marks if each.attrib["data-pod"] == pod.uid}
+    own = {int(each.attrib["data-cpu"]) for each in marks if each.attrib.get("data-pod") == pod.uid}
     assert own == pod.cpus
     classes = {each.attrib["class"] for each in marks}
     assert classes == {"hue-1", "kept", "free"}

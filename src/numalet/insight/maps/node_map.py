@@ -6,11 +6,13 @@ Sizes are in bytes, moments are not in here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from numalet.core.managers.device.inventory import Health
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask, resources
@@ -19,7 +21,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
-from numalet.core.node.node import Node
+from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
@@ -27,6 +29,10 @@ from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.cpu_map import CpuCell, NodeCpus
 
 _NOTHING_HELD: Final = Snapshot()
+_PCI_ADDRESS: Final = re.compile(
+    r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[01][0-9A-Fa-f]\.[0-7](?![0-9A-Fa-f])"
+)
+"""Domain, bus, device and function."""
 
 
 class DeviceUse(Enum):
@@ -95,6 +101,12 @@ class MapDevice:
     state: DeviceUse
     pod_uid: str = ""
 
+    @property
+    def pci_address(self) -> str:
+        """Where it is on the PCI bus, if its id says so; plugins choose ids as they like."""
+        match = _PCI_ADDRESS.search(self.device_id)
+        return "" if match is None else match[0].lower()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapPod:
@@ -138,12 +150,22 @@ class NodeMap:
         return next((each for each in self.pods if each.uid == uid), None)
 
 
-def of_machine(machine: MachineInfo, title: str) -> NodeMap:
-    """The map of a machine on which no kubelet runs: all of it is free."""
+def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) -> NodeMap:
+    """The map of a machine on which no kubelet runs: all of it is free, and its devices too."""
     cores = _cores(cpu_map.cpu_map(_NOTHING_HELD, machine, cpu_set.EMPTY))
     return NodeMap(
         title=title,
         nodes=tuple(_block(each, cores, _unmanaged(each)) for each in _by_id(machine)),
+        devices=tuple(
+            MapDevice(
+                resource,
+                each.device_id,
+                tuple(sorted({*each.numa_nodes})),
+                DeviceUse.FREE if each.health is Health.HEALTHY else DeviceUse.UNHEALTHY,
+            )
+            for resource in sorted(devices)
+            for each in devices[resource]
+        ),
         socket_count=machine.socket_count,
     )
 

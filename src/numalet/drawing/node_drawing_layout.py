@@ -1,0 +1,185 @@
+"""Where the blocks of a node go: sections by socket, alike nodes as one block, widths to scale.
+
+A block is as wide as its memory is large, but never narrower than ``NARROWEST_PX``. All blocks of a
+drawing have one scale: the largest at which no section needs more rows than with narrow blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.model import numa_mask
+from numalet.core.model.machine_queries import NodeClass
+from numalet.insight.maps import accelerator_memory
+from numalet.insight.maps.cpu_map import CpuUse
+from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
+
+GAP_PX: Final = 12
+NARROWEST_PX: Final = 180
+_WIDEST_PX: Final = 760
+_FOLDED_PX: Final = 376
+_MANY_NODES: Final = 32
+_FEWEST_FOLDED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One block of a drawing: a NUMA node, or several that are alike and hold nothing."""
+
+    blocks: tuple[NumaBlock, ...]
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """Its NUMA nodes."""
+        return tuple(each.node_id for each in self.blocks)
+
+    @property
+    def total_bytes(self) -> int:
+        """All memory of its NUMA nodes, huge pages included."""
+        return sum(bar.total_bytes for each in self.blocks for bar in each.memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Tiles under one heading; without one they need none."""
+
+    heading: str
+    tiles: tuple[Tile, ...]
+
+
+def sections(chart: NodeMap, opened: Collection[int]) -> tuple[Section, ...]:
+    """All NUMA nodes, by socket where one has several; those of ``opened`` are never folded."""
+    empty = [each for each in chart.nodes if _has_nothing(each)]
+    empty_tiles = [*_folded(chart, empty, opened, fewest=2)] if len(empty) > 1 else []
+    rest = [each for each in chart.nodes if not (empty_tiles and _has_nothing(each))]
+    places: dict[tuple[int, ...], list[NumaBlock]] = {}
+    for each in rest:
+        places.setdefault(_sockets(chart, each), []).append(each)
+    result = []
+    if all(len(of_place) == 1 for of_place in places.values()):
+        result.append(Section("", (*_tiles(chart, rest, opened), *empty_tiles)))
+        return tuple(result)
+    result += [
+        Section(_heading(place), tuple(_tiles(chart, places[place], opened)))
+        for place in sorted(places, key=lambda place: (not place, place))
+    ]
+    if empty_tiles:
+        result.append(Section("Without memory and CPUs", tuple(empty_tiles)))
+    return tuple(result)
+
+
+def rows(tiles: Sequence[Tile], width_px: int, px_per_byte: float) -> list[list[tuple[Tile, int]]]:
+    """The tiles with their widths in px, line by line."""
+    lines: list[list[tuple[Tile, int]]] = [[]]
+    used = 0
+    for tile in tiles:
+        width = _tile_width(tile, width_px, px_per_byte)
+        if lines[-1] and used + width > width_px:
+            lines.append([])
+            used = 0
+        lines[-1].append((tile, width))
+        used += width + GAP_PX
+    return lines
+
+
+def scale(of: Iterable[Section], width_px: int) -> float:
+    """Px per byte."""
+    parts = [section.tiles for section in of]
+    largest = max((tile.total_bytes for tiles in parts for tile in tiles), default=0)
+    if not largest:
+        return 0.0
+    fewest = [len(rows(tiles, width_px, 0.0)) for tiles in parts]
+    low, high = 0.0, min(_WIDEST_PX, width_px) / largest
+    for _ in range(24):
+        middle = (low + high) / 2
+        fits = all(
+            len(rows(tiles, width_px, middle)) <= count
+            for tiles, count in zip(parts, fewest, strict=True)
+        )
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def is_folded(tile: Tile) -> bool:
+    """Whether it stands for several NUMA nodes."""
+    return len(tile.blocks) > 1
+
+
+def _tile_width(tile: Tile, width_px: int, px_per_byte: float) -> int:
+    if is_folded(tile):
+        return min(_FOLDED_PX, width_px) if tile.total_bytes else width_px
+    to_scale = int(tile.total_bytes / len(tile.blocks) * px_per_byte) // 4 * 4
+    return min(max(to_scale, NARROWEST_PX), width_px)
+
+
+def _has_nothing(block: NumaBlock) -> bool:
+    return block.node_class is NodeClass.EMPTY and not block.cores
+
+
+def _sockets(chart: NodeMap, block: NumaBlock) -> tuple[int, ...]:
+    host = accelerator_memory.nearest_host(chart, block)
+    return block.sockets if host is None else host.sockets
+
+
+def _heading(sockets: tuple[int, ...]) -> str:
+    if not sockets:
+        return "At no socket that is known"
+    noun = "Socket" if len(sockets) == 1 else "Sockets"
+    return f"{noun} {numa_mask.listed(sockets)}"
+
+
+def _tiles(chart: NodeMap, blocks: Sequence[NumaBlock], opened: Collection[int]) -> Iterator[Tile]:
+    if len(chart.nodes) > _MANY_NODES:
+        yield from _folded(chart, blocks, opened, fewest=_FEWEST_FOLDED)
+    else:
+        yield from (Tile((each,)) for each in blocks)
+
+
+def _folded(
+    chart: NodeMap, blocks: Sequence[NumaBlock], opened: Collection[int], fewest: int
+) -> Iterator[Tile]:
+    """Tiles by their first NUMA node; so many at least that are alike become one."""
+    held = {node_id for group in chart.groups for node_id in group.nodes}
+    held |= {
+        node_id
+        for device in chart.devices
+        if device.state is not DeviceUse.FREE
+        for node_id in device.nodes
+    }
+    alike: dict[object, list[NumaBlock]] = {}
+    for each in blocks:
+        is_single = each.node_id in opened or each.node_id in held or not _is_untouched(each)
+        alike.setdefault(each.node_id if is_single else _kind(chart, each), []).append(each)
+    tiles = [
+        tile
+        for same in alike.values()
+        for tile in (
+            [Tile(tuple(same))] if len(same) >= fewest else [Tile((each,)) for each in same]
+        )
+    ]
+    yield from sorted(tiles, key=lambda tile: tile.node_ids)
+
+
+def _is_untouched(block: NumaBlock) -> bool:
+    return not any(bar.parts for bar in block.memory) and not any(
+        cell.use is CpuUse.EXCLUSIVE for cell in block.cpus
+    )
+
+
+def _kind(chart: NodeMap, block: NumaBlock) -> object:
+    """What is equal of NUMA nodes that are alike. Sizes differ a little between any two nodes."""
+    return (
+        block.node_class,
+        len(block.cpus),
+        sum(cell.use is CpuUse.RESERVED for cell in block.cpus),
+        tuple(
+            (bar.resource, _about(bar.total_bytes), _about(bar.free_bytes)) for bar in block.memory
+        ),
+        tuple(each.resource for each in chart.devices if block.node_id in each.nodes),
+    )
+
+
+def _about(size_bytes: int) -> str:
+    return f"{size_bytes:.2g}"

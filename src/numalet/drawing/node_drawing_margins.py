@@ -1,0 +1,98 @@
+"""What stands around the blocks: the legend, devices of no one node, and the distances."""
+
+from __future__ import annotations
+
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.core.model import numa_mask
+from numalet.drawing import svg, text_fit
+from numalet.drawing.node_drawing_layout import GAP_PX
+from numalet.drawing.node_drawing_pen import LINE_PX, SMALL_PX, Box, Pen
+from numalet.insight.maps.cpu_map import CpuUse
+
+_SWATCH_PX: Final = 12
+_MOST_IN_MATRIX: Final = 16
+_ROW_PX: Final = 20
+
+
+def legend(pen: Pen, picture: Element, width_px: int) -> float:
+    """What colours, patterns and letters mean, as far as they are on this drawing; its end."""
+    left, top = 0.0, 0.0
+    for css_class, words in _legend_rows(pen):
+        wide = min(_SWATCH_PX + 4 + text_fit.width_px(words, SMALL_PX) + 1, width_px)
+        if left and left + wide > width_px:
+            left, top = 0.0, top + LINE_PX + 4
+        swatch = Box(left, top + 2, _SWATCH_PX, _SWATCH_PX)
+        pen.rect(picture, swatch, css_class, words)
+        pen.letter_in(picture, css_class, swatch)
+        pen.line(picture, words, Box(left + _SWATCH_PX + 4, top, wide - _SWATCH_PX - 4), "figure")
+        left += wide + GAP_PX
+    return top + LINE_PX + 8
+
+
+def has_matrix(pen: Pen) -> bool:
+    """Whether all distances are known and few enough for a table."""
+    count = len(pen.chart.nodes)
+    return 1 < count <= _MOST_IN_MATRIX and all(
+        each.distances is not None and len(each.distances) == count for each in pen.chart.nodes
+    )
+
+
+def matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """The distances between NUMA nodes as a table, by row from and by column to; its end."""
+    nodes = pen.chart.nodes
+    cell_px = min((width_px - 32) // len(nodes), 36)
+    pen.line(picture, "Distances between NUMA nodes", Box(0, top_px, width_px), "heading")
+    top = top_px + _ROW_PX
+    for at, node in enumerate(nodes):
+        _centred(picture, str(node.node_id), Box(32 + at * cell_px, top, cell_px, LINE_PX), "small")
+    top += LINE_PX
+    for node in nodes:
+        _centred(picture, str(node.node_id), Box(0, top, 32, _ROW_PX), "small")
+        for at, (other, away) in enumerate(zip(nodes, node.distances or (), strict=True)):
+            box = Box(32 + at * cell_px, top, cell_px, _ROW_PX)
+            css_class = "own" if other is node else "cell"
+            words = f"NUMA node {node.node_id} to {other.node_id}: distance {away}"
+            pen.rect(picture, box, css_class, words)
+            _centred(picture, str(away), box, "figure")
+        top += _ROW_PX
+    return top
+
+
+def distance_words(pen: Pen, node_id: int) -> str:
+    """The distances of a NUMA node, those that are equal together; empty if not known."""
+    (node,) = (each for each in pen.chart.nodes if each.node_id == node_id)
+    if node.distances is None or len(node.distances) != len(pen.chart.nodes):
+        return ""
+    by_distance: dict[int, list[int]] = {}
+    for other, away in zip(pen.chart.nodes, node.distances, strict=True):
+        by_distance.setdefault(away, []).append(other.node_id)
+    listed = (f"{away} to {numa_mask.listed(to)}" for away, to in sorted(by_distance.items()))
+    return f"distance {'; '.join(listed)}"
+
+
+def _legend_rows(pen: Pen) -> list[tuple[str, str]]:
+    cells = {cell.use for node in pen.chart.nodes for cell in node.cpus}
+    bars = [bar for node in pen.chart.nodes for bar in node.memory]
+    rows = [("free", "free")]
+    if CpuUse.SHARED in cells and not pen.chart.gives_out_cpus:
+        rows.append(("shared", "shared by all pods"))
+    if CpuUse.RESERVED in cells or any(bar.kept_back_bytes for bar in bars):
+        rows.append(("kept", "reserved for the system"))
+    if any(not part.pod_uid for bar in bars for part in bar.parts):
+        rows.append(("joint", "memory of several NUMA nodes together"))
+    names: dict[str, list[str]] = {}
+    for name, colour in pen.colours.by_name.items():
+        names.setdefault(colour, []).append(name)
+    for colour, of_colour in names.items():
+        rest = f" and {len(of_colour) - 1} more" if len(of_colour) > 1 else ""
+        rows.append((colour, f"{of_colour[0]}{rest}"))
+    return rows
+
+
+def _centred(picture: Element, words: str, box: Box, css_class: str) -> None:
+    svg.add(
+        picture, "text", words, css_class=css_class, x=box.left + box.width / 2,
+        y=box.top + (box.height + SMALL_PX * 0.72) / 2, text_anchor="middle",
+    )  # fmt: skip

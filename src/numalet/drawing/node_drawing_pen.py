@@ -1,0 +1,102 @@
+"""What all parts of the drawing of a node share: its value, its colours, ids, and lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import svg, text_fit, tokens
+from numalet.drawing.hues import Hues
+from numalet.drawing.node_drawing_style import pattern
+from numalet.insight.maps.node_map import MapPod, NodeMap
+
+SMALL_PX: Final = tokens.TEXT_PX["small"]
+BODY_PX: Final = tokens.TEXT_PX["body"]
+LINE_PX: Final = 16
+PAD_PX: Final = 8
+BAR_PX: Final = 16
+
+Link = Callable[[frozenset[int]], str]
+"""The address of the page on which exactly these NUMA nodes are opened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pen:
+    """The parts of a drawing mark with it. ``cells`` says that CPUs are few enough for cells."""
+
+    chart: NodeMap
+    colours: Hues
+    pods: Mapping[str, MapPod]
+    prefix: str
+    opened: frozenset[int]
+    link: Link | None
+    cells: bool
+
+    def pod_title(self, uid: str) -> str:
+        """The name of a pod, or its uid."""
+        pod = self.pods.get(uid)
+        return uid if pod is None else pod.title
+
+    def letter(self, css_class: str) -> str:
+        """The letter that stands for a colour where there is none: ``A`` for the first hue."""
+        number = css_class.removeprefix("hue-")
+        return chr(ord("A") + int(number) - 1) if number.isdigit() else ""
+
+    def rect(
+        self, parent: Element, box: Box, css_class: str, words: str, *,
+        uid: str = "", mark_id: str = "", **more: str,
+    ) -> Element:  # fmt: skip
+        """A rectangle with its text alternative, in its colour or pattern."""
+        attributes = dict(more)
+        if mark_id:
+            attributes["id"] = f"{self.prefix}{mark_id}"
+        if uid:
+            attributes["data_pod"] = uid
+        if fill := pattern(self.prefix, css_class):
+            attributes["fill"] = fill
+        mark = svg.add(
+            parent, "rect", css_class=css_class, x=box.left, y=box.top, width=box.width,
+            height=box.height, **attributes,
+        )  # fmt: skip
+        return svg.named(mark, words)
+
+    def line(
+        self, parent: Element, words: str, box: Box, css_class: str = "small", *, uid: str = "",
+        full: str = "",
+    ) -> Element | None:  # fmt: skip
+        """A line of text that fits into a box; where it must be cut, its title has the whole."""
+        bold = css_class in {"heading", "letter"}
+        size_px = BODY_PX if css_class == "heading" else SMALL_PX
+        shown = text_fit.shortened(words, box.width, size_px, bold=bold)
+        if not shown:
+            return None
+        baseline = box.top + (box.height + size_px * 0.72) / 2
+        more = {"data_pod": uid} if uid else {}
+        mark = svg.add(parent, "text", shown, css_class=css_class, x=box.left, y=baseline, **more)
+        if full or shown != words:
+            svg.named(mark, full or words)
+            mark.text, mark[0].tail = None, mark.text
+        return mark
+
+    def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
+        """The letter of a colour in the middle of a mark, if it is large enough."""
+        letter = self.letter(css_class)
+        wide = text_fit.width_px(letter, SMALL_PX, bold=True)
+        if letter and box.width >= max(wide, 12) and box.height >= 12:
+            svg.add(
+                parent, "text", letter, css_class=f"letter on-{css_class}",
+                x=box.left + box.width / 2, y=box.top + (box.height + SMALL_PX * 0.72) / 2,
+                text_anchor="middle", aria_hidden="true",
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A place in a drawing, in px."""
+
+    left: float
+    top: float
+    width: float
+    height: float = LINE_PX

@@ -1,0 +1,85 @@
+"""The style sheet and the patterns of the drawing of a node.
+
+What a colour says is said by a pattern, a shape, a letter or a word too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from xml.etree.ElementTree import Element
+
+from numalet.drawing import svg, tokens
+
+_SMALL: Final = tokens.TEXT_PX["small"]
+
+STYLE: Final = (
+    tokens.custom_properties() + "svg.node{max-width:100%;height:auto;print-color-adjust:exact;"
+    "-webkit-print-color-adjust:exact}"
+    f"svg.node text{{font:{tokens.TEXT_PX['body']}px/1 {tokens.FONT};fill:var(--ink);"
+    "font-variant-numeric:tabular-nums}"
+    f"svg.node text.small{{font-size:{_SMALL}px;fill:var(--ink-2)}}"
+    f"svg.node text.figure{{font-size:{_SMALL}px}}"
+    "svg.node text.heading{font-weight:600}"
+    f"svg.node text.letter{{font-size:{_SMALL}px;font-weight:600;pointer-events:none}}"
+    "svg.node a text{fill:var(--accent);text-decoration:underline}"
+    "svg.node .block{fill:var(--surface);stroke:var(--line)}"
+    "svg.node .section{fill:none;stroke:var(--line)}"
+    "svg.node .grouped{stroke:var(--accent);stroke-width:2;stroke-dasharray:6 3}"
+    "svg.node .core{fill:var(--line)}"
+    "svg.node .chip{fill:var(--paper);stroke:var(--ink-2)}"
+    "svg.node .free{fill:var(--free);stroke:var(--ink-2)}"
+    "svg.node .bar{fill:none;stroke:var(--ink-2);pointer-events:none}"
+    "svg.node .shared-ground{fill:var(--shared)}svg.node .shared-line{fill:var(--ink-2)}"
+    "svg.node .kept-ground{fill:var(--kept)}svg.node .kept-line{stroke:var(--paper);fill:none}"
+    "svg.node .joint-ground{fill:var(--holder)}"
+    "svg.node .joint-line{stroke:var(--paper);stroke-width:2;fill:none}"
+    "svg.node .holder{fill:var(--holder)}"
+    + "".join(
+        f"svg.node .hue-{at}{{fill:var(--hue-{at})}}"
+        f"svg.node text.on-hue-{at}{{fill:var(--on-hue-{at})}}"
+        for at in range(1, tokens.HUES + 1)
+    )
+    + "svg.node text.on-holder{fill:var(--on-holder)}"
+    "svg.node .ok{fill:none;stroke:var(--good);stroke-width:1.5}"
+    "svg.node .busy{fill:var(--ink)}"
+    "svg.node .broken{fill:none;stroke:var(--bad);stroke-width:2}"
+    "svg.node text.bad{fill:var(--bad)}"
+    "svg.node .cell{fill:none;stroke:var(--line)}"
+    "svg.node .own{fill:var(--shared);stroke:var(--line)}"
+    ".some-lit svg.node [data-pod]:not(.lit){opacity:.3}"
+    "svg.node .lit{stroke:var(--accent);stroke-width:2}svg.node text.lit{stroke:none}"
+    "@media (prefers-reduced-motion:no-preference){svg.node rect{transition:"
+    + ",".join(
+        f"{what} {tokens.MOVE_MS}ms" for what in ("x", "y", "width", "height", "fill", "opacity")
+    )
+    + "}}"
+)
+
+
+def add_patterns(picture: Element, prefix: str) -> None:
+    """What marks of classes without a colour of their own are filled with; ``fill`` names them."""
+    definitions = svg.add(picture, "defs")
+    kept = _stripes(definitions, f"{prefix}kept", "kept", 4)
+    svg.add(kept, "path", css_class="kept-line", d="M-1 1l2-2M0 4l4-4M3 5l2-2")
+    joint = _stripes(definitions, f"{prefix}joint", "joint", 8)
+    svg.add(joint, "path", css_class="joint-line", d="M-2 -2l12 12M-2 6l4 4M6 -2l4 4")
+    shared = svg.add(
+        definitions, "pattern", id=f"{prefix}shared", width=1, height=1,
+        patternContentUnits="objectBoundingBox",
+    )  # fmt: skip
+    svg.add(shared, "rect", css_class="shared-ground", width=1, height=1)
+    svg.add(shared, "rect", css_class="shared-line", x=0.25, y=0.42, width=0.5, height=0.16)
+
+
+def pattern(prefix: str, name: str) -> str:
+    """The value of ``fill`` for ``kept``, ``joint`` or ``shared``; empty for what has a colour."""
+    return f"url(#{prefix}{name})" if name in {"kept", "joint", "shared"} else ""
+
+
+def _stripes(definitions: Element, name: str, css_class: str, size_px: int) -> Element:
+    stripes = svg.add(
+        definitions, "pattern", id=name, width=size_px, height=size_px,
+        patternUnits="userSpaceOnUse",
+    )  # fmt: skip
+    svg.add(stripes, "rect", css_class=f"{css_class}-ground", width=size_px, height=size_px)
+    return stripes
