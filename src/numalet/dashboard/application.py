@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from numalet.dashboard import node_pages
 from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.live import LiveEvents
+from numalet.dashboard.rendered import RenderedPages
+from numalet.dashboard.revisions import Revisions
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.pages import templating
 
@@ -48,10 +53,13 @@ def application(
             return shown.message("There is no such file.", 404)
         return Response(templating.static(name), media_type=_STATIC[name])
 
+    revisions = Revisions(shown)
     return Starlette(
         routes=[
             *(route for room in _ROOMS for route in room(shown)),
             Route("/static/{name}", static),
+            Route("/events", LiveEvents(revisions), methods=["GET"]),
         ],
+        middleware=[Middleware(RenderedPages, revision=revisions.now, clock=time.monotonic)],
         exception_handlers={Exception: broken},
     )

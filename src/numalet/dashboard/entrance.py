@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
@@ -26,7 +27,7 @@ from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
 from numalet.dashboard.sessions import SESSION_SECONDS, Sessions
 
 SESSION: Final = "numalet.session"
-"""The entry of a request's scope that has the id of its session."""
+"""The entry of a request's scope that has its session."""
 
 _READING: Final = ("GET", "HEAD")
 _OF_A_LINK: Final = ("none", "same-origin")
@@ -34,6 +35,17 @@ _OF_A_LINK: Final = ("none", "same-origin")
 
 Peer = tuple[str, int]
 """The address and port of a client."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """The session of a request; ``use`` says whether it is still open, and keeps it from idling."""
+
+    id: str
+    use: Callable[[], bool]
+
+
+_ENDLESS: Final = OpenSession("", lambda: True)
 
 
 class Entrance:
@@ -85,7 +97,7 @@ class Entrance:
             return self._without_session(scope, headers)
         if scope["method"] not in _READING and not _is_of_this_site(scope, headers):
             return self._shown.message("A change has to come from a page of the dashboard.", 403)
-        scope[SESSION] = session
+        scope[SESSION] = OpenSession(session, lambda: self._sessions.use(session, self._clock()))
         if scope.get("client"):
             self._known(tuple(scope["client"])[:2])
         return None
@@ -162,6 +174,7 @@ def _cookie_name(scope: Scope) -> str:
     return f"{prefix}numalet-session-{port}"
 
 
-def session_of(scope: Any) -> str:
-    """The id of the session that this request is part of; empty without an entrance."""
-    return str(scope.get(SESSION, ""))
+def session_of(scope: Scope) -> OpenSession:
+    """The session that this request is part of; without an entrance it is one without an end."""
+    session = scope.get(SESSION)
+    return session if isinstance(session, OpenSession) else _ENDLESS

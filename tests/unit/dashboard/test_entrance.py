@@ -46,7 +46,8 @@ class _Bench:
 async def _behind(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope)
     session = entrance.session_of(scope)
-    text = f"{request.method} {request.url.path} {'with' if session else 'without'}"
+    standing = "with" if session.id and session.use() else "without"
+    text = f"{request.method} {request.url.path} {standing}"
     await PlainTextResponse(text)(scope, receive, send)
 
 

@@ -1,0 +1,128 @@
+"""Live updates: ``/events`` says which revision there is, in server-sent events.
+
+An event has nothing but ``{"revision": N}``; a page then asks for itself again. Changes in quick
+succession become one event: all clients are sent theirs at the same ticks, ``TICK_SECONDS`` apart,
+and the last change is always among them. A comment now and then shows both ends that the other is
+there. Clients are bounded, in all and for each session; one more gets a 503. One that does not
+read what it is sent is dropped, and the stream ends with its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from numalet.dashboard import entrance
+from numalet.dashboard.entrance import OpenSession
+from numalet.dashboard.revisions import Revisions
+from numalet.io.tasks import ended
+
+MOST_CLIENTS: Final = 256
+MOST_OF_A_SESSION: Final = 16
+TICK_SECONDS: Final = 0.2
+HEARTBEAT_SECONDS: Final = 15.0
+PATIENCE_SECONDS: Final = 10.0
+"""A client may leave what it was sent unread for so long."""
+
+_RETRY_MS: Final = 2000
+_BUSY: Final = {"Retry-After": "10"}
+_HEADERS: Final = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePace:
+    """How often things happen, in seconds."""
+
+    tick: float = TICK_SECONDS
+    heartbeat: float = HEARTBEAT_SECONDS
+    patience: float = PATIENCE_SECONDS
+
+
+class LiveEvents:
+    """The stream of revisions, as an ASGI application."""
+
+    def __init__(self, revisions: Revisions, pace: LivePace | None = None) -> None:
+        self._revisions = revisions
+        self._pace = pace or LivePace()
+        self._clients: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Follow the source for one client, until it goes."""
+        session = entrance.session_of(scope)
+        of_it = self._clients[session.id]
+        if of_it >= MOST_OF_A_SESSION or self._clients.total() >= MOST_CLIENTS:
+            busy = PlainTextResponse("enough pages are open\n", 503, _BUSY)
+            await busy(scope, receive, send)
+            return
+        self._clients[session.id] += 1
+        try:
+            await _Client(self._revisions, self._pace, session, send).follow(receive)
+        finally:
+            self._clients[session.id] -= 1
+            self._clients += Counter()  # Without those that have no client any more.
+
+
+@dataclass(slots=True)
+class _Client:
+    """One stream."""
+
+    revisions: Revisions
+    pace: LivePace
+    session: OpenSession
+    _send: Send
+
+    async def follow(self, receive: Receive) -> None:
+        """Send every revision until the client goes, does not read, or its session is over."""
+        gone = asyncio.create_task(_disconnected(receive))
+        news = asyncio.create_task(self.revisions.changed())
+        sent: int | None = None
+        try:
+            await self._sent(type="http.response.start", status=200, headers=_HEADERS)
+            await self._write(f"retry: {_RETRY_MS}\n\n")
+            # The wait for news has begun before a revision is asked for: none is missed.
+            await asyncio.sleep(0)
+            while not gone.done() and self.session.use():
+                revision = self.revisions.now()
+                if revision != sent:
+                    await self._write(f'data: {{"revision": {revision}}}\n\n')
+                    sent = revision
+                done, _ = await asyncio.wait(
+                    [gone, news],
+                    timeout=self.pace.heartbeat,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if not done:
+                    await self._write(": still here\n\n")
+                elif news in done:
+                    news.result()
+                    news = asyncio.create_task(self.revisions.changed())
+                    await asyncio.wait([gone], timeout=self._until_tick())
+            await self._sent(type="http.response.body", body=b"")
+        except TimeoutError:
+            return
+        finally:
+            await ended(gone, news)
+
+    def _until_tick(self) -> float:
+        """Ticks are the same for all clients: a page is then made once for all of them."""
+        return self.pace.tick - asyncio.get_running_loop().time() % self.pace.tick
+
+    async def _write(self, text: str) -> None:
+        await self._sent(type="http.response.body", body=text.encode(), more_body=True)
+
+    async def _sent(self, **message: Any) -> None:
+        async with asyncio.timeout(self.pace.patience):
+            await self._send(message)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,38 @@
+"""One number for all that is shown: it grows whenever a page could be another one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from numalet.core.cluster.cluster import Cluster
+from numalet.dashboard.answers import ShownSources
+from numalet.io.tasks import ended
+
+
+@dataclass(slots=True)
+class Revisions:
+    """The revision of a node and of a fleet together."""
+
+    shown: ShownSources
+    _cluster: Cluster | None = None
+    _clusters: int = 0
+
+    def now(self) -> int:
+        """The revision; that of the node where no fleet is shown."""
+        fleet, node = self.shown.fleet, self.shown.node
+        if fleet is not None and (cluster := fleet.cluster()) is not self._cluster:
+            self._cluster = cluster
+            self._clusters += 1
+        return self._clusters + (0 if node is None else node.view().revision)
+
+    async def changed(self) -> None:
+        """Wait until there may be another."""
+        sources = [each for each in (self.shown.node, self.shown.fleet) if each is not None]
+        waiting = [asyncio.create_task(each.changed()) for each in sources]
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            await ended(*waiting)
