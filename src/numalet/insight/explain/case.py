@@ -17,7 +17,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.node import node as nodes
-from numalet.core.node.node import Node
+from numalet.core.node.node import Devices, Node
 from numalet.insight.simulate.scenario import NO_FILES, StateFiles
 from numalet.insight.simulate.session import Session
 
@@ -67,8 +67,13 @@ class Case:
         return self.beginning.config
 
     def begun_with(self, config: KubeletConfig) -> Node | StartRefused:
-        """The node at the beginning, had it been started with this configuration."""
+        """The node at the beginning, had it been started with this configuration.
+
+        Pods that it had already are admitted again, in order.
+        """
         begun = self.beginning
+        if begun.node.snapshot.pods:
+            return restarted(begun.node, config, self.files, begun.devices)
         node = nodes.start(
             config,
             begun.machine,
@@ -122,6 +127,19 @@ def build(
         tuple(fleet),
         refused,
     )
+
+
+def restarted(
+    begun: Node, config: KubeletConfig, files: StateFiles, devices: Devices
+) -> Node | StartRefused:
+    """A node after a restart: its pods are admitted again in order, as far as they are."""
+    node = begun.restart(config, begun.rules.machine, files, devices)
+    if isinstance(node, StartRefused):
+        return node
+    node = node.assume_running(begun.snapshot.assumed)
+    for pod in begun.snapshot.pods.values():
+        node, _ = asked(node, pod)
+    return node.sources_ready()
 
 
 def asked(node: Node, pod: Pod) -> tuple[Node, Rejection | None]:

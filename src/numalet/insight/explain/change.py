@@ -161,7 +161,8 @@ class ChangeOutcome:
     """What a change comes to: the decision, or that the kubelet would not start.
 
     ``span`` are the NUMA nodes on which the pod would hold something.
-    ``lost`` are uids of pods of the queue that would have been rejected, though they were not.
+    ``lost`` are uids of pods, of the queue or of the node at the beginning, that would have been
+    rejected, though they were not.
     """
 
     decision: Decision | StartRefused
@@ -267,7 +268,7 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
     if isinstance(node, StartRefused):
         return ChangeOutcome(node)
     outcome: ChangeOutcome | None = None
-    lost = []
+    lost = [uid for uid in case.beginning.node.snapshot.pods if uid not in node.snapshot.pods]
     for pod in order:
         roster, (node, decision) = node.roster, node.admit(pod)
         if decision.admitted:

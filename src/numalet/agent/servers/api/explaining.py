@@ -14,11 +14,9 @@ from typing import Any, Final
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.door import AgentView
 from numalet.core.model.pod import Pod
-from numalet.insight.explain import case as cases
-from numalet.insight.explain import search, story
+from numalet.insight.explain import running, search, story
 from numalet.insight.explain.case import Case
 from numalet.insight.output import explanation_document, json_schema
-from numalet.insight.simulate.session import Session
 from numalet.wording import kubernetes_api as words
 
 MOST_AT_ONCE: Final = 2
@@ -55,9 +53,5 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
 
 
 def _case(view: AgentView, pod: Pod) -> Case:
-    node = view.node.without_plugins()
-    if pod.uid in node.snapshot.pods:
-        node = node.remove(pod.uid).release_stale()
     pods = {uid: record.workload.pod for uid, record in view.records.items()}
-    session = Session(view.config, node.rules.machine, node, pods=pods)
-    return cases.build(session, (), pod, files=node.state_files())
+    return running.case(running.session(view.node, view.config, pods), (), pod)
