@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.api import listening, requests
+from numalet.agent.servers.api import listening
 from numalet.core.model.findings import BadInput
 from numalet.io.agent_client.client import AgentClient
+from numalet.wording import kubernetes_api as words
 from servers.pods import pod
 from servers.served import Api, served
 
@@ -98,7 +99,7 @@ def test_an_oversize_body_is_refused_unread(api: Api) -> None:
     assert (status, found["reason"]) == (413, "RequestEntityTooLarge")
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     head = f"POST {PODS} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".encode()
-    status, found = _answer(api, head + chunk * (requests.LARGEST_BODY_BYTES // 0x10000 + 2))
+    status, found = _answer(api, head + chunk * (words.LARGEST_BODY_BYTES // 0x10000 + 2))
     assert (status, found["reason"]) == (413, "RequestEntityTooLarge")
 
 

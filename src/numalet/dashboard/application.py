@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.dashboard import node_pages
+from numalet.dashboard import node_pages, what_if_pages
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.live import LiveEvents
 from numalet.dashboard.rendered import RenderedPages
@@ -21,7 +21,7 @@ from numalet.dashboard.revisions import Revisions
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.pages import templating
 
-_ROOMS: Final = (node_pages.routes,)
+_ROOMS: Final = (node_pages.routes, what_if_pages.routes)
 """Functions that give the routes of some pages."""
 
 _STATIC: Final = {
@@ -29,6 +29,7 @@ _STATIC: Final = {
     "numalet.css": "text/css",
     "parts.css": "text/css",
     "lighting.js": "text/javascript",
+    "copy.js": "text/javascript",
 }
 
 

@@ -62,6 +62,9 @@ MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
     " application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
+LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
+"""What a kube-apiserver accepts."""
+
 TOO_LARGE: Final = "Request entity too large: limit is {limit_bytes}"
 TOO_OLD: Final = "too old resource version: {asked} ({oldest})"
 TOO_NEW: Final = "Timeout: Too large resource version: {asked}, current: {current}"

@@ -17,9 +17,6 @@ from numalet.wording import kubernetes_api as words
 
 T = TypeVar("T")
 
-LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
-"""What a kube-apiserver accepts."""
-
 _LONG_TEXT_BYTES: Final = 16 * 1024
 _NAME_OF_BODY: Final = "body"
 _BODY_BYTES: Final = "body_bytes"
@@ -37,13 +34,13 @@ _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 async def body(request: Request) -> bytes:
     """The body; one that is too large is refused without being read to its end."""
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > LARGEST_BODY_BYTES:
+    if declared.isdecimal() and int(declared) > words.LARGEST_BODY_BYTES:
         raise _too_large()
     chunks, size = [], 0
     try:
         async for chunk in request.stream():
             size += len(chunk)
-            if size > LARGEST_BODY_BYTES:
+            if size > words.LARGEST_BODY_BYTES:
                 raise _too_large()
             chunks.append(chunk)
     except ClientDisconnect:
@@ -52,7 +49,7 @@ async def body(request: Request) -> bytes:
 
 
 def _too_large() -> Failure:
-    return Failure(413, words.TOO_LARGE.format(limit_bytes=LARGEST_BODY_BYTES))
+    return Failure(413, words.TOO_LARGE.format(limit_bytes=words.LARGEST_BODY_BYTES))
 
 
 def media_type(request: Request) -> str:

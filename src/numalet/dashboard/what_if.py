@@ -1,0 +1,171 @@
+"""What if: pods that are only asked about, on the node as it is or after a restart in thought.
+
+The node of the view is a value, and so nothing happens to the node that is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from numalet.core.config.rules import StartRefused
+from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.pod import Pod
+from numalet.core.node.node import Node
+from numalet.dashboard.sources import NodeView
+from numalet.insight.explain import running, search, story
+from numalet.insight.explain.tally import Offer
+from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import NodeMap
+from numalet.insight.output import explanation_document
+from numalet.insight.output.explanation_types import Explanation
+from numalet.insight.simulate.session import Session
+from numalet.io.documents import pod_manifest
+from numalet.io.documents.pod_manifest import PodOptions
+from numalet.wording import kubelet, kubelet_start
+
+MOST_PODS: Final = 100
+LONGEST_SEARCH_SECONDS: Final = 2.0
+
+UID: Final = "what-if-"
+"""Uids of pods that are asked about begin so: style sheets mark what these would hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfQuestion:
+    """What is asked: a manifest or the uid of a pod of the node, and under which policy and scope.
+
+    An empty policy or scope is the configured one. ``chosen`` is the place of the pod that is shown
+    closely, ``way`` the text of a way out that is to be shown instead of the decision.
+    """
+
+    text: str = ""
+    uid: str = ""
+    policy: str = ""
+    scope: str = ""
+    chosen: int | None = None
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfRow:
+    """What became of one of the pods."""
+
+    title: str
+    admitted: bool
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfAnswer:
+    """The answer: rows in the order of asking, and one pod closely; or what is wrong with it.
+
+    ``lost`` are pods of the node that would not be admitted again.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    problem: str = ""
+    rows: tuple[WhatIfRow, ...] = ()
+    chosen: int = 0
+    explanation: Explanation | None = None
+    chart: NodeMap | None = None
+    lost: tuple[str, ...] = ()
+    way: str = ""
+
+
+def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
+    """The answer; it takes as long as a search may take, and decides nothing on the node."""
+    findings: tuple[Finding, ...] = ()
+    if question.uid:
+        row = next((each for each in view.rows if each.pod.uid == question.uid), None)
+        if row is None:
+            return WhatIfAnswer(problem="The node does not know this pod any more.")
+        pods: Sequence[Pod] = (row.pod,)
+    else:
+        try:
+            read = pod_manifest.read_pods(question.text, "manifest", PodOptions(about=0))
+        except BadInput as bad:
+            return WhatIfAnswer(findings=bad.findings)
+        pods, findings = read.pods, (*read.notes, *read.on_claims)
+    if not pods or len(pods) > MOST_PODS:
+        text = f"{len(pods)} pods are too many; at most {MOST_PODS} are asked about at a time."
+        return WhatIfAnswer(
+            findings=findings, problem=text if pods else "There is no pod in this manifest."
+        )
+    beginning = _beginning(view, question)
+    if isinstance(beginning, StartRefused):
+        text = f"The kubelet would not start: {kubelet_start.text(beginning)}"
+        return WhatIfAnswer(findings=findings, problem=text)
+    active = view.node.snapshot.pods
+    gone = [str(pod) for uid, pod in active.items() if uid not in beginning.node.snapshot.pods]
+    if question.uid:
+        node = beginning.node.remove(question.uid).release_stale()
+        beginning = replace(beginning, node=node)
+    own = [replace(pod, uid=f"{UID}{at}") for at, pod in enumerate(pods)]
+    return replace(_asked(beginning, own, question), findings=findings, lost=tuple(gone))
+
+
+def _beginning(view: NodeView, question: WhatIfQuestion) -> Session | StartRefused:
+    """The node as it is, or after a restart under another policy or scope."""
+    known = {row.pod.uid: row.pod for row in view.rows}
+    session = running.session(view.node, view.config, known)
+    config = replace(
+        view.config,
+        topology_manager_policy=question.policy or view.config.topology_manager_policy,
+        topology_manager_scope=question.scope or view.config.topology_manager_scope,
+    )
+    return session if config == view.config else running.restarted(session, config)
+
+
+def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) -> WhatIfAnswer:
+    node = beginning.node
+    rows = []
+    for pod in pods:
+        node, decision = node.admit(pod)
+        node = node.pod_started(pod.uid) if decision.admitted else node
+        rejection = decision.rejection
+        rows.append(
+            WhatIfRow(
+                str(pod), decision.admitted, kubelet.reason(rejection), kubelet.message(rejection)
+            )
+        )
+    refused = (at for at, row in enumerate(rows) if not row.admitted)
+    chosen = question.chosen
+    if chosen is None or not 0 <= chosen < len(pods):
+        chosen = next(refused, len(pods) - 1)
+    case = running.case(beginning, pods[:chosen], pods[chosen])
+    traced = story.trace(case.node, pods[chosen])
+    end = time.monotonic() + LONGEST_SEARCH_SECONDS
+    tallies = (
+        ()
+        if traced.decision.admitted
+        else tuple(search.search(case, traced, lambda: time.monotonic() < end))
+    )
+    assumed = len({key.pod_uid for key in case.node.snapshot.assumed})
+    explanation = explanation_document.explanation(case, traced, tallies, assumed)
+    offers = (offer for tally in tallies for offer in tally.offers)
+    texts = (offer.text for tally in explanation.would_admit for offer in tally.offers)
+    way = next(
+        (each for each, text in zip(offers, texts, strict=True) if text == question.way), None
+    )
+    return WhatIfAnswer(
+        rows=tuple(rows),
+        chosen=chosen,
+        explanation=explanation,
+        chart=_chart(case.node.at(traced.decision.after), way),
+        way=question.way if way is not None else "",
+        problem=""
+        if way is not None or not question.way
+        else "This way out is not there any more: the node has changed.",
+    )
+
+
+def _chart(after: Node, way: Offer | None) -> NodeMap:
+    """The node with the pod on it, if it is admitted; with a way out, by that."""
+    if way is not None:
+        assert not isinstance(way.outcome.decision, StartRefused)
+        after = after.at(way.outcome.decision.after)
+    return node_map.of_node(after, "The node in thought")

@@ -1,0 +1,46 @@
+"""Links to What if: a manifest inside a link, and out of it again, both of a bounded size."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from typing import Final
+from urllib.parse import urlencode
+
+LONGEST_LINK_CHARS: Final = 8_000
+"""Of the manifest in a link; browsers, servers and chats pass on links of this length."""
+
+LARGEST_UNPACKED_BYTES: Final = 256 * 1024
+
+
+def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str | None:
+    """The link that asks about this manifest; None where it would be too long to be passed on."""
+    packed = zlib.compress(text.encode("utf-8", "replace"), 9)
+    coded = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    if len(coded) > LONGEST_LINK_CHARS or len(text.encode()) > LARGEST_UNPACKED_BYTES:
+        return None
+    return _link(path, m=coded, policy=policy, scope=scope)
+
+
+def to_pod(path: str, uid: str, way: str = "") -> str:
+    """The link that asks about a pod of the node; ``way`` is the text of a way out to be shown."""
+    return _link(path, uid=uid, way=way)
+
+
+def unpacked(coded: str) -> str | None:
+    """The manifest of a link; None where it is none, or is too long."""
+    if len(coded) > LONGEST_LINK_CHARS:
+        return None
+    try:
+        packed = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
+        reader = zlib.decompressobj()
+        content = reader.decompress(packed, LARGEST_UNPACKED_BYTES)
+        is_whole = reader.eof
+    except (binascii.Error, ValueError, zlib.error):
+        return None
+    return content.decode("utf-8", "replace") if is_whole else None
+
+
+def _link(path: str, **values: str) -> str:
+    return f"{path}/what-if?" + urlencode({name: value for name, value in values.items() if value})

@@ -1,0 +1,171 @@
+"""The page What if: a form, and the answer below it. The node is untouched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.dashboard import what_if, what_if_links
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.sources import NodeSource
+from numalet.dashboard.what_if import WhatIfQuestion
+from numalet.dashboard.what_if_samples import samples
+from numalet.drawing import node_drawing
+from numalet.pages import templating
+from numalet.wording import explanations
+from numalet.wording import kubernetes_api as words
+
+MOST_AT_ONCE: Final = 2
+_LARGEST_FORM_BYTES: Final = 3 * words.LARGEST_BODY_BYTES + 64 * 1024
+"""Browsers write most characters of a manifest as three in a form."""
+
+_LONGEST_VALUE_CHARS: Final = 1_000
+_MOST_FIELDS: Final = 16
+_TOO_LARGE: Final = words.TOO_LARGE.format(limit_bytes=words.LARGEST_BODY_BYTES)
+_POLICIES: Final = tuple(each.value for each in TopologyPolicy)
+_SCOPES: Final = tuple(each.value for each in Scope)
+
+
+class WhatIfRefused(Exception):  # noqa: N818 - it is not an error of the program
+    """A question that is not answered: in which words, with which status."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def routes(shown: ShownSources) -> list[Route]:
+    """The page, if a node is shown."""
+    if shown.node is None:
+        return []
+    page = _WhatIfPage(shown, shown.node)
+    return [Route("/what-if", page.handle, methods=["GET", "POST"])]
+
+
+class _WhatIfPage:
+    def __init__(self, shown: ShownSources, source: NodeSource) -> None:
+        self._shown = shown
+        self._source = source
+        self._working = 0
+
+    async def handle(self, request: Request) -> Response:
+        question = WhatIfQuestion()
+        try:
+            if request.method != "POST":
+                question = self._of_link(dict(request.query_params))
+            else:
+                question = await _of_form(request)
+                link = self._link(question)
+                if link is not None:
+                    # So the address is the link, and to load the page again asks again.
+                    return RedirectResponse(link, 303)
+            return await self._answered(question)
+        except WhatIfRefused as refused:
+            return self._page(question, refused.status, problem=str(refused))
+
+    def _of_link(self, values: Mapping[str, str]) -> WhatIfQuestion:
+        sample = values.get("sample")
+        text = ""
+        if sample is not None:
+            known = {each.name: each.text for each in samples(self._source.view().chart)}
+            text = known.get(sample, "")
+        elif "m" in values:
+            unpacked = what_if_links.unpacked(values["m"])
+            if unpacked is None:
+                most = what_if_links.LONGEST_LINK_CHARS
+                raise WhatIfRefused(
+                    400,
+                    "This link is damaged or too long: a manifest in a link has at most"
+                    f" {most} characters. Paste the manifest instead.",
+                )
+            text = unpacked
+        return _question(values, text)
+
+    async def _answered(self, question: WhatIfQuestion) -> Response:
+        if not question.text.strip() and not question.uid:
+            return self._page(question, 200)
+        if self._working >= MOST_AT_ONCE:
+            raise WhatIfRefused(429, words.BUSY)
+        self._working += 1
+        try:
+            answer = await asyncio.to_thread(what_if.answer, self._source.view(), question)
+        finally:
+            self._working -= 1
+        drawing = None
+        if answer.chart is not None:
+            drawing = templating.trusted(node_drawing.draw(answer.chart))
+        status = 200 if answer.rows else 422
+        return self._page(question, status, answer=answer, drawing=drawing, problem=answer.problem)
+
+    def _link(self, question: WhatIfQuestion) -> str | None:
+        path = self._shown.path
+        if question.uid:
+            return what_if_links.to_pod(path, question.uid)
+        if not question.text.strip():
+            return f"{path}/what-if"
+        return what_if_links.to_manifest(path, question.text, question.policy, question.scope)
+
+    def _page(self, question: WhatIfQuestion, status: int, **values: object) -> Response:
+        view = self._source.view()
+        shown = {"answer": None, "drawing": None, "problem": "", **values}
+        is_asked = bool(question.text.strip() or question.uid)
+        return self._shown.page(
+            "what_if.html",
+            status,
+            title="What if",
+            question=question,
+            samples=samples(view.chart),
+            policies=_POLICIES,
+            scopes=_SCOPES,
+            policy_now=view.config.topology_manager_policy,
+            scope_now=view.config.topology_manager_scope,
+            categories=explanations.CATEGORIES,
+            link=self._link(question) if is_asked else None,
+            **shown,
+        )
+
+
+def _question(values: Mapping[str, str], text: str) -> WhatIfQuestion:
+    policy, scope = values.get("policy", ""), values.get("scope", "")
+    if policy not in ("", *_POLICIES) or scope not in ("", *_SCOPES):
+        raise WhatIfRefused(400, "There is no such topology policy or scope.")
+    pod = values.get("pod", "")
+    return WhatIfQuestion(
+        text=text,
+        uid=values.get("uid", "")[:_LONGEST_VALUE_CHARS],
+        policy=policy,
+        scope=scope,
+        chosen=int(pod) if pod.isascii() and pod.isdecimal() and len(pod) < 6 else None,
+        way=values.get("way", "")[:_LONGEST_VALUE_CHARS],
+    )
+
+
+async def _of_form(request: Request) -> WhatIfQuestion:
+    content = bytearray()
+    try:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > _LARGEST_FORM_BYTES:
+                raise WhatIfRefused(413, _TOO_LARGE)
+    except ClientDisconnect:
+        raise WhatIfRefused(400, words.CLIENT_LEFT) from None
+    values = await asyncio.to_thread(_fields, bytes(content))
+    text = values.get("manifest", "")
+    if len(text.encode("utf-8", "replace")) > words.LARGEST_BODY_BYTES:
+        raise WhatIfRefused(413, _TOO_LARGE)
+    return _question(values, text)
+
+
+def _fields(content: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(content.decode("latin-1"), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise WhatIfRefused(400, "This form has too many fields.") from None
+    return dict(pairs)
