@@ -1,6 +1,6 @@
 #!/bin/sh
 # The documented example of the Memory Manager, then the same on the machine this runs on, where
-# programs are started and pinned at last. Needs no rights and leaves nothing behind.
+# programs are started and pinned at last. It ends with how to see the example in a browser. Needs no rights and leaves nothing behind.
 # Prints every command before it runs it. Exit status 0: everything was as expected.
 set -eu
 cd "$(dirname "$0")"
@@ -202,3 +202,11 @@ if [ -d "/proc/$pid" ]; then
   exit 1
 fi
 echo "Nothing is left of it."
+
+say "11. The documented node in a browser: its pods, and why the second one was rejected"
+cat <<EOF
+cd examples && $numalet dashboard --open \\
+  -c documented/kubelet.yaml -m documented/machine.yaml \\
+  --reserved-memory '0:memory=3Gi;1:memory=2148Mi' \\
+  documented/guaranteed.yaml documented/second.yaml
+EOF

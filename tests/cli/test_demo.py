@@ -71,6 +71,20 @@ def test_the_demo_starts_an_agent_shows_what_the_kernel_says_and_ends_it() -> No
     assert re.search(r"^pinned +1/1 +Running .* yes ", said, re.MULTILINE)
     assert said.count("Mems_allowed_list:\t") == 2
     assert _nothing_is_left(said)
+    assert "/login?token=" in _first_line_of_the_last_command(said)
+
+
+def _first_line_of_the_last_command(said: str) -> str:
+    """What the command prints that the demo ends with; a browser is not opened for a test."""
+    command = said[said.rindex("cd examples && ") :].replace(" --open", "")
+    with subprocess.Popen(
+        ["sh", "-c", command],
+        cwd=console_page.ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as dashboard:  # fmt: skip
+        assert dashboard.stdout
+        line = dashboard.stdout.readline()
+        os.killpg(dashboard.pid, signal.SIGINT)
+    return line
 
 
 @pytest.mark.slow
