@@ -1,0 +1,258 @@
+"""A fleet as it is drawn: each node with what is free of one resource on each of its NUMA nodes.
+
+    cell     one node, or with ``count`` above 1 several that are alike in all that is drawn
+    share    what one NUMA node of it has: free, and in all that pods may have
+    trap     what the traps say of the node, if it is one
+
+Nothing is decided here: what is free is what the managers of the node would give away. CPUs are in
+thousandths, memory is in bytes, devices are counted. A device that is attached to several NUMA
+nodes counts on each of them, one that is attached to none is in ``elsewhere``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin, UndecidedNode
+from numalet.core.cluster.facts import DeviceFacts, FactReader, StateFacts
+from numalet.core.model import numa_mask, resources
+from numalet.core.model.machine_info import MachineInfo
+from numalet.insight.fleet.traps import Trap, Traps
+
+_MILLI: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FreeShare:
+    """What one NUMA node has of a resource."""
+
+    node_id: int
+    free: int
+    total: int
+
+
+Shares: TypeAlias = tuple[FreeShare, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetCell:
+    """One node; ``name`` is that of the first of ``count`` nodes that are alike.
+
+    ``shares`` are by ascending NUMA node, and empty where nothing of the resource is kept account
+    of by NUMA node. ``in_all`` is every unit once, whichever NUMA nodes it is attached to.
+    """
+
+    name: str
+    pool: str
+    origin: Origin
+    shares: Shares
+    in_all: FreeShare
+    elsewhere: FreeShare
+    trap: Trap | None
+    is_open: bool
+    """Whether the scheduler may send pods there: it is ready and not cordoned."""
+    count: int = 1
+
+    @property
+    def most_on_one(self) -> int:
+        """The most that is free on a single NUMA node."""
+        return max((each.free for each in self.shares), default=0)
+
+    @property
+    def drawn_as(self) -> tuple[object, ...]:
+        """Equal for nodes that are drawn alike."""
+        stranded = None if self.trap is None else tuple(self.trap.stranded.items())
+        return (self.shares, self.elsewhere, self.origin, stranded, self.is_open)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MappedPool:
+    """The nodes of one pool by name, and its figures; ``nodes`` counts those that are decided."""
+
+    name: str
+    nodes: int
+    cells: tuple[FleetCell, ...]
+    undecided: tuple[UndecidedNode, ...]
+    traps: int
+    free: int
+    total: int
+    most_on_one: int
+    """The most that is free on a single NUMA node of the pool."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetMap:
+    """All pools by name. ``resources`` are those that can be drawn, devices first."""
+
+    resource: str
+    resources: tuple[str, ...]
+    pools: tuple[MappedPool, ...]
+
+    def of_pool(self, name: str) -> FleetMap:
+        """The same with one pool alone; with none if there is no such pool."""
+        return replace(self, pools=tuple(each for each in self.pools if each.name == name))
+
+    def folded(self) -> FleetMap:
+        """The same with one cell for all nodes of a pool that are drawn alike."""
+        return replace(
+            self, pools=tuple(replace(each, cells=_folded(each.cells)) for each in self.pools)
+        )
+
+    def alike(self, name: str) -> FleetMap:
+        """Only the nodes that are drawn like this one, which is in the same pool."""
+        pools = []
+        for pool in self.pools:
+            wanted = [each.drawn_as for each in pool.cells if each.name == name]
+            if wanted:
+                cells = tuple(each for each in pool.cells if each.drawn_as in wanted)
+                pools.append(replace(pool, cells=cells))
+        return replace(self, pools=tuple(pools))
+
+
+class FleetMapper:
+    """Maps one cluster after another; a node that is the same object is read once.
+
+    Safe for one thread.
+    """
+
+    def __init__(self) -> None:
+        self._reader = FactReader()
+        self._facts: dict[str, StateFacts] = {}
+
+    def map(self, cluster: Cluster, traps: Traps, resource: str | None = None) -> FleetMap:
+        """The map of a resource; without one of the first that can be drawn."""
+        facts = self._read(cluster.nodes)
+        names = _resources(facts.values())
+        chosen = resource if resource in names else names[0]
+        trapped = {each.node: each for each in traps.traps}
+        pools = cluster.pools()
+        undecided: dict[str, list[UndecidedNode]] = {}
+        for _, each in sorted(cluster.undecided.items()):
+            undecided.setdefault(each.pool, []).append(each)
+        return FleetMap(
+            resource=chosen,
+            resources=names,
+            pools=tuple(
+                _pool(
+                    name,
+                    [
+                        _cell(each, facts[each.name], chosen, trapped.get(each.name))
+                        for each in pools.get(name, ())
+                    ],
+                    undecided.get(name, ()),
+                )
+                for name in sorted({*pools, *undecided})
+            ),
+        )
+
+    def _read(self, nodes: Mapping[str, ClusterNode]) -> Mapping[str, StateFacts]:
+        known, read = self._facts, self._reader.facts
+        self._facts = {
+            name: known[name]
+            if name in known and known[name].node is each.node
+            else read(each.node)
+            for name, each in nodes.items()
+        }
+        return self._facts
+
+
+def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
+    """Devices, then memory types, then CPUs: the scarcest first."""
+    devices: set[str] = set()
+    types: set[str] = set()
+    for facts in every:
+        devices.update(facts.devices)
+        for node in facts.memory.values():
+            types.update(node.tables)
+    return (*sorted(devices), resources.CPU, *sorted(types | {resources.MEMORY}))
+
+
+def _pool(name: str, cells: Sequence[FleetCell], undecided: Sequence[UndecidedNode]) -> MappedPool:
+    return MappedPool(
+        name=name,
+        nodes=len(cells),
+        cells=tuple(cells),
+        undecided=tuple(undecided),
+        traps=sum(each.trap is not None for each in cells),
+        free=sum(each.in_all.free for each in cells),
+        total=sum(each.in_all.total for each in cells),
+        most_on_one=max((each.most_on_one for each in cells), default=0),
+    )
+
+
+def _cell(on: ClusterNode, facts: StateFacts, resource: str, trap: Trap | None) -> FleetCell:
+    device = facts.devices.get(resource)
+    nothing = FreeShare(-1, 0, 0)
+    if device is not None:
+        shares, in_all, elsewhere = _of_devices(device, facts.node.rules.machine)
+    else:
+        shares = _of_cpus(facts) if resource == resources.CPU else _of_memory(facts, resource)
+        in_all, elsewhere = _sum(shares), nothing
+    return FleetCell(
+        name=on.name,
+        pool=on.pool,
+        origin=on.origin,
+        shares=shares,
+        in_all=in_all,
+        elsewhere=elsewhere,
+        trap=trap,
+        is_open=on.is_ready and not on.is_cordoned,
+    )
+
+
+def _of_cpus(facts: StateFacts) -> Shares:
+    """CPUs that may be given to one container alone; none where the CPU Manager gives none away."""
+    static = facts.node_class.static_cpus
+    if static is None:
+        return ()
+    return tuple(
+        FreeShare(
+            part.part_id,
+            free * _MILLI,
+            (part.cpus & ~static.reserved.cpus).bit_count() * _MILLI,
+        )
+        for part, free in zip(static.topology.nodes, facts.free_cpus, strict=True)
+    )
+
+
+def _of_memory(facts: StateFacts, resource: str) -> Shares:
+    return tuple(
+        FreeShare(node_id, node.tables[resource].free, node.tables[resource].allocatable)
+        for node_id, node in sorted(facts.memory.items())
+        if resource in node.tables
+    )
+
+
+def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, FreeShare, FreeShare]:
+    free_bits, healthy = device.free, device.devices.healthy
+    free: dict[int, int] = {}
+    total: dict[int, int] = {}
+    for at, mask in enumerate(device.devices.masks):
+        if not healthy >> at & 1:
+            continue
+        # Of those without a NUMA node the id is -1.
+        for node_id in numa_mask.ids(mask) or (-1,):
+            total[node_id] = total.get(node_id, 0) + 1
+            free[node_id] = free.get(node_id, 0) + (free_bits >> at & 1)
+    elsewhere = FreeShare(-1, free.pop(-1, 0), total.pop(-1, 0))
+    ids = sorted({*total, *(each.node_id for each in machine.nodes if each.cores)})
+    shares = tuple(FreeShare(each, free.get(each, 0), total.get(each, 0)) for each in ids)
+    in_all = FreeShare(-1, free_bits.bit_count(), healthy.bit_count())
+    return (shares if total else ()), in_all, elsewhere
+
+
+def _sum(shares: Shares) -> FreeShare:
+    return FreeShare(-1, sum(each.free for each in shares), sum(each.total for each in shares))
+
+
+def _folded(cells: Sequence[FleetCell]) -> tuple[FleetCell, ...]:
+    """Traps first, then the cells of most nodes."""
+    alike: dict[tuple[object, ...], list[FleetCell]] = {}
+    for each in cells:
+        alike.setdefault(each.drawn_as, []).append(each)
+    folded = [
+        replace(every[0], count=sum(each.count for each in every)) for every in alike.values()
+    ]
+    return tuple(sorted(folded, key=lambda each: (each.trap is None, -each.count, each.name)))

@@ -1,0 +1,136 @@
+"""A fleet as it is drawn: what is free on each NUMA node of each node, and which are traps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numalet
+from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin, UndecidedNode
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.node.node import Node
+from numalet.insight.fleet import traps
+from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, FreeShare
+from numalet.insight.usecases.clusters import ClusterNothingToRead
+from values import gpu_fleet
+from values.gpu_fleet import GIB, GPU, asking, split_fleet
+
+
+def _map(cluster: Cluster, resource: str | None = None) -> FleetMap:
+    return FleetMapper().map(cluster, traps.traps(cluster, [asking(4)]), resource)
+
+
+def _cell(of: FleetMap, name: str) -> FleetCell:
+    return next(each for pool in of.pools for each in pool.cells if each.name == name)
+
+
+def test_devices_are_free_on_their_numa_nodes() -> None:
+    fleet = _map(split_fleet())
+    assert fleet.resource == GPU
+    assert fleet.resources == (GPU, "cpu", "memory")
+    cell = _cell(fleet, "split")
+    assert cell.shares == (FreeShare(0, 2, 4), FreeShare(1, 2, 4))
+    assert cell.in_all == FreeShare(-1, 4, 8)
+    assert cell.most_on_one == 2
+    assert cell.trap is not None
+    assert cell.trap.stranded[GPU] == 4
+    (pool,) = fleet.pools
+    assert (pool.name, pool.nodes, pool.traps) == ("gpus", 4, 1)
+    assert (pool.free, pool.total, pool.most_on_one) == (4 + 4 + 7 + 8, 32, 4)
+
+
+def test_cpus_and_memory_are_free_as_the_managers_count_them() -> None:
+    split = _cell(_map(split_fleet(), "cpu"), "split")
+    assert split.shares == (FreeShare(0, 22_000, 30_000), FreeShare(1, 24_000, 32_000))
+    memory = _cell(_map(split_fleet(), "memory"), "split")
+    assert memory.shares == (
+        FreeShare(0, 191 * GIB, 255 * GIB),
+        FreeShare(1, 192 * GIB, 256 * GIB),
+    )
+    assert memory.in_all == FreeShare(-1, 383 * GIB, 511 * GIB)
+
+
+def test_an_unknown_resource_is_not_drawn() -> None:
+    assert _map(split_fleet(), "no/such").resource == GPU
+
+
+def test_without_managers_nothing_is_known_by_numa_node() -> None:
+    node = numalet.start_node(KubeletConfig(), numalet.open_machine("2n4c2t"))
+    assert isinstance(node, Node)
+    plain = ClusterNode(name="plain", node=node, origin=Origin.DESCRIBED, class_name="plain")
+    fleet = _map(Cluster(nodes={"plain": plain}))
+    assert fleet.resource == "cpu"
+    cell = _cell(fleet, "plain")
+    assert cell.shares == ()
+    assert cell.most_on_one == 0
+    assert _cell(_map(Cluster(nodes={"plain": plain}), "memory"), "plain").shares == ()
+
+
+def test_devices_without_a_numa_node_are_elsewhere_and_sick_ones_nowhere() -> None:
+    devices = [
+        Device("a", (0,)), Device("b", ()), Device("c", (0, 1)), Device("d", (1,), Health.UNHEALTHY)
+    ]  # fmt: skip
+    node = numalet.start_node(
+        gpu_fleet.kubelet_config(), gpu_fleet.machine(), devices={GPU: devices}
+    )
+    assert isinstance(node, Node)
+    on = gpu_fleet.running("mixed", [], on=node)
+    cell = _cell(_map(Cluster(nodes={"mixed": on})), "mixed")
+    assert cell.shares == (FreeShare(0, 2, 2), FreeShare(1, 1, 1))
+    assert cell.elsewhere == FreeShare(-1, 1, 1)
+    assert cell.in_all == FreeShare(-1, 3, 3)
+
+
+def test_devices_that_are_attached_to_no_numa_node_have_no_shares() -> None:
+    node = numalet.start_node(
+        gpu_fleet.kubelet_config(), gpu_fleet.machine(), devices={GPU: [Device("a", ())]}
+    )
+    assert isinstance(node, Node)
+    cell = _cell(_map(Cluster(nodes={"n": gpu_fleet.running("n", [], on=node)})), "n")
+    assert cell.shares == ()
+    assert cell.elsewhere == FreeShare(-1, 1, 1)
+
+
+def test_undecided_nodes_are_in_their_pool_and_pools_can_be_chosen() -> None:
+    why = ClusterNothingToRead(sources="x")
+    cluster = replace(
+        split_fleet(),
+        undecided={
+            "b": UndecidedNode(name="b", why=why, pool="gpus"),
+            "a": UndecidedNode(name="a", why=why, pool="gpus"),
+            "c": UndecidedNode(name="c", why=why, pool="other"),
+        },
+    )
+    fleet = _map(cluster)
+    assert [each.name for each in fleet.pools] == ["gpus", "other"]
+    assert [each.name for each in fleet.pools[0].undecided] == ["a", "b"]
+    assert [each.name for each in fleet.of_pool("other").pools] == ["other"]
+    assert fleet.of_pool("none").pools == ()
+    assert fleet.of_pool("other").pools[0].most_on_one == 0
+
+
+def test_nodes_that_are_drawn_alike_are_folded_traps_first() -> None:
+    node = gpu_fleet.running("empty-0", [])
+    nodes = [replace(node, name=f"empty-{at}") for at in range(5)]
+    split = split_fleet().nodes["split"]
+    cordoned = replace(node, name="cordoned", is_cordoned=True)
+    fleet = _map(gpu_fleet.cluster([*nodes, split, cordoned]))
+    (pool,) = fleet.folded().pools
+    assert [(each.name, each.count) for each in pool.cells] == [
+        ("split", 1), ("empty-0", 5), ("cordoned", 1),
+    ]  # fmt: skip
+    assert pool.nodes == 7
+    (alike,) = fleet.alike("empty-3").pools
+    assert [each.name for each in alike.cells] == [f"empty-{at}" for at in range(5)]
+    assert fleet.alike("none").pools == ()
+
+
+def test_a_node_that_is_another_object_is_read_again() -> None:
+    mapper, cluster = FleetMapper(), split_fleet()
+    asked = traps.traps(cluster)
+    before = mapper.map(cluster, asked)
+    changed = cluster.with_nodes([replace(gpu_fleet.running("x", []), name="split")])
+    after = mapper.map(changed, traps.traps(changed))
+    assert _cell(before, "split").in_all.free == 4
+    assert _cell(after, "split").in_all.free == 8
+    assert _cell(after, "empty") == _cell(before, "empty")
