@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from numalet.cli import fleet_view, output
-from numalet.cli.fleet_view import amounts, table
+from numalet.cli.fleet_view import table
 from numalet.core.cluster.cluster import Cluster
 from numalet.insight.fleet.replay import SECONDS_PER_HOUR, ReplayAnswer, ReplayedDay, ReplayRules
 from numalet.insight.fleet.what_if import Side, WhatIf
 from numalet.insight.output.fleet_days_document import share_of, stranded_in
-from numalet.wording import kubelet_start
+from numalet.wording import kubelet_start, numbers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,13 +33,13 @@ def _what_if(cluster: Cluster, answer: WhatIf) -> Iterator[RenderableType]:
     pools = table("POOL", "", "#NODES", "#RUNNING", "#TRAPS", "STRANDED")
     for name, side in sides:
         stranded = stranded_in(side, cluster)
-        rows.add_row(name, *_counts(side), amounts(stranded.stranded))
+        rows.add_row(name, *_counts(side), numbers.amounts(stranded.stranded))
         nodes = side.cluster.pools()
         for each in stranded.pools:
             running = sum(len(on.node.snapshot.pods) for on in nodes[each.pool])
             pool = output.printable(each.pool) or "-"
             figures = (str(each.nodes), str(running), str(each.traps))
-            pools.add_row(pool, name, *figures, amounts(each.stranded))
+            pools.add_row(pool, name, *figures, numbers.amounts(each.stranded))
     yield rows
     if pools.row_count:
         yield ""

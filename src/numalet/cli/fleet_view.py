@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
-from numalet.core.cluster import classes
 from numalet.core.cluster.cluster import Cluster, Origin
-from numalet.core.model import cpu_set
 from numalet.core.snapshot.placement import Placement
+from numalet.insight.fleet import held as holding
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan
@@ -56,13 +55,6 @@ def table(*columns: str) -> Table:
     for name in columns:
         drawn.add_column(name.removeprefix("#"), justify="right" if name[:1] == "#" else "left")
     return drawn
-
-
-def amounts(by_resource: Mapping[str, int]) -> str:
-    """Amounts as people write them, devices first."""
-    names = sorted(by_resource, key=lambda each: ("/" not in each, each))
-    shown = (f"{numbers.amount(name, by_resource[name])} {name}" for name in names)
-    return ", ".join(shown) or "-"
 
 
 def origins(cluster: Cluster) -> str:
@@ -133,21 +125,8 @@ def _fits(
 
 def held(placements: Mapping[str, Placement]) -> tuple[str, str, str]:
     """Devices, CPUs and memory of all containers together."""
-    devices: dict[str, list[str]] = {}
-    memory: dict[str, int] = {}
-    cpus: set[int] = set()
-    for each in placements.values():
-        cpus |= each.cpus
-        for resource, ids in each.devices.items():
-            devices.setdefault(resource, []).extend(ids)
-        for block in each.memory:
-            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
-    shown = (f"{resource} {_devices(ids)}" for resource, ids in sorted(devices.items()))
-    return (
-        output.printable("; ".join(shown)) or "-",
-        cpu_set.text(cpus) or "-",
-        amounts(memory),
-    )
+    words = holding.held(placements)
+    return output.printable(words.devices), words.cpus, words.memory
 
 
 def _gets(placements: Mapping[str, Placement]) -> str:
@@ -155,12 +134,6 @@ def _gets(placements: Mapping[str, Placement]) -> str:
     devices, cpus, memory = held(placements)
     parts = (devices, f"CPUs {cpus}" if cpus != "-" else "-", memory)
     return "; ".join(each for each in parts if each != "-") or "nothing of its own"
-
-
-def _devices(ids: list[str]) -> str:
-    """Ids, or the positions that stand for them where the ids are not known, as CPUs are shown."""
-    known = classes.positions(ids)
-    return ",".join(sorted(ids)) if known is None else cpu_set.text(known)
 
 
 def _traps(
@@ -175,7 +148,7 @@ def _traps(
     else:
         count = len(answer.traps)
         nodes = numbers.counted(count, "trap node")
-        yield output.one_line(f"{nodes}; stranded: {amounts(answer.stranded)}", "red")
+        yield output.one_line(f"{nodes}; stranded: {numbers.amounts(answer.stranded)}", "red")
         # Of one shape it is known which one it is, and the row is wide enough without.
         several = len(answer.shapes) > 1
         rows = table("NODE", "POOL", "STRANDED", "WHY", *(["REFUSED"] if several else []))
@@ -184,7 +157,7 @@ def _traps(
             rows.add_row(
                 output.printable(each.node),
                 output.printable(each.pool) or "-",
-                amounts(each.stranded),
+                numbers.amounts(each.stranded),
                 output.printable(each.text),
                 *([output.printable(refused)] if several else []),
             )
@@ -198,8 +171,8 @@ def _traps(
                 output.printable(pool.pool) or "-",
                 str(pool.nodes),
                 str(pool.traps),
-                amounts(pool.stranded),
-                amounts(pool.free),
+                numbers.amounts(pool.stranded),
+                numbers.amounts(pool.free),
             )
         yield pools
     if kept_away is not None:
@@ -267,7 +240,7 @@ def _going(best: NodeAnswer) -> Table:
             output.printable(str(each.pod)),
             str(each.pod.priority or 0),
             output.printable(controller_text(each)) or "none: nothing creates it again",
-            amounts(pod_demand.amounts(each.pod)),
+            numbers.amounts(pod_demand.amounts(each.pod)),
         )
     return rows
 

@@ -5,6 +5,7 @@ Nearly every command shows some, so this module loads nothing that decides.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from numalet.core.model import resources
@@ -33,6 +34,12 @@ def amount(resource: str, value: int) -> str:
         return f"{value / 1000:.10g}"
     is_size = resources.is_memory_type(resource) or resource == resources.EPHEMERAL_STORAGE
     return size(value) if is_size else str(value)
+
+
+def amounts(by_resource: Mapping[str, int]) -> str:
+    """Amounts as people write them, devices first; ``-`` for none."""
+    names = sorted(by_resource, key=lambda each: ("/" not in each, each))
+    return ", ".join(f"{amount(name, by_resource[name])} {name}" for name in names) or "-"
 
 
 def size(size_bytes: int) -> str:

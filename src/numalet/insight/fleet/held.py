@@ -1,0 +1,41 @@
+"""What a pod has to itself, in words: devices, CPUs and memory of all its containers together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from numalet.core.cluster import classes
+from numalet.core.model import cpu_set
+from numalet.core.snapshot.placement import Placement
+from numalet.wording import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class HeldWords:
+    """Each in words, ``-`` for none."""
+
+    devices: str
+    cpus: str
+    memory: str
+
+
+def held(placements: Mapping[str, Placement]) -> HeldWords:
+    """In words; devices are numbered by their ids where these are not known."""
+    devices: dict[str, list[str]] = {}
+    memory: dict[str, int] = {}
+    cpus: set[int] = set()
+    for each in placements.values():
+        cpus |= each.cpus
+        for resource, ids in each.devices.items():
+            devices.setdefault(resource, []).extend(ids)
+        for block in each.memory:
+            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
+    shown = (f"{resource} {_devices(ids)}" for resource, ids in sorted(devices.items()))
+    return HeldWords("; ".join(shown) or "-", cpu_set.text(cpus) or "-", numbers.amounts(memory))
+
+
+def _devices(ids: Sequence[str]) -> str:
+    """Ids, or the positions that stand for them where the ids are not known, as CPUs are shown."""
+    known = classes.positions(list(ids))
+    return ",".join(sorted(ids)) if known is None else cpu_set.text(known)
