@@ -8,6 +8,7 @@ that is suspended, as queueing systems make them, is asked about as if it were n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 _EFFECTS: Final = {each.value: each for each in TaintEffect}
+_PAIR: Final = re.compile(r"\s*(?!(?:apiVersion|kind)\b)([\w./-]+)\s*[:=]\s*([\w.]+)\s*")
 _OF_WORKLOADS: Final = ("spec", "template", "spec")
 
 
@@ -54,6 +56,31 @@ def load(given: Iterable[str]) -> tuple[PodShape, ...]:
             findings.extend(bad.findings)
     findings.raise_errors()
     return tuple(shapes)
+
+
+def of_text(text: str, name: str, known: Iterable[str] = ()) -> tuple[PodShape, ...]:
+    """The shapes of a text that was sent, which never names a file: a manifest, or amounts.
+
+    Amounts may be written as in YAML, ``gpu: 4, cpu: 32``, on one line or several. A short name
+    such as ``gpu`` stands for the one of the ``known`` resources that ends like it.
+
+    Raises:
+        BadInput: with everything that is wrong in it.
+    """
+    pairs = [each for each in re.split(r"[,\n]", text) if each.strip()]
+    if pairs and all(_PAIR.fullmatch(each) for each in pairs):
+        written = [(each[1], each[2]) for each in map(_PAIR.fullmatch, pairs) if each is not None]
+        amounts = ",".join(f"{_full_name(short, known)}={amount}" for short, amount in written)
+        return (PodShape(amounts, of_amounts(amounts)),)
+    findings = Findings()
+    shapes = tuple(_of_documents(text, name, 0, findings))
+    findings.raise_errors()
+    return shapes
+
+
+def _full_name(short: str, known: Iterable[str]) -> str:
+    alike = [each for each in known if each.endswith(f"/{short}")]
+    return alike[0] if len(alike) == 1 else short
 
 
 def is_amounts(text: str) -> bool:
@@ -105,8 +132,12 @@ def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
     if is_amounts(text):
         yield PodShape(text, of_amounts(text))
         return
-    documents = yaml_source.load_documents(yaml_source.read_text_or_input(text), text)
-    objects = kube_objects.of_documents(documents, text, findings, number)
+    yield from _of_documents(yaml_source.read_text_or_input(text), text, number, findings)
+
+
+def _of_documents(text: str, name: str, number: int, findings: Findings) -> Iterator[PodShape]:
+    documents = yaml_source.load_documents(text, name)
+    objects = kube_objects.of_documents(documents, name, findings, number)
     owners = {owner for each in objects for owner in each.owners()}
     has_any = False
     for each in objects:
@@ -117,7 +148,7 @@ def _shapes(text: str, number: int, findings: Findings) -> Iterator[PodShape]:
         if pods:
             yield PodShape(each.key[2], _as_cluster_pod(each, pods[0]), len(pods))
     if not has_any and not findings.has_errors:
-        findings.add(FleetNoPods(value=text, where=Place(text).location))
+        findings.add(FleetNoPods(value=name, where=Place(name).location))
 
 
 def _pods(each: KubeObject, findings: Findings) -> tuple[Pod, ...]:
