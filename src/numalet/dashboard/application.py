@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.dashboard import node_pages, what_if_pages
+from numalet.dashboard import fleet_pages, node_pages, what_if_pages
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.live import LiveEvents
 from numalet.dashboard.rendered import RenderedPages
@@ -21,13 +21,14 @@ from numalet.dashboard.revisions import Revisions
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.pages import templating
 
-_ROOMS: Final = (node_pages.routes, what_if_pages.routes)
+_ROOMS: Final = (node_pages.routes, what_if_pages.routes, fleet_pages.routes)
 """Functions that give the routes of some pages."""
 
 _STATIC: Final = {
     "tokens.css": "text/css",
     "numalet.css": "text/css",
     "parts.css": "text/css",
+    "fleet.css": "text/css",
     "lighting.js": "text/javascript",
     "copy.js": "text/javascript",
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from numalet.drawing import tokens
 
@@ -42,6 +44,11 @@ def static(name: str) -> str:
     return resources.files(_PACKAGE).joinpath("static", name).read_text(encoding="utf-8")
 
 
+def _query(values: Mapping[str, str | None]) -> str:
+    """The query of an address; what is None is left out."""
+    return urlencode({name: value for name, value in values.items() if value is not None})
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -56,4 +63,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["counted"] = numbers.counted
+    environment.filters["query"] = _query
     return environment

@@ -1,0 +1,164 @@
+"""Answers about the cluster that is shown, worked out in threads and kept while it is the same.
+
+traps, maps    one at a time, since what finds them is safe for one thread; once per cluster
+fits           two at a time; others wait
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.cluster.cluster import Cluster
+from numalet.dashboard import fleet_words
+from numalet.drawing import heat_map
+from numalet.drawing.heat_map import HeatCell, HeatPool
+from numalet.insight.fleet import fit as fitting
+from numalet.insight.fleet.assessing import Assessor
+from numalet.insight.fleet.fit import Fit
+from numalet.insight.fleet.heat import FleetCell, FleetMap, FleetMapper, MappedPool
+from numalet.insight.fleet.traps import TrapFinder, Traps
+from numalet.io.documents import pod_shapes
+from numalet.io.documents.pod_shapes import PodShape
+from numalet.wording import numbers
+
+MOST_CELLS: Final = 1_000
+"""Of more nodes, those that are drawn alike are one cell."""
+MOST_COPIES: Final = 1_000
+_MOST_MAPS: Final = 16
+_MOST_FITS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MapQuestion:
+    """What of the fleet is to be drawn; empty for all of it and for the scarcest resource."""
+
+    resource: str = ""
+    pool: str | None = None
+    alike: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFleet:
+    """A map with its drawing, and the traps of the same moment."""
+
+    fleet: FleetMap
+    traps: Traps
+    drawing: str
+    is_folded: bool
+
+
+class FleetAnswers:
+    """Answers about one cluster after another; ``node_path`` is where the pages of nodes are."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._finder = TrapFinder()
+        self._mapper = FleetMapper()
+        self._lock = asyncio.Lock()
+        self._idle = [Assessor() for _ in range(_MOST_FITS)]
+        self._few = asyncio.Semaphore(_MOST_FITS)
+        self._cluster: Cluster | None = None
+        self._traps: Traps | None = None
+        self._drawn: dict[MapQuestion, DrawnFleet] = {}
+
+    async def drawn(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
+        """The map of this cluster as it was asked for."""
+        async with self._lock:
+            if cluster is not self._cluster:
+                self._cluster, self._traps = cluster, None
+                self._drawn.clear()
+            known = self._drawn.get(question)
+            if known is None:
+                known = await asyncio.to_thread(self._draw, cluster, question)
+                if len(self._drawn) >= _MOST_MAPS:
+                    self._drawn.clear()
+                self._drawn[question] = known
+            return known
+
+    def _draw(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
+        if self._traps is None:
+            self._traps = self._finder.find(cluster)
+        fleet = self._mapper.map(cluster, self._traps, question.resource)
+        if question.pool is not None:
+            fleet = fleet.of_pool(question.pool)
+        if question.alike:
+            fleet = fleet.alike(question.alike)
+        is_folded = not question.alike and sum(each.nodes for each in fleet.pools) > MOST_CELLS
+        shown = fleet.folded() if is_folded else fleet
+        drawing = heat_map.draw(
+            [self._pool(each, fleet.resource) for each in shown.pools],
+            fleet_words.unit(fleet.resource),
+            width_px=1200,
+        )
+        return DrawnFleet(shown, self._traps, drawing, is_folded)
+
+    def _pool(self, pool: MappedPool, resource: str) -> HeatPool:
+        most = max((share.total for each in pool.cells for share in each.shares), default=0)
+        cells = [self._cell(each, resource) for each in pool.cells]
+        unknown = [
+            HeatCell(
+                name=each.name,
+                free_by_numa_node=None,
+                words=str(each.why),
+                href=fleet_words.node_path(self._path, each.name),
+            )
+            for each in pool.undecided
+        ]
+        return HeatPool(
+            name=pool.name or "no pool",
+            cells=(*cells, *unknown),
+            most_per_numa_node=fleet_words.rounded(resource, most),
+        )
+
+    def _cell(self, cell: FleetCell, resource: str) -> HeatCell:
+        words = [] if cell.trap is None else [cell.trap.text]
+        if not cell.is_open:
+            words.append("gets no new pods: cordoned or not ready")
+        if cell.elsewhere.total:
+            words.append(f"{cell.elsewhere.free} free on no NUMA node")
+        href = fleet_words.node_path(self._path, cell.name)
+        if cell.count > 1:
+            words.append(f"and {numbers.counted(cell.count - 1, 'node')} alike")
+            href = fleet_words.alike_path(self._path, cell.name, resource)
+        free = tuple(fleet_words.rounded(resource, each.free) for each in cell.shares)
+        return HeatCell(
+            name=cell.name,
+            free_by_numa_node=free or None,
+            is_trap=cell.trap is not None,
+            words="; ".join(words),
+            href=href,
+        )
+
+    async def fits(
+        self, cluster: Cluster, text: str, count: int | None
+    ) -> tuple[Sequence[PodShape], Sequence[Fit]]:
+        """The shapes of a text that was sent, and what fits of each on what the ones before left.
+
+        Without a count as many copies as its object makes; 0 for as many as there is room for.
+
+        Raises:
+            BadInput: the text is neither a manifest nor amounts.
+        """
+        async with self._few:
+            assessor = self._idle.pop()
+            try:
+                return await asyncio.to_thread(_fits, cluster, text, count, assessor)
+            finally:
+                self._idle.append(assessor)
+
+
+def _fits(
+    cluster: Cluster, text: str, count: int | None, assessor: Assessor
+) -> tuple[Sequence[PodShape], Sequence[Fit]]:
+    known = {
+        name
+        for each in cluster.nodes.values()
+        for name in each.node.snapshot.device.inventory.registered
+    }
+    shapes = pod_shapes.of_text(text, "the text", sorted(known))
+    most = MOST_COPIES if count == 0 else count
+    asked = [(each.pod, min(each.count if most is None else most, MOST_COPIES)) for each in shapes]
+    return shapes, fitting.fit_each(cluster, asked, assessor)

@@ -1,0 +1,266 @@
+"""Pages of a fleet: pools as heat maps, traps, whether a pod would fit; and each node drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
+from numalet.core.model import pod_demand
+from numalet.core.model.findings import BadInput
+from numalet.dashboard import fleet_words
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
+from numalet.drawing import node_drawing
+from numalet.insight.fleet import held
+from numalet.insight.fleet.fit import Fit
+from numalet.insight.fleet.heat import MappedPool
+from numalet.insight.maps import node_map
+from numalet.insight.output import fleet_fit_document
+from numalet.pages import templating
+from numalet.wording import numbers
+
+MOST_ROWS: Final = 40
+"""So many rows of a table; the command line has all."""
+MOST_CHARACTERS: Final = 16_000
+"""A longer manifest is refused: it is a part of the address."""
+
+_ORIGINS: Final = {
+    Origin.PUBLISHED: "published by the node itself",
+    Origin.REBUILT: "rebuilt: its pods were admitted again in the order in which they started",
+    Origin.DESCRIBED: "described in a file",
+}
+_EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"
+
+
+def routes(shown: ShownSources) -> list[Route]:
+    """The pages of a fleet, if one is shown."""
+    source = shown.fleet
+    if source is None:
+        return []
+    pages = _FleetPages(shown, FleetAnswers(shown.path))
+
+    async def fleet(request: Request) -> Response:
+        return await pages.fleet(source.cluster(), request.query_params)
+
+    async def node(request: Request) -> Response:
+        return await pages.node(source.cluster(), request.path_params["name"])
+
+    async def first(_request: Request) -> Response:
+        return RedirectResponse(f"{shown.path}/fleet")
+
+    every = [Route("/fleet", fleet), Route("/fleet/nodes/{name:path}", node)]
+    return every if shown.node is not None else [Route("/", first), *every]
+
+
+@dataclass(frozen=True, slots=True)
+class _FitAsked:
+    """What is in the box: a text, and how many copies as it was written."""
+
+    text: str
+    count: str
+
+
+class _NoCountError(Exception):
+    """A text is no number of copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FitBox:
+    """What is said of what is in the box."""
+
+    status: int = 200
+    findings: tuple[str, ...] = ()
+    fits: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _FleetPages:
+    shown: ShownSources
+    answers: FleetAnswers
+
+    async def fleet(self, cluster: Cluster, query: Mapping[str, str]) -> Response:
+        """The page of all pools, of one, or of nodes that are alike."""
+        question = MapQuestion(query.get("resource", ""), query.get("pool"), query.get("alike", ""))
+        asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
+        drawn = await self.answers.drawn(cluster, question)
+        box = await self._box(cluster, asked)
+        names = [fleet_fit_document.shape_name(each) for each in drawn.traps.shapes]
+        resource = drawn.fleet.resource
+        return self.shown.page(
+            "fleet.html",
+            box.status,
+            title="Fleet",
+            page="/fleet",
+            question=question,
+            resource=resource,
+            resources=drawn.fleet.resources,
+            drawing=templating.trusted(drawn.drawing),
+            is_folded=drawn.is_folded,
+            pools=[_pool(each, resource) for each in drawn.fleet.pools],
+            undecided=_undecided(cluster, self.shown.path),
+            traps=[
+                {
+                    "name": each.node,
+                    "path": fleet_words.node_path(self.shown.path, each.node),
+                    "pool": each.pool,
+                    "stranded": numbers.amounts(each.stranded),
+                    "why": each.text,
+                    "refused": ", ".join(
+                        dict.fromkeys(names[one.shape] for one in each.refused[:3])
+                    ),
+                }
+                for each in drawn.traps.traps[:MOST_ROWS]
+            ],
+            trap_count=len(drawn.traps.traps),
+            stranded=numbers.amounts(drawn.traps.stranded),
+            has_shapes=bool(drawn.traps.shapes),
+            asked=asked,
+            example=_EXAMPLE,
+            most_characters=MOST_CHARACTERS,
+            findings=box.findings,
+            fits=box.fits,
+            is_live=self.shown.fleet is not None and self.shown.fleet.is_live,
+        )
+
+    async def _box(self, cluster: Cluster, asked: _FitAsked) -> _FitBox:
+        """The answer to what is in the box."""
+        if len(asked.text) > MOST_CHARACTERS:
+            words = (
+                f"the text has {len(asked.text)} characters; {MOST_CHARACTERS} are allowed here."
+                " Use: numalet fleet fit FILE"
+            )
+            return _FitBox(413, findings=(words,))
+        if not asked.text.strip():
+            return _FitBox()
+        try:
+            count = _count(asked.count)
+            shapes, answers = await self.answers.fits(cluster, asked.text, count)
+        except BadInput as bad:
+            return _FitBox(422, findings=tuple(each.located for each in bad.findings))
+        except _NoCountError:
+            words = f"{asked.count!r} is no number of copies; 0 to {MOST_COPIES} are"
+            return _FitBox(422, findings=(words,))
+        pairs = zip(shapes, answers, strict=True)
+        return _FitBox(fits=tuple(_fit(each.name, fit, self.shown.path) for each, fit in pairs))
+
+    async def node(self, cluster: Cluster, name: str) -> Response:
+        """The page of one node, decided or not."""
+        on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
+        if on is None and unknown is None:
+            return self.shown.message("There is no such node in this cluster.", 404)
+        drawing, trap = "", None
+        if on is not None:
+            drawing = await asyncio.to_thread(
+                lambda: node_drawing.draw(node_map.of_node(on.node, name))
+            )
+            drawn = await self.answers.drawn(cluster, MapQuestion())
+            trap = next((each for each in drawn.traps.traps if each.node == name), None)
+        pods = [each for _, each in sorted(cluster.pods.items()) if each.pod.node_name == name]
+        return self.shown.page(
+            "fleet_node.html",
+            title=name,
+            page="/fleet",
+            drawing=templating.trusted(drawing),
+            facts=[] if on is None else _facts(on),
+            why="" if unknown is None else str(unknown.why),
+            mend="" if unknown is None else unknown.why.mend,
+            notes=[] if on is None else [str(each) for each in on.notes],
+            trap=trap,
+            stranded="" if trap is None else numbers.amounts(trap.stranded),
+            pods=[
+                {
+                    "uid": each.pod.uid,
+                    "name": str(each.pod),
+                    "phase": each.pod.phase or "-",
+                    "asks": numbers.amounts(pod_demand.amounts(each.pod)),
+                    "controller": ""
+                    if each.controller is None
+                    else f"{each.controller.kind} {each.controller.name}",
+                }
+                for each in pods
+            ],
+        )
+
+
+def _count(text: str) -> int | None:
+    """How many copies; None where nothing is said. Raises ``_NoCountError`` for no such number."""
+    if not text.strip():
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 4 and int(text) <= MOST_COPIES):
+        raise _NoCountError
+    return int(text)
+
+
+def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
+    return {
+        "name": pool.name,
+        "nodes": pool.nodes,
+        "traps": pool.traps,
+        "free": numbers.amount(resource, pool.free),
+        "total": numbers.amount(resource, pool.total),
+        "most": numbers.amount(resource, pool.most_on_one),
+        "undecided": len(pool.undecided),
+    }
+
+
+def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
+    landings = answer.landings[:MOST_ROWS]
+    return {
+        "name": name,
+        "count": answer.count,
+        "asked": answer.asked,
+        "fits": answer.fits,
+        "landings": [
+            {
+                "number": each.number,
+                "node": each.node,
+                "path": fleet_words.node_path(path, each.node),
+                "numa_nodes": ", ".join(map(str, each.numa_nodes)) or "-",
+                "held": held.held(each.placements),
+            }
+            for each in landings
+        ],
+        "more": answer.count - len(landings),
+        "left_out": [
+            {"nodes": len(each.nodes), "why": each.text, "first": each.nodes[0],
+             "path": fleet_words.node_path(path, each.nodes[0])}
+            for each in answer.left_out[:MOST_ROWS]
+        ],
+    }  # fmt: skip
+
+
+def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
+    """Nodes of which too little is known, one row for each reason."""
+    by_code: dict[str, list[str]] = {}
+    for name, each in sorted(cluster.undecided.items()):
+        by_code.setdefault(each.why.code, []).append(name)
+    return [
+        {
+            "nodes": len(names),
+            "why": str(cluster.undecided[names[0]].why),
+            "mend": cluster.undecided[names[0]].why.mend,
+            "first": names[0],
+            "path": fleet_words.node_path(path, names[0]),
+        }
+        for names in by_code.values()
+    ]
+
+
+def _facts(on: ClusterNode) -> list[tuple[str, str]]:
+    rules = on.node.rules
+    taints = ", ".join(f"{each.key}:{each.effect.value}" for each in on.taints)
+    state = "cordoned" if on.is_cordoned else "ready" if on.is_ready else "not ready"
+    return [
+        ("Pool", on.pool or "-"),
+        ("State", state),
+        ("Policy", f"{rules.topology.policy.value}, scope {rules.topology.scope.value}"),
+        ("Origin", _ORIGINS[on.origin]),
+        ("Taints", taints or "-"),
+    ]

@@ -1,0 +1,157 @@
+"""Pages of a fleet: traps, maps, whether a pod fits, and each node; names are never markup."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from numalet.core.cluster.cluster import Cluster, ClusterNode, Controller, UndecidedNode
+from numalet.dashboard.application import application
+from numalet.insight.usecases.clusters import ClusterNothingToRead
+from values import gpu_fleet
+from values.gpu_fleet import GPU, split_fleet
+
+_EVIL = "<script>alert(1)</script>"
+
+
+class _Cluster:
+    """A source whose cluster a test changes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.now = cluster
+
+    def cluster(self) -> Cluster:
+        return self.now
+
+    async def changed(self) -> None:
+        """Never."""
+
+    @property
+    def is_live(self) -> bool:
+        return False
+
+
+def _client(cluster: Cluster | _Cluster) -> httpx.AsyncClient:
+    source = cluster if isinstance(cluster, _Cluster) else _Cluster(cluster)
+    transport = httpx.ASGITransport(application(None, source, path="/ui"))
+    return httpx.AsyncClient(transport=transport, base_url="http://dashboard")
+
+
+def _fleet() -> Cluster:
+    """A node that is split, with pods of four GPUs that wait, and one that is not decided."""
+    fleet = split_fleet()
+    nodes = [fleet.nodes[name] for name in ("split", "seven")]
+    # Pods of DaemonSets are no shapes that are asked about.
+    owners = {uid: Controller("DaemonSet", "each") for uid in "bdx"}
+    cluster = gpu_fleet.cluster(nodes, [gpu_fleet.pod("waits", 4)], owners)
+    why = ClusterNothingToRead(sources=_EVIL)
+    return replace(cluster, undecided={"dark": UndecidedNode(name="dark", why=why, pool="gpus")})
+
+
+async def test_without_a_node_the_first_page_is_that_of_the_fleet() -> None:
+    async with _client(_fleet()) as client:
+        answer = await client.get("/")
+        assert answer.headers["location"] == "/ui/fleet"
+
+
+async def test_traps_come_first_and_every_node_is_drawn() -> None:
+    async with _client(_fleet()) as client:
+        page = (await client.get("/fleet")).text
+    assert page.index("promise room") < page.index("<svg")
+    assert "2 on each NUMA node" in page
+    for name in ("split", "seven", "dark"):
+        assert f'data-node="{name}"' in page
+    assert "/ui/fleet/nodes/split" in page
+    assert _EVIL not in page
+    assert "&lt;script&gt;" in page
+
+
+async def test_another_resource_one_pool_and_nodes_alike_by_address() -> None:
+    async with _client(_fleet()) as client:
+        page = (await client.get("/fleet", params={"resource": "memory", "pool": "gpus"})).text
+        assert "GiB free of memory" in page
+        alike = (await client.get("/fleet", params={"alike": "seven"})).text
+        assert 'data-node="seven"' in alike
+        assert 'data-node="split"' not in alike
+        none = (await client.get("/fleet", params={"pool": _EVIL})).text
+        assert "There is no such node or pool" in none
+        assert _EVIL not in none
+
+
+async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
+    asked = {"pod": "gpu: 1, cpu: 4, memory: 32Gi", "count": "2"}
+    async with _client(_fleet()) as client:
+        page = (await client.get("/fleet", params=asked)).text
+        assert f"{GPU}=1,cpu=4,memory=32Gi: 2 of 2 fit" in page
+        page = (await client.get("/fleet", params={"pod": f"{GPU}=4"})).text
+        assert "Why not elsewhere" in page
+        many = (await client.get("/fleet", params={"pod": "cpu=1", "count": "0"})).text
+        assert "more." in many
+
+
+@pytest.mark.parametrize(
+    ("pod", "count", "status", "words"),
+    [
+        ("kind: [", "", 422, "the text:2"),
+        (_EVIL, "", 422, "an object with a kind"),
+        ("gpu: none", "", 422, "none"),
+        ("cpu: 1", "-1", 422, "no number of copies"),
+        ("cpu: 1", "1001", 422, "no number of copies"),
+        ("x" * 16_001, "", 413, "16001 characters"),
+    ],
+)
+async def test_what_can_not_be_asked_is_refused_with_its_reason(
+    pod: str, count: str, status: int, words: str
+) -> None:
+    async with _client(_fleet()) as client:
+        answer = await client.get("/fleet", params={"pod": pod, "count": count})
+    assert answer.status_code == status
+    assert words in answer.text
+    assert 'role="alert"' in answer.text
+    assert _EVIL not in answer.text
+
+
+async def test_a_pasted_text_never_names_a_file() -> None:
+    async with _client(_fleet()) as client:
+        answer = await client.get("/fleet", params={"pod": "/etc/hostname"})
+    assert answer.status_code == 422
+
+
+async def test_a_node_is_drawn_with_its_pods_and_where_its_state_comes_from() -> None:
+    cluster = _fleet()
+    pods = {
+        uid: replace(each, pod=replace(each.pod, name=_EVIL)) for uid, each in cluster.pods.items()
+    }
+    async with _client(replace(cluster, pods=pods)) as client:
+        page = (await client.get("/fleet/nodes/split")).text
+        assert "<svg" in page
+        assert "described in a file" in page
+        assert "A trap:" in page
+        assert _EVIL not in page
+        assert page.count("data-pod") >= 2
+        dark = (await client.get("/fleet/nodes/dark")).text
+        assert "Undecided:" in dark
+        assert (await client.get("/fleet/nodes/gone")).status_code == 404
+
+
+async def test_another_cluster_is_another_page() -> None:
+    source = _Cluster(_fleet())
+    async with _client(source) as client:
+        assert "promise room" in (await client.get("/fleet")).text
+        source.now = gpu_fleet.cluster([gpu_fleet.running("empty", [])])
+        after = (await client.get("/fleet")).text
+    assert "promise room" not in after
+    assert 'data-node="split"' not in after
+
+
+async def test_of_many_nodes_those_that_are_alike_are_one_cell() -> None:
+    empty = gpu_fleet.running("empty", [])
+    nodes: list[ClusterNode] = [replace(empty, name=f"n{at}") for at in range(1_200)]
+    async with _client(gpu_fleet.cluster(nodes)) as client:
+        page = (await client.get("/fleet")).text
+        assert page.count("data-node") == 1
+        assert "and 1199 nodes alike" in page
+        alike = (await client.get("/fleet", params={"alike": "n0"})).text
+    assert alike.count("data-node") == 1_200
