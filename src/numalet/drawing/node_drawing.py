@@ -19,12 +19,12 @@ from numalet.drawing import (
     node_drawing_memory,
     node_drawing_words,
     svg,
+    text,
 )
 from numalet.drawing.hues import hues
 from numalet.drawing.node_drawing_layout import GAP_PX, Section, Tile
-from numalet.drawing.node_drawing_pen import BODY_PX, LINE_PX, PAD_PX, SMALL_PX, Box, Link, Pen
+from numalet.drawing.node_drawing_pen import LINE_PX, PAD_PX, Box, Link, Pen
 from numalet.drawing.node_drawing_style import STYLE, add_patterns
-from numalet.drawing.text_fit import width_px as text_width_px
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
@@ -158,9 +158,9 @@ def _tile(
 def _heading(pen: Pen, group: Element, tile: Tile, place: Box) -> None:
     """The name of a block, its memory at the right, and the link that opens or closes it."""
     size = numbers.rounded_size(tile.total_bytes) if tile.total_bytes else ""
-    size_px = text_width_px(size, SMALL_PX)
+    size_px = text.width_px(size, "small")
     title = node_drawing_words.tile_title(tile)
-    if text_width_px(title, BODY_PX, bold=True) + size_px + 8 > place.width:
+    if text.width_px(title, is_bold=True) + size_px + 8 > place.width:
         size, size_px = "", -8.0
     if size:
         words = f"{size} of memory, huge pages included"
@@ -209,6 +209,6 @@ def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
         (uid, f"one group with {others}: {pen.pod_title(uid)}")
         for uid in group.pod_uids[:_MOST_NAMED]
     ]
-    if more := len(group.pod_uids) - _MOST_NAMED:
-        lines += [("", f"and {numbers.counted(more, 'pod')} more")] if more > 0 else []
+    if (more := len(group.pod_uids) - _MOST_NAMED) > 0:
+        lines.append(("", f"and {numbers.counted(more, 'pod')} more"))
     return lines or [("", f"one group with {others}")]

@@ -11,7 +11,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import cpu_set
-from numalet.drawing.node_drawing_pen import BAR_PX, LINE_PX, Box, Pen
+from numalet.drawing.node_drawing_pen import BAR_PX, Box, Pen
 from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import NumaBlock
 from numalet.wording import numbers
@@ -28,8 +28,8 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
         return place.top
     words = _counts(pen, cells)
     listed = cpu_set.text(cell.cpu for cell in cells)
-    pen.line(group, f"{words}: CPUs {listed}", place, "figure", full=f"{words}: CPUs {listed}")
-    below = Box(place.left, place.top + LINE_PX, place.width)
+    end = pen.paragraph(group, f"{words}: {listed}", place)
+    below = Box(place.left, end, place.width)
     is_open = len(blocks) == 1 and (pen.cells or blocks[0].node_id in pen.opened)
     size_px = _cell_px(blocks[0].cores, place.width, blocks[0].node_id in pen.opened)
     if is_open and size_px:
@@ -39,28 +39,24 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
 
 def css_class(pen: Pen, cell: CpuCell) -> str:
     """How a CPU is coloured."""
-    match cell.use:
-        case CpuUse.EXCLUSIVE:
-            return pen.colours.of(cell.pod_uid)
-        case CpuUse.RESERVED:
-            return "kept"
-        case CpuUse.SHARED:
-            return "free" if pen.chart.gives_out_cpus else "shared"
+    if cell.use is CpuUse.EXCLUSIVE:
+        return pen.colours.of(cell.pod_uid)
+    return "kept" if cell.use is CpuUse.RESERVED else _unheld(pen)
 
 
 def _use_words(pen: Pen, cell: CpuCell) -> str:
-    match cell.use:
-        case CpuUse.EXCLUSIVE:
-            return f"exclusive to {pen.pod_title(cell.pod_uid)}"
-        case CpuUse.RESERVED:
-            return "reserved"
-        case CpuUse.SHARED:
-            return "free" if pen.chart.gives_out_cpus else "shared"
+    if cell.use is CpuUse.EXCLUSIVE:
+        return f"exclusive to {pen.pod_title(cell.pod_uid)}"
+    return "reserved" if cell.use is CpuUse.RESERVED else _unheld(pen)
+
+
+def _unheld(pen: Pen) -> str:
+    return "free" if pen.chart.gives_out_cpus else "shared"
 
 
 def _counts(pen: Pen, cells: Sequence[CpuCell]) -> str:
     names = {
-        CpuUse.SHARED: "free" if pen.chart.gives_out_cpus else "shared",
+        CpuUse.SHARED: _unheld(pen),
         CpuUse.EXCLUSIVE: "exclusive",
         CpuUse.RESERVED: "reserved",
     }

@@ -11,8 +11,8 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import svg, text_fit
-from numalet.drawing.node_drawing_pen import BAR_PX, LINE_PX, PAD_PX, SMALL_PX, Box, Pen
+from numalet.drawing import svg, text
+from numalet.drawing.node_drawing_pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import DeviceUse, MapDevice, NumaBlock
 from numalet.wording import numbers
@@ -48,8 +48,8 @@ def mark(pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box) -> 
     top = place.top
     for resource, some in by_resource.items():
         line = f"{resource}: {_counts(some)}"
-        pen.line(group, line, Box(place.left, top, place.width), "figure")
-        below = Box(place.left, top + LINE_PX, place.width)
+        end = pen.paragraph(group, line, Box(place.left, top, place.width))
+        below = Box(place.left, end, place.width)
         top = (_chips if len(some) <= _MOST_CHIPS else _bar)(pen, group, some, below)
     return top
 
@@ -111,31 +111,29 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
             chip, "rect", css_class=colour, x=box.left, y=box.top, width=4, height=box.height, rx=2
         )
     _shape(chip, device.state, shape)
-    text = Box(box.left + _SHAPE_PX, box.top, box.width - _SHAPE_PX - 4, box.height)
+    place = Box(box.left + _SHAPE_PX, box.top, box.width - _SHAPE_PX - 4, box.height)
     state = "" if device.state is DeviceUse.FREE else f" {_WORDS[device.state]}"
     letter = pen.letter(colour) if held else ""
     suffix = f"{state} {letter}".rstrip()
-    shown = f"{_short_id(device.device_id, suffix, text.width)}{suffix}"
-    pen.line(chip, shown, text, "figure bad" if state == " unhealthy" else "figure")
+    shown = f"{_short_id(device.device_id, suffix, place.width)}{suffix}"
+    pen.line(chip, shown, place, "figure bad" if state == " unhealthy" else "figure")
 
 
 def _short_id(device_id: str, suffix: str, room_px: float) -> str:
     """The id; of a long one the end, which is where ids of one plugin differ."""
-    room_px -= text_fit.width_px(suffix, SMALL_PX)
-    backwards = text_fit.shortened(device_id[::-1], room_px, SMALL_PX)
+    room_px -= text.width_px(suffix, "small")
+    backwards = text.shortened(device_id[::-1], room_px, "small")
     return backwards[::-1]
 
 
 def _shape(chip: Element, state: DeviceUse, box: Box) -> None:
     middle, down = box.left + box.width / 2 + 1, box.top + box.height / 2
-    match state:
-        case DeviceUse.FREE:
-            svg.add(chip, "circle", css_class="ok", cx=middle, cy=down, r=4)
-        case DeviceUse.IN_USE:
-            svg.add(chip, "circle", css_class="busy", cx=middle, cy=down, r=4)
-        case DeviceUse.UNHEALTHY:
-            path = f"M{svg.number(middle - 4)} {svg.number(down - 4)}l8 8m0 -8l-8 8"
-            svg.add(chip, "path", css_class="broken", d=path)
+    if state is DeviceUse.UNHEALTHY:
+        path = f"M{svg.number(middle - 4)} {svg.number(down - 4)}l8 8m0 -8l-8 8"
+        svg.add(chip, "path", css_class="broken", d=path)
+    else:
+        css_class = "ok" if state is DeviceUse.FREE else "busy"
+        svg.add(chip, "circle", css_class=css_class, cx=middle, cy=down, r=4)
 
 
 def _bar(pen: Pen, group: Element, devices: Sequence[MapDevice], place: Box) -> float:

@@ -1,6 +1,7 @@
 """Where the blocks of a node go: sections by socket, alike nodes as one block, widths to scale.
 
-A block is as wide as its memory is large, but never narrower than ``NARROWEST_PX``. All blocks of a
+A block is as wide as its memory is large, by two digits of it so that nodes that differ by little
+are aligned, but never narrower than ``NARROWEST_PX``. All blocks of a
 drawing have one scale: the largest at which no section needs more rows than with narrow blocks.
 """
 
@@ -110,7 +111,7 @@ def is_folded(tile: Tile) -> bool:
 def _tile_width(tile: Tile, width_px: int, px_per_byte: float) -> int:
     if is_folded(tile):
         return min(_FOLDED_PX, width_px) if tile.total_bytes else width_px
-    to_scale = int(tile.total_bytes / len(tile.blocks) * px_per_byte) // 4 * 4
+    to_scale = int(float(_about(tile.total_bytes)) * px_per_byte) // 4 * 4
     return min(max(to_scale, NARROWEST_PX), width_px)
 
 
@@ -182,4 +183,5 @@ def _kind(chart: NodeMap, block: NumaBlock) -> object:
 
 
 def _about(size_bytes: int) -> str:
+    """Two digits."""
     return f"{size_bytes:.2g}"

@@ -6,7 +6,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import svg, text_fit
+from numalet.drawing import svg, text
 from numalet.drawing.node_drawing_layout import GAP_PX
 from numalet.drawing.node_drawing_pen import LINE_PX, SMALL_PX, Box, Pen
 from numalet.insight.maps.cpu_map import CpuUse
@@ -20,7 +20,7 @@ def legend(pen: Pen, picture: Element, width_px: int) -> float:
     """What colours, patterns and letters mean, as far as they are on this drawing; its end."""
     left, top = 0.0, 0.0
     for css_class, words in _legend_rows(pen):
-        wide = min(_SWATCH_PX + 4 + text_fit.width_px(words, SMALL_PX) + 1, width_px)
+        wide = min(_SWATCH_PX + 4 + text.width_px(words, "small") + 1, width_px)
         if left and left + wide > width_px:
             left, top = 0.0, top + LINE_PX + 4
         swatch = Box(left, top + 2, _SWATCH_PX, _SWATCH_PX)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask, resources
-from numalet.drawing.node_drawing_pen import BAR_PX, LINE_PX, Box, Pen
+from numalet.drawing.node_drawing_pen import BAR_PX, Box, Pen
 from numalet.insight.maps.node_map import MemoryBar, MemoryGroup, MemoryPart, NumaBlock
 from numalet.wording import numbers
 
@@ -18,8 +18,7 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
     top = place.top
     for bar in summed(blocks):
         words = _figures(bar)
-        pen.line(group, words, Box(place.left, top, place.width), "figure", full=words)
-        top += LINE_PX
+        top = pen.paragraph(group, words, Box(place.left, top, place.width))
         if not bar.total_bytes:
             continue
         _bar(pen, group, blocks[0].node_id, bar, Box(place.left, top, place.width, BAR_PX))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, text_fit, tokens
+from numalet.drawing import svg, text, tokens
 from numalet.drawing.hues import Hues
 from numalet.drawing.node_drawing_style import pattern
 from numalet.insight.maps.node_map import MapPod, NodeMap
 
 SMALL_PX: Final = tokens.TEXT_PX["small"]
-BODY_PX: Final = tokens.TEXT_PX["body"]
 LINE_PX: Final = 16
 PAD_PX: Final = 8
 BAR_PX: Final = 16
@@ -68,11 +67,11 @@ class Pen:
     ) -> Element | None:  # fmt: skip
         """A line of text that fits into a box; where it must be cut, its title has the whole."""
         bold = css_class in {"heading", "letter"}
-        size_px = BODY_PX if css_class == "heading" else SMALL_PX
-        shown = text_fit.shortened(words, box.width, size_px, bold=bold)
+        size = "body" if css_class == "heading" else "small"
+        shown = text.shortened(words, box.width, size, is_bold=bold)
         if not shown:
             return None
-        baseline = box.top + (box.height + size_px * 0.72) / 2
+        baseline = box.top + (box.height + tokens.TEXT_PX[size] * 0.72) / 2
         more = {"data_pod": uid} if uid else {}
         mark = svg.add(parent, "text", shown, css_class=css_class, x=box.left, y=baseline, **more)
         if full or shown != words:
@@ -80,10 +79,19 @@ class Pen:
             mark.text, mark[0].tail = None, mark.text
         return mark
 
+    def paragraph(self, parent: Element, words: str, box: Box, most: int = 3) -> float:
+        """Text in so many lines at most, the box being the first one; gives where it ends."""
+        lines = text.lines(words, box.width, most, "small")
+        whole = "" if " ".join(lines) == words else words
+        for at, shown in enumerate(lines):
+            below = Box(box.left, box.top + at * box.height, box.width, box.height)
+            self.line(parent, shown, below, "figure", full=whole)
+        return box.top + len(lines) * box.height
+
     def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
         """The letter of a colour in the middle of a mark, if it is large enough."""
         letter = self.letter(css_class)
-        wide = text_fit.width_px(letter, SMALL_PX, bold=True)
+        wide = text.width_px(letter, "small", is_bold=True)
         if letter and box.width >= max(wide, 12) and box.height >= 12:
             svg.add(
                 parent, "text", letter, css_class=f"letter on-{css_class}",
