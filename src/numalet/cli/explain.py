@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from numalet.cli import drawing_options, machine_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
 from numalet.cli import simulate as simulating
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
     from numalet.insight.explain.case import Case
     from numalet.insight.explain.story import Story
     from numalet.insight.explain.tally import Tally
+    from numalet.insight.output.explanation_types import Explanation
     from numalet.insight.usecases.explaining import ExplainInputs, PreparedCase
 
 EPILOG = """Examples:
@@ -32,6 +34,9 @@ EPILOG = """Examples:
 
   # one pod of a queue; those before it ask before it
   numalet explain -c kubelet.yaml -m node7.tar.gz queue.yaml --pod default/third
+
+  # as a page, to attach to a ticket
+  numalet explain -c kubelet.yaml -m node7.tar.gz pod.yaml --html pod.html
 
   # would it run on another node of the fleet?
   numalet explain -c kubelet.yaml -m node7.tar.gz -m node8.tar.gz pod.yaml
@@ -120,6 +125,7 @@ def explain(
     pod_choice: machine_options.ChosenPods,
     budget: Budget = "5s",
     output: Output = OutputFormat.TABLE,
+    pictures: drawing_options.PageAndDrawing,
     flags: kubelet.AllFlags,
 ) -> None:
     """Explain why the kubelet would admit or reject a pod, and what would have admitted it."""
@@ -143,10 +149,10 @@ def explain(
         machines=tuple(machine or ()),
         names=tuple(pods or ()),
     )
-    raise typer.Exit(_run(question, budget, output))
+    raise typer.Exit(_run(question, budget, output, pictures))
 
 
-def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
+def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: PictureFiles) -> int:
     """Prepare, trace, search, print; the exit status."""
     from numalet.cli import explain_view
     from numalet.cli.output import show_findings
@@ -168,8 +174,27 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat) -> int:
     tallies = () if traced.decision.admitted else searched(asked.case, traced, seconds)
     show_findings(asked.fleet_notes)
     explanation = explanation_document.explanation(asked.case, traced, tallies, _running(asked))
-    explain_view.show(explanation, output)
+    if pictures.are_wanted:
+        _write_pictures(explanation, asked.case, pictures)
+    if not pictures.is_on_output:
+        explain_view.show(explanation, output)
     return 0 if traced.decision.admitted else 1
+
+
+def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles) -> None:
+    """Write the explanation as a page, and the node before the decision drawn."""
+    from numalet.drawing import node_drawing
+    from numalet.insight.maps import node_map
+    from numalet.pages import explanation_page, file
+
+    name = f"{explanation.pod.namespace}/{explanation.pod.name}"
+    chart = node_map.of_node(case.node, f"The node before {name}")
+    origin = drawing_options.origin("explain", release=explanation.release)
+    title = f"Pod {name}: {'admitted' if explanation.admitted else explanation.reason}"
+    pictures.write(
+        html=lambda: file.file(title, explanation_page.body(chart, explanation, origin)),
+        svg=lambda: node_drawing.draw(chart),
+    )
 
 
 def _running(asked: PreparedCase) -> int:

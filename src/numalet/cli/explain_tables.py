@@ -18,13 +18,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from numalet.cli import explain_nodes, explain_verdict, output
+from numalet.cli import explain_nodes, output
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKind
 from numalet.insight.explain.considered_sets import AnswerKind
+from numalet.insight.output import explanation_verdict
 from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -96,7 +97,7 @@ def _verdict(explanation: Explanation) -> Renderables:
         )
         yield _text(f"{pod} is admitted{where}", "bold green")
         return
-    yield output.one_line(explain_verdict.rejected(explanation), "bold red")
+    yield output.one_line(explanation_verdict.rejected(explanation), "bold red")
     yield _indented(explanation.message, "dim")
 
 

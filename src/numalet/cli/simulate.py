@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from numalet.cli import drawing_options, machine_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
 from numalet.cli.findings import FilesRecordingNeedsManifests
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
 
 if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
     from numalet.cli.simulate_view import SimulationResult
     from numalet.insight.simulate.session import Record, Session
     from numalet.insight.usecases.simulating import Prepared, SimulateInputs
@@ -45,6 +46,9 @@ EPILOG = """Examples:
 
   # go on from state files, and write them
   numalet simulate -c kubelet.yaml --state-dir ./state pods.yaml -o json
+
+  # the node after it as a page, to attach to a ticket
+  numalet simulate -c kubelet.yaml -m 2n16c2t pods.yaml --html node.html
 
   # a scenario, which holds everything
   numalet simulate scenario.yaml
@@ -104,6 +108,7 @@ def simulate(
     pod_choice: machine_options.ChosenPods,
     record: Record_ = None,
     output: Output = OutputFormat.TABLE,
+    pictures: drawing_options.PageAndDrawing,
     flags: kubelet.AllFlags,
 ) -> None:
     """Admit pods one after the other as the kubelet would, and show the node after it."""
@@ -119,10 +124,12 @@ def simulate(
         devices=devices.texts,
         device_file=devices.file,
     )
-    raise typer.Exit(_run(pieces, record, output))
+    raise typer.Exit(_run(pieces, record, output, pictures))
 
 
-def _run(pieces: SimulateInputs, record: Path | None, output: OutputFormat) -> int:
+def _run(
+    pieces: SimulateInputs, record: Path | None, output: OutputFormat, pictures: PictureFiles
+) -> int:
     """Prepare, take the steps, keep what is to be kept, print; the exit status.
 
     Files come before the printing: who reads only the first lines gets the files all the same.
@@ -151,7 +158,11 @@ def _run(pieces: SimulateInputs, record: Path | None, output: OutputFormat) -> i
         _append(recording, prepared)
     decisions = [each for record in records for each in simulate_view.decisions_of(record)]
     show_findings(decision_notes.notes(decision_notes.collect(decisions)))
-    _show(simulate_view.SimulationResult(prepared, tuple(records), session), output)
+    result = simulate_view.SimulationResult(prepared, tuple(records), session)
+    if pictures.are_wanted:
+        simulate_view.write_pictures(result, pictures)
+    if not pictures.is_on_output:
+        _show(result, output)
     return simulate_view.exit_status(records)
 
 

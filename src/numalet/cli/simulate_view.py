@@ -37,6 +37,7 @@ from numalet.io.files.state_directory import StateDirectory
 from numalet.wording import kubelet_start, releases
 
 if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
     from numalet.insight.usecases.simulating import Prepared
 
 
@@ -138,6 +139,35 @@ def say_written(names: Sequence[str]) -> None:
     """Print which state files were written."""
     if names:
         typer.echo(f"written: {', '.join(names)}", err=True)
+
+
+def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:
+    """Write the node after the last step as a page, and drawn."""
+    from numalet.cli import drawing_options
+    from numalet.drawing import node_drawing
+    from numalet.insight.maps import node_map
+    from numalet.pages import file, simulation_page
+
+    session = result.session
+    chart = node_map.of_node(session.node, "Simulated node", session.pods)
+    origin = drawing_options.origin("simulate", release=result.behaviour.release.name)
+    decisions = [each for record in result.records for each in decisions_of(record)]
+    pictures.write(
+        html=lambda: file.file(
+            "Simulated node",
+            simulation_page.body(chart, decisions, session.machine, origin, _endings(result)),
+        ),
+        svg=lambda: node_drawing.draw(chart),
+    )
+
+
+def _endings(result: SimulationResult) -> list[str]:
+    """Why the kubelet did not start again, if it did not."""
+    return [
+        f"kubelet: {kubelet_start.text(each.refused)}"
+        for each in result.records
+        if isinstance(each, NotRestarted)
+    ]
 
 
 def print_document(result: SimulationResult, chosen: OutputFormat) -> None:

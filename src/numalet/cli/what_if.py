@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from numalet.cli import drawing_options, machine_options, release_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options, release_options
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
 
 if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
     from numalet.insight.explain.matrix import VariantRow
     from numalet.insight.usecases.explaining import Comparison, PreparedMatrix
 
@@ -35,6 +36,9 @@ EPILOG = """Examples:
 
   # the spread over 50 arrival orders
   numalet what-if -c kubelet.yaml -m 2n16c2t --orders 50 --seed 7 pods.yaml
+
+  # as a page, to attach to a ticket
+  numalet what-if -c kubelet.yaml -m 2n16c2t pods.yaml --html compared.html
 
   # two configurations, as a table for other programs
   numalet what-if -c a.yaml -c b.yaml -m 2n16c2t pods.yaml -o csv
@@ -130,6 +134,7 @@ def what_if(
     sizes: machine_options.Sizes,
     pod_choice: machine_options.ChosenPods,
     output: Output = MatrixFormat.TABLE,
+    pictures: drawing_options.Page,
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
     """Compare policies, scopes, options, releases, machines, configurations on the same pods."""
@@ -153,10 +158,12 @@ def what_if(
         options=tuple(options or ()),
         releases=tuple(release or ()),
     )
-    raise typer.Exit(_run(comparison, orders, seed, output))
+    raise typer.Exit(_run(comparison, orders, seed, output, pictures))
 
 
-def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -> int:
+def _run(
+    comparison: Comparison, orders: int, seed: int, output: MatrixFormat, pictures: PictureFiles
+) -> int:
     """Prepare, compare, print; the exit status."""
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
@@ -169,8 +176,19 @@ def _run(comparison: Comparison, orders: int, seed: int, output: MatrixFormat) -
     runs = [run for row in rows for run in row.runs]
     noted = [note for run in runs for note in decision_notes.notes(run.beside)]
     show_findings(each for at, each in enumerate(noted) if each not in noted[:at])
-    what_if_view.show(rows, seed, output)
+    if pictures.are_wanted:
+        _write_page(rows, pictures)
+    if not pictures.is_on_output:
+        what_if_view.show(rows, seed, output)
     return 2 if all(row.refused is not None for row in rows) else 0
+
+
+def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
+    """Write the comparison as a page."""
+    from numalet.pages import file, what_if_page
+
+    origin = drawing_options.origin("what-if")
+    pictures.write(html=lambda: file.file("What if", what_if_page.body(rows, origin)))
 
 
 def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:

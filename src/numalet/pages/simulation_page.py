@@ -1,0 +1,69 @@
+"""The page of a simulation: the node after it, and every decision with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numalet.core.admission.decision import Decision
+from numalet.core.model.machine_info import MachineInfo
+from numalet.drawing import node_drawing
+from numalet.insight.maps.node_map import NodeMap
+from numalet.insight.maps.pod_sums import pod_sums
+from numalet.pages import pod_lines, templating
+from numalet.pages.pod_lines import PodLine
+from numalet.pages.values import PageOrigin
+from numalet.wording import english, kubelet, numbers
+
+
+def body(
+    chart: NodeMap,
+    decisions: Sequence[Decision],
+    machine: MachineInfo,
+    origin: PageOrigin,
+    notes: Iterable[str] = (),
+) -> Any:
+    """The body of the page, as markup; ``chart`` is the node after the last decision."""
+    return templating.part(
+        "bodies/simulation.html",
+        origin=origin,
+        lead=lead(decisions),
+        drawing=templating.trusted(node_drawing.draw(chart)),
+        decisions=[decision_line(each, machine) for each in decisions],
+        lines=pod_lines.of_chart(chart),
+        notes=[*notes],
+    )
+
+
+def lead(decisions: Sequence[Decision]) -> str:
+    """How it ended in one line."""
+    rejected = sum(not each.admitted for each in decisions)
+    admitted = numbers.counted(len(decisions) - rejected, "pod")
+    return f"{admitted} admitted, {rejected} rejected"
+
+
+def decision_line(decision: Decision, machine: MachineInfo) -> PodLine:
+    """What became of one pod; of a rejected one, the kubelet's words and ours."""
+    pod = decision.pod
+    if decision.rejection is not None:
+        said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
+        return PodLine(
+            uid=pod.uid,
+            title=str(pod),
+            status=kubelet.reason(decision.rejection),
+            level="bad",
+            why=said if said == why else f"{said}. {why}",
+            qos=pod.qos_class.value,
+        )
+    sums = pod_sums(decision, machine)
+    return PodLine(
+        uid=pod.uid,
+        title=str(pod),
+        status="Admitted",
+        level="good",
+        qos=pod.qos_class.value,
+        nodes=pod_lines.nodes_text(sums.nodes),
+        cpus=pod_lines.cpus_text(sums.cpus),
+        memory=pod_lines.memory_text(sums.memory_bytes),
+        devices=pod_lines.devices_text(sums.devices),
+    )

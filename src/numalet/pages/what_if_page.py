@@ -1,0 +1,126 @@
+"""The page of a comparison: how many pods each variant admits, and what is stranded on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from numalet.core.model import resources
+from numalet.drawing import charts, tokens
+from numalet.drawing.charts import BarPart, BarRow
+from numalet.drawing.scales import Unit
+from numalet.insight.explain import matrix_rows
+from numalet.insight.explain.matrix import VariantRow
+from numalet.pages import templating
+from numalet.pages.values import PageOrigin, TextTable
+from numalet.wording import kubelet, numbers
+
+_CHART_PX: Final = 960
+
+
+def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
+    """The body of the page, as markup."""
+    return templating.part(
+        "bodies/what_if.html",
+        origin=origin,
+        lead=f"{numbers.counted(rows[0].pods, 'pod')} on {numbers.counted(len(rows), 'variant')}",
+        charts=[templating.trusted(each) for each in drawn(rows)],
+        figures=figures_table([matrix_rows.figures(row) for row in rows]),
+        rejected=rejected_table(rows),
+    )
+
+
+def drawn(rows: Sequence[VariantRow]) -> list[str]:
+    """Charts: admitted by variant, and what is stranded on the NUMA nodes of each."""
+    started = [row for row in rows if row.runs]
+    labels = [_label(row) for row in started]
+    admitted = [
+        BarRow(label=label, parts=(BarPart("admitted", row.admitted[1]),))
+        for label, row in zip(labels, started, strict=True)
+    ]
+    memory = [row.stranded_bytes(resources.MEMORY) for row in started]
+    cpus = [row.stranded_cpus() for row in started]
+    title = "Admitted pods" if len(rows[0].runs) < 2 else "Admitted pods, median of all orders"
+    wanted = (
+        (title, admitted, Unit.COUNT),
+        ("Stranded memory by NUMA node", _by_node(labels, memory), Unit.BYTES),
+        ("Stranded CPUs by NUMA node", _by_node(labels, cpus), Unit.COUNT),
+    )
+    return [
+        charts.bars(heading, bars, unit, width_px=_CHART_PX)
+        for heading, bars, unit in wanted
+        if bars
+    ]
+
+
+def _label(row: VariantRow) -> str:
+    variant = row.variant
+    options = "" if variant.options is None else matrix_rows.option_text(variant.options)
+    release = variant.config.behaviour.release.name
+    names = (variant.machine.name, variant.config.name, release, variant.policy, variant.scope)
+    return " ".join(filter(None, (*names[3:], options, *names[:3])))
+
+
+def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> list[BarRow]:
+    """A bar for each variant that strands anything, with a part for each NUMA node."""
+    return [
+        BarRow(
+            label=label,
+            parts=tuple(
+                BarPart(f"NUMA node {node_id}", value, f"hue-{node_id % tokens.HUES + 1}")
+                for node_id, value in by_node.items()
+                if value
+            ),
+        )
+        for label, by_node in zip(labels, figures, strict=True)
+        if any(by_node.values())
+    ]
+
+
+def figures_table(rows: Sequence[dict[str, Any]]) -> TextTable:
+    """A row of texts for each row of figures (``matrix_rows.figures``)."""
+    return TextTable(
+        "Variants",
+        (
+            *("Machine", "Configuration", "Release", "Policy", "Scope", "Options", "Admitted"),
+            *("Groups", "Span", "Distance", "Stranded memory", "Stranded CPUs", "Does not start"),
+        ),
+        tuple(_cells(row) for row in rows),
+    )
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    named = tuple(
+        str(row[name]) for name in ("machine", "config", "release", "policy", "scope", "options")
+    )
+    if row["start_error"] is not None:
+        return (*named, "", "", "", "", "", "", row["start_error"])
+    admitted = str(row["admitted_max"])
+    if row["orders"] > 1:
+        admitted = f"{row['admitted_min']}-{row['admitted_median']:g}-{row['admitted_max']}"
+    memory: dict[int, int] = row["stranded_memory_bytes_by_node"]
+    cpus: dict[int, float] = row["stranded_cpus_by_node"]
+    return (
+        *named,
+        f"{admitted} of {row['pods']}",
+        f"{row['groups']:.3g}",
+        "" if row["mean_span"] is None else f"{row['mean_span']:.2f}",
+        "" if row["mean_distance"] is None else f"{row['mean_distance']:.1f}",
+        ", ".join(f"{node}: {numbers.rounded_size(each)}" for node, each in memory.items() if each),
+        ", ".join(f"{node}: {each:.3g}" for node, each in cpus.items() if each),
+        "",
+    )
+
+
+def rejected_table(rows: Sequence[VariantRow]) -> TextTable:
+    """Pods that are rejected in the given order, each reason once, with how many variants do it."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for row in rows:
+        for pod, rejection in row.runs[0].rejected if row.runs else ():
+            key = str(pod), kubelet.reason(rejection), kubelet.message(rejection)
+            counts[key] = counts.get(key, 0) + 1
+    return TextTable(
+        "Rejected in the given order",
+        ("Pod", "Reason", "Message", "By variants"),
+        tuple((*key, f"{count} of {len(rows)}") for key, count in counts.items()),
+    )
