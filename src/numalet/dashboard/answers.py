@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from starlette.responses import HTMLResponse, Response
 
+import numalet
+from numalet.dashboard import standing
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.pages import templating
 
@@ -35,6 +37,22 @@ class ShownSources:
     fleet: FleetSource | None
     clock: Callable[[], datetime]
     path: str = ""
+    paths: set[str] = field(default_factory=set)
+    """The paths that are served; the navigation has the pages among them."""
+    version: str = numalet.__version__
+
+    def standing(self) -> standing.PageHead | None:
+        """What the head of every page says of the node, if one is shown.
+
+        Pages of the entrance, where nothing is served yet, say nothing of the node.
+        """
+        if self.node is None or not self.paths:
+            return None
+        return standing.standing(self.node.view())
+
+    def pages(self) -> list[tuple[str, str]]:
+        """Path and name of the pages in the navigation."""
+        return standing.pages(self.paths)
 
     def page(self, name: str, status: int = 200, **values: Any) -> Response:
         """The page that this template makes; it also gets ``shown``."""

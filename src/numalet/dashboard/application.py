@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.dashboard import fleet_pages, node_pages, what_if_pages
+from numalet.dashboard import fleet_pages, node_pages, pod_pages, what_if_pages
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.live import LiveEvents
 from numalet.dashboard.rendered import RenderedPages
@@ -21,7 +21,12 @@ from numalet.dashboard.revisions import Revisions
 from numalet.dashboard.sources import FleetSource, NodeSource
 from numalet.pages import templating
 
-_ROOMS: Final = (node_pages.routes, what_if_pages.routes, fleet_pages.routes)
+_ROOMS: Final = (
+    node_pages.routes,
+    pod_pages.routes,
+    what_if_pages.routes,
+    fleet_pages.routes,
+)
 """Functions that give the routes of some pages."""
 
 _STATIC: Final = {
@@ -29,8 +34,11 @@ _STATIC: Final = {
     "numalet.css": "text/css",
     "parts.css": "text/css",
     "fleet.css": "text/css",
+    "layout.css": "text/css",
+    "tables.css": "text/css",
     "lighting.js": "text/javascript",
     "copy.js": "text/javascript",
+    "live.js": "text/javascript",
 }
 
 
@@ -49,6 +57,9 @@ def application(
         report_bug(bug)
         return shown.message("This is a bug of numalet; the log of the server has more.", 500)
 
+    async def not_there(_request: Request, _error: Exception) -> Response:
+        return shown.message("There is no such page.", 404)
+
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _STATIC:
@@ -56,12 +67,14 @@ def application(
         return Response(templating.static(name), media_type=_STATIC[name])
 
     revisions = Revisions(shown)
+    routes = [
+        *(route for room in _ROOMS for route in room(shown)),
+        Route("/static/{name}", static),
+        Route("/events", LiveEvents(revisions), methods=["GET"]),
+    ]
+    shown.paths.update(route.path for route in routes)
     return Starlette(
-        routes=[
-            *(route for room in _ROOMS for route in room(shown)),
-            Route("/static/{name}", static),
-            Route("/events", LiveEvents(revisions), methods=["GET"]),
-        ],
+        routes=routes,
         middleware=[Middleware(RenderedPages, revision=revisions.now, clock=time.monotonic)],
-        exception_handlers={Exception: broken},
+        exception_handlers={404: not_there, Exception: broken},
     )

@@ -1,14 +1,25 @@
-"""Pages of a node."""
+"""The first screen, and the node drawn."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from numalet.core.node.node import Node
+from numalet.dashboard import room
 from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.room import LargestPod, RoomRow
+from numalet.dashboard.sources import Level, NodeView, Note
 from numalet.drawing import node_drawing
 from numalet.pages import templating
+from numalet.wording import numbers
+
+_MOST_HOLDERS = 8
+_MOST_REFUSED = 5
+_ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -17,9 +28,86 @@ def routes(shown: ShownSources) -> list[Route]:
     if source is None:
         return []
 
-    async def node(_request: Request) -> Response:
+    async def overview(_request: Request) -> Response:
         view = source.view()
-        drawing = templating.trusted(node_drawing.draw(view.chart))
-        return shown.page("node.html", title=view.title, drawing=drawing)
+        rows = room.rooms(view.chart)
+        gives_out_cpus = view.chart.gives_out_cpus
+        best = room.roomiest(rows)
+        refused = list(room.refusals(view))
+        notes = [note for note in view.notes if note.level is not Level.GOOD]
+        return shown.page(
+            "overview.html",
+            title=view.title,
+            page="/",
+            health=_health(view, notes),
+            notes=sorted(notes, key=lambda note: _ORDER.index(note.level)),
+            rooms=rows,
+            gives_out_cpus=gives_out_cpus,
+            best=best,
+            largest=_largest(view, best) if best is not None and gives_out_cpus else None,
+            holders=room.largest_holders(view, _MOST_HOLDERS),
+            holder_count=len(view.chart.pods),
+            refused=[view.rows[at] for at in refused[:_MOST_REFUSED]],
+            refused_count=len(refused),
+        )
 
-    return [Route("/", node), Route("/node", node)]
+    async def node(request: Request) -> Response:
+        view = source.view()
+        opened = _opened(request.query_params.get("open", ""))
+        drawing = node_drawing.draw(view.chart, opened=opened, link=_opening)
+        return shown.page(
+            "node.html",
+            title=view.title,
+            page="/node",
+            drawing=templating.trusted(drawing),
+            pods=view.chart.pods,
+        )
+
+    return [Route("/", overview), Route("/node", node)]
+
+
+def _opened(text: str) -> frozenset[int]:
+    """The NUMA nodes that a query such as ``3,5`` opens; what is no number opens nothing."""
+    parts = text[:1000].split(",")
+    return frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
+
+
+def _opening(opened: frozenset[int]) -> str:
+    return "?open=" + ",".join(map(str, sorted(opened)))
+
+
+def _health(view: NodeView, notes: list[Note]) -> Note:
+    """Whether the node is healthy, in one line."""
+    needs = numbers.counted(len(notes), "note") + " below"
+    if not view.is_ready:
+        return Note(Level.BAD, "", f"The node is not ready to admit pods; {needs}.")
+    worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
+    if worst is Level.GOOD:
+        return Note(worst, "", "The node is ready, and nothing needs attention.")
+    return Note(worst, "", f"The node is ready; {needs}.")
+
+
+def _largest(view: NodeView, row: RoomRow) -> LargestPod | None:
+    return _largest_pod(_Asked(view.node, row))
+
+
+class _Asked:
+    """A question that is the same as long as the node's snapshot is the same value."""
+
+    def __init__(self, node: Node, row: RoomRow) -> None:
+        self.node, self.row = node, row
+
+    def __hash__(self) -> int:
+        return hash((id(self.node.snapshot), self.row.node_id))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Asked)
+            and self.node.snapshot is other.node.snapshot
+            and self.row.node_id == other.row.node_id
+        )
+
+
+@lru_cache(maxsize=8)
+def _largest_pod(asked: _Asked) -> LargestPod | None:
+    return room.largest_pod(asked.node, asked.row)

@@ -64,4 +64,5 @@ def _environment() -> Environment:
     )
     environment.filters["counted"] = numbers.counted
     environment.filters["query"] = _query
+    environment.filters["rounded_size"] = numbers.rounded_size
     return environment

@@ -49,7 +49,7 @@ def _client() -> httpx.AsyncClient:
 
 async def test_the_page_of_a_node() -> None:
     async with _client() as client:
-        answer = await client.get("/")
+        answer = await client.get("/node")
         assert answer.status_code == 200
         assert answer.headers["content-security-policy"] == POLICY
         assert "<svg" in answer.text

@@ -2,7 +2,9 @@
 // dashboard and in files alike. A mark of a pod has the attribute data-pod.
 const lit = "lit";
 
-function light(uid) {
+// The page of a pod has its pod lit up as long as no other is pointed at.
+function light(pointedAt) {
+  const uid = pointedAt || document.querySelector("[data-show-pod]")?.dataset.showPod || "";
   document.body.classList.toggle("some-lit", Boolean(uid));
   for (const mark of document.querySelectorAll("[data-pod]")) {
     mark.classList.toggle(lit, Boolean(uid) && mark.dataset.pod === uid);
@@ -17,3 +19,5 @@ function uidAt(event) {
 document.addEventListener("pointerover", (event) => light(uidAt(event)));
 document.addEventListener("focusin", (event) => light(uidAt(event)));
 document.addEventListener("focusout", () => light(""));
+document.addEventListener("numalet:shown", () => light(""));
+light("");

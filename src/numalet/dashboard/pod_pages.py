@@ -1,0 +1,101 @@
+"""The table of pods, the page of a pod, and what a way out would make of the node."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from numalet.core.model.pod import ContainerKey
+from numalet.dashboard import log_tail, pod_table
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.sources import NodeSource, NodeView, PodRow
+from numalet.dashboard.why import Explanations
+from numalet.drawing import node_drawing
+from numalet.pages import templating
+
+_NO_POD = "There is no such pod on this node; it may have been deleted."
+_NO_WAY_OUT = "There is no such way out any more: the node has changed. Open the page of the pod."
+
+
+def routes(shown: ShownSources) -> list[Route]:
+    """The pages of pods, if a node is shown."""
+    source = shown.node
+    if source is None:
+        return []
+    explanations = Explanations()
+
+    async def pods(request: Request) -> Response:
+        wanted = pod_table.read_filter(request.query_params)
+        table = pod_table.table(source.view(), wanted, shown.clock())
+        return shown.page("pods.html", title="Pods", page="/pods", table=table)
+
+    async def pod(request: Request) -> Response:
+        view = source.view()
+        row = _row(view, request)
+        if row is None:
+            return shown.message(_NO_POD, 404)
+        name = f"{row.pod.namespace}/{row.pod.name}"
+        return shown.page(
+            "pod.html",
+            title=name,
+            page="/pods",
+            row=row,
+            line=pod_table.lines(view, shown.clock(), only=row)[0],
+            why=await explanations.of(view, row) if row.is_rejected else None,
+            drawing=templating.trusted(node_drawing.draw(view.chart)),
+            holds=view.chart.pod(row.pod.uid),
+            events=[event for event in reversed(view.events) if event.pod == name][:50],
+            logs=await asyncio.to_thread(_logs, source, row),
+        )
+
+    async def way_out(request: Request) -> Response:
+        view = source.view()
+        row = _row(view, request)
+        if row is None:
+            return shown.message(_NO_POD, 404)
+        ways = (await explanations.of(view, row)).ways_out if row.is_rejected else ()
+        number = request.path_params["number"]
+        if not 1 <= number <= len(ways):
+            return shown.message(_NO_WAY_OUT, 404)
+        way = ways[number - 1]
+        return shown.page(
+            "way_out.html",
+            title=f"{row.pod}, if it were otherwise",
+            page="/pods",
+            row=row,
+            way=way,
+            drawing=templating.trusted(node_drawing.draw(way.chart)),
+        )
+
+    return [
+        Route("/pods", pods),
+        Route("/pods/{namespace}/{name}", pod),
+        Route("/pods/{namespace}/{name}/ways-out/{number:int}", way_out),
+    ]
+
+
+def _row(view: NodeView, request: Request) -> PodRow | None:
+    """The pod of this name that came last: names may come again."""
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    return next(
+        (
+            row
+            for row in reversed(view.rows)
+            if row.pod.namespace == namespace and row.pod.name == name
+        ),
+        None,
+    )
+
+
+def _logs(source: NodeSource, row: PodRow) -> list[tuple[str, str]]:
+    """The end of the output of each container that has some, by its name."""
+    logs = []
+    for container in row.pod.containers():
+        path = source.log_path(ContainerKey(row.pod.uid, container.name))
+        text = None if path is None else log_tail.tail(path)
+        if text is not None:
+            logs.append((container.name, text))
+    return logs

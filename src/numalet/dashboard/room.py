@@ -1,0 +1,124 @@
+"""Where there is room on a node, and who holds what: rows of the first screen.
+
+Sizes in bytes. What the largest pod is, is asked of the node: nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from numalet.core.model import numa_mask, resources
+from numalet.core.model.pod import Container, Pod, QosClass
+from numalet.core.model.quantity import Quantity
+from numalet.core.node import largest_request
+from numalet.core.node.node import Node
+from numalet.dashboard.sources import NodeView
+from numalet.insight.explain import measures
+from numalet.insight.maps.cpu_map import CpuUse
+from numalet.insight.maps.node_map import DeviceUse, MapPod, MemoryBar, NodeMap, NumaBlock
+
+_PROBE: Final = "numalet-largest-pod"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomRow:
+    """What is free on one NUMA node. ``devices`` are free and all of them, by resource."""
+
+    node_id: int
+    node_class: str
+    free_cpus: int
+    cpus: int
+    memory: tuple[MemoryBar, ...]
+    devices: Mapping[str, tuple[int, int]]
+
+    @property
+    def free_bytes(self) -> int:
+        """Free memory of the ordinary kind."""
+        return sum(bar.free_bytes for bar in self.memory if bar.resource == resources.MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class LargestPod:
+    """The most CPUs that one container can have on a NUMA node, with all of its free memory."""
+
+    node_id: int
+    cpus: int
+    memory_bytes: int
+
+
+def rooms(chart: NodeMap) -> list[RoomRow]:
+    """A row per NUMA node, by ascending id."""
+    return [_row(chart, block) for block in chart.nodes]
+
+
+def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
+    devices: dict[str, tuple[int, int]] = {}
+    for device in chart.devices:
+        if block.node_id in device.nodes:
+            free, count = devices.get(device.resource, (0, 0))
+            devices[device.resource] = (free + (device.state is DeviceUse.FREE), count + 1)
+    return RoomRow(
+        node_id=block.node_id,
+        node_class=block.node_class.value,
+        free_cpus=sum(cell.use is CpuUse.SHARED for cell in block.cpus),
+        cpus=len(block.cpus),
+        memory=block.memory,
+        devices=devices,
+    )
+
+
+def roomiest(rows: list[RoomRow]) -> RoomRow | None:
+    """The NUMA node with most CPUs that are free, by memory where they are equal."""
+    return max(rows, key=lambda row: (row.free_cpus, row.free_bytes, -row.node_id), default=None)
+
+
+def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:
+    """The largest pod that the node admits and puts on this NUMA node alone; None without one.
+
+    It has one container and the QoS class Guaranteed.
+    """
+    node = node.without_plugins()
+    unit = largest_request.unit_of(node.rules, resources.CPU)
+    low, high = 0, row.free_cpus // unit + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _lands(node, row, middle * unit):
+            low = middle
+        else:
+            high = middle
+    return LargestPod(row.node_id, low * unit, row.free_bytes) if low else None
+
+
+def _lands(node: Node, row: RoomRow, cpus: int) -> bool:
+    wanted = {
+        resources.CPU: Quantity.from_int(cpus),
+        resources.MEMORY: Quantity.from_bytes(max(row.free_bytes, 1)),
+    }
+    pod = Pod(
+        uid=_PROBE,
+        name=_PROBE,
+        app_containers=(Container(name="app", requests=wanted, limits=wanted),),
+        qos_class=QosClass.GUARANTEED,
+    )
+    _, decision = node.admit(pod)
+    if not decision.admitted:
+        return False
+    span = measures.span_of(node.roster, decision.after, pod)
+    return numa_mask.ids(span) == (row.node_id,)
+
+
+def largest_holders(view: NodeView, most: int) -> list[MapPod]:
+    """The pods that hold most, by exclusive CPUs, then by memory."""
+    return sorted(
+        view.chart.pods,
+        key=lambda pod: (-len(pod.cpus), -sum(pod.memory_bytes.values()), pod.title),
+    )[:most]
+
+
+def refusals(view: NodeView) -> Iterator[int]:
+    """Indices of the rows of rejected pods, the last first."""
+    for at in range(len(view.rows) - 1, -1, -1):
+        if view.rows[at].is_rejected:
+            yield at

@@ -1,0 +1,106 @@
+"""Why a pod was rejected, and the ways out: worked out in a thread, two at a time.
+
+A rejected pod is asked about as if it came now; of a pod that is there, the node is asked without
+it. The search for ways out ends with its budget. Answers are kept while the node is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from numalet.core.admission.decision import Decision
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.dashboard.sources import NodeView, PodRow
+from numalet.insight.explain import running, search, story
+from numalet.insight.explain.tally import Offer
+from numalet.insight.maps import node_map
+from numalet.insight.maps.node_map import NodeMap
+from numalet.insight.output import explanation_document, json_schema
+from numalet.wording import english
+
+MOST_AT_ONCE: Final = 2
+BUDGET_SECONDS: Final = 2.0
+_MOST_KEPT: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """A change that would have the pod admitted: its sentence, and the node as it would be."""
+
+    text: str
+    lost: tuple[str, ...]
+    chart: NodeMap
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """An explanation: the document of ``numalet explain -o json``, and the ways out in its order.
+
+    ``is_admitted`` says whether the pod would be admitted if it came now.
+    """
+
+    document: dict[str, Any]
+    is_admitted: bool
+    ways_out: tuple[WayOut, ...]
+
+
+@dataclass(slots=True)
+class Explanations:
+    """Makes explanations and keeps the last ones, each with the snapshot that it is about."""
+
+    _kept: OrderedDict[str, tuple[Snapshot, Why]] = field(default_factory=OrderedDict)
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
+
+    async def of(self, view: NodeView, row: PodRow) -> Why:
+        """Why this pod is decided on as it is; the ways out only for a rejected one."""
+        known = self._known(view, row)
+        if known is None:
+            async with self._room:
+                known = self._known(view, row)
+                if known is None:
+                    known = await asyncio.to_thread(explained, view, row)
+                    self._keep(view, row, known)
+        return known
+
+    def _known(self, view: NodeView, row: PodRow) -> Why | None:
+        snapshot, why = self._kept.get(row.pod.uid, (None, None))
+        return why if snapshot is view.node.snapshot else None
+
+    def _keep(self, view: NodeView, row: PodRow, why: Why) -> None:
+        self._kept[row.pod.uid] = view.node.snapshot, why
+        self._kept.move_to_end(row.pod.uid)
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+
+
+def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
+    """The explanation of one pod, made now."""
+    pods = {each.pod.uid: each.pod for each in view.rows}
+    case = running.case(running.session(view.node, view.config, pods), (), row.pod)
+    traced = story.trace(case.node, row.pod)
+    end = time.monotonic() + budget_seconds
+    is_admitted = traced.decision.admitted
+    tallies = (
+        () if is_admitted else tuple(search.search(case, traced, lambda: time.monotonic() < end))
+    )
+    assumed = {key.pod_uid for key in case.node.snapshot.assumed}
+    document = explanation_document.explanation(case, traced, tallies, len(assumed))
+    ways = (_way_out(view, row, offer) for tally in tallies for offer in tally.offers)
+    return Why(json_schema.plain(document), is_admitted, tuple(way for way in ways if way))
+
+
+def _way_out(view: NodeView, row: PodRow, offer: Offer) -> WayOut | None:
+    decision = offer.outcome.decision
+    if not isinstance(decision, Decision):
+        return None
+    known = {each.pod.uid: each.pod for each in view.rows}
+    after = view.node.at(decision.after)
+    chart = node_map.of_node(after, f"{view.title}, as it would be", known)
+    names = tuple(str(known.get(uid, uid)) for uid in offer.outcome.lost)
+    held = chart.pod(row.pod.uid)
+    return WayOut(english.of_reason(offer.change), names, chart, held.nodes if held else ())

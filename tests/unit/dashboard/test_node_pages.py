@@ -1,0 +1,246 @@
+"""The first screen, the table of pods and the page of a pod, over values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from numalet.core.model.pod import ContainerKey
+from numalet.dashboard import log_tail, pod_table, room
+from numalet.dashboard.application import application
+from numalet.dashboard.served import served
+from numalet.dashboard.sources import Level, NodeView, Note
+from values import shown_nodes
+from values.shown_nodes import AT, GIB, SCRIPT, Shown, guaranteed
+
+
+def _view() -> NodeView:
+    """Two pods on the NUMA nodes, a third that no NUMA node has room for, and a script."""
+    config, node = shown_nodes.started()
+    pods = [
+        guaranteed("web-0", 12, 8 * GIB),
+        guaranteed("web-1", 6, 4 * GIB, "team"),
+        guaranteed("big", 12, 4 * GIB, "team"),
+    ]
+    return shown_nodes.view_of(config, node, pods)
+
+
+def _client(source: Shown) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(application(source, clock=lambda: AT))
+    return httpx.AsyncClient(transport=transport, base_url="http://dashboard")
+
+
+def _rows(text: str) -> list[str]:
+    return re.findall(r'<tr id="pod-uid-([^"]+)"', text)
+
+
+async def test_the_first_screen_answers_in_its_order() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/")).text
+    headings = [
+        text.index(f'<h2 id="{name}">') for name in ("healthy", "room", "holders", "refused")
+    ]
+    assert headings == sorted(headings)
+    assert "Something needs attention." in text
+    assert "Do this." in text
+    assert "NUMA node 1 has the most room" in text
+    assert "The largest pod that fits there: 10 CPUs" in text
+    assert 'href="/pods/team/big"' in text
+    assert "TopologyAffinityError" in text
+
+
+async def test_the_head_says_whose_page_it_is_and_which_pages_there_are() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/pods")).text
+    assert "policy restricted, scope container" in text
+    assert "kubelet v1.3" in text
+    assert "simulated" in text
+    assert 'href="/pods" aria-current="page"' in text
+    assert re.findall(r'<li><a href="(/[^"]*)"', text)[:3] == ["/", "/node", "/pods"]
+    assert text.index("Skip to the content") < text.index("<header")
+
+
+async def test_health_is_said_in_one_line() -> None:
+    view = _view()
+    for changed, words in (
+        (replace(view, notes=()), "The node is ready, and nothing needs attention."),
+        (view, "The node is ready; 1 note below."),
+        (replace(view, is_ready=False), "The node is not ready to admit pods; 1 note below."),
+        (
+            replace(view, notes=(*view.notes, Note(Level.BAD, "a/b", "Broken."))),
+            "The node is ready; 2 notes below.",
+        ),
+    ):
+        async with _client(Shown(changed)) as client:
+            assert words in (await client.get("/")).text
+
+
+async def test_the_table_is_filtered_and_sorted_by_its_address() -> None:
+    async with _client(Shown(_view())) as client:
+
+        async def rows(query: str) -> list[str]:
+            return _rows((await client.get(f"/pods?{query}")).text)
+
+        assert await rows("") == ["web-0", "web-1", "big"]
+        assert await rows("text=WEB") == ["web-0", "web-1"]
+        assert await rows("namespace=team") == ["web-1", "big"]
+        assert await rows("status=Rejected") == ["big"]
+        assert await rows("node=1") == ["web-1"]
+        assert await rows("qos=Burstable") == []
+        assert await rows("sort=cpus") == ["big", "web-1", "web-0"]
+        assert await rows("sort=cpus&order=down") == ["web-0", "web-1", "big"]
+        assert await rows("sort=no-such-column") == ["web-0", "web-1", "big"]
+
+
+async def test_a_sorted_column_says_so_and_turns_round() -> None:
+    async with _client(Shown(_view())) as client:
+        up = (await client.get("/pods?text=web&sort=age")).text
+        down = (await client.get("/pods?text=web&sort=age&order=down")).text
+    assert (
+        'aria-sort="ascending" class="number"><a href="?text=web&amp;sort=age&amp;order=down"' in up
+    )
+    assert 'aria-sort="descending" class="number"><a href="?text=web&amp;sort=age"' in down
+
+
+async def test_text_of_others_is_never_markup(tmp_path: Path) -> None:
+    view = _view()
+    rows = [
+        replace(row, pod=replace(row.pod, name="<script>alert(1)"), why=SCRIPT, reason=SCRIPT)
+        for row in view.rows[-1:]
+    ]
+    source = Shown(replace(view, title=SCRIPT, rows=(view.rows[0], *rows)))
+    log = tmp_path / "log"
+    log.write_text(SCRIPT)
+    source.logs[ContainerKey("uid-web-0", "app")] = log
+    async with _client(source) as client:
+        for path in (
+            "/",
+            "/node",
+            f"/pods?text={SCRIPT}&sort={SCRIPT}",
+            "/pods",
+            "/pods/default/web-0",
+            "/pods/team/%3Cscript%3Ealert%281%29",
+        ):
+            answer = await client.get(path)
+            assert "<script>" not in answer.text, path
+            assert "alert(1)" in answer.text, path
+
+
+async def test_the_page_of_a_pod_that_runs(tmp_path: Path) -> None:
+    source = Shown(_view())
+    log = tmp_path / "log"
+    log.write_text("first\nlast\n")
+    source.logs[ContainerKey("uid-web-1", "app")] = log
+    async with _client(source) as client:
+        text = (await client.get("/pods/team/web-1")).text
+        events = (await client.get("/pods/default/web-0")).text
+    assert "4Gi" in text
+    assert "1Gi misplaced" in text
+    assert 'data-show-pod="uid-web-1"' in text
+    assert "first\nlast" in text
+    assert "Failed" in events
+    assert "Failed" not in text
+
+
+async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/pods/team/big")).text
+        assert "TopologyAffinityError" in text
+        ways = re.findall(r'href="(/pods/team/big/ways-out/\d+)"', text)
+        assert ways
+        assert "these pods are deleted first: default/web-0" in text
+        # The pods that run stay where they are: no NUMA node has 12 CPUs left.
+        assert "single-numa-node" not in text
+        assert "topology policy best-effort, scope container" in text
+        for way in ways:
+            answer = await client.get(way)
+            assert answer.status_code == 200, way
+            assert 'data-pod="uid-big"' in answer.text
+        assert (await client.get(f"/pods/team/big/ways-out/{len(ways) + 1}")).status_code == 404
+        assert (await client.get("/pods/team/big/ways-out/0")).status_code == 404
+        assert (await client.get("/pods/team/web-1/ways-out/1")).status_code == 404
+
+
+async def test_a_refused_pod_for_which_there_is_room_now() -> None:
+    view = _view()
+    source = Shown(view)
+    async with _client(source) as client:
+        assert "would admit this pod now" not in (await client.get("/pods/team/big")).text
+        source.show(replace(view, node=view.node.remove("uid-web-0").release_stale()))
+        assert "would admit this pod now" in (await client.get("/pods/team/big")).text
+
+
+async def test_a_pod_that_is_not_there() -> None:
+    async with _client(Shown(_view())) as client:
+        assert (await client.get("/pods/team/other")).status_code == 404
+        assert (await client.get("/pods/team/other/ways-out/1")).status_code == 404
+
+
+async def test_numa_nodes_are_opened_by_the_address() -> None:
+    config, node = shown_nodes.started(shape="4n80c2t")
+    async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
+        closed = (await client.get("/node")).text
+        opened = (await client.get("/node?open=3,x,-1,99")).text
+    assert 'data-cpu="' not in closed
+    assert opened.count('data-cpu="') == 160
+
+
+async def test_the_entrance_says_nothing_of_the_node() -> None:
+    app = served(Shown(replace(_view(), title="secret-name"))).app
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        answer = await client.get("/pods")
+    assert answer.status_code == 401
+    assert "secret-name" not in answer.text
+
+
+async def test_an_empty_node() -> None:
+    config, node = shown_nodes.started()
+    async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
+        assert "No pod holds" in (await client.get("/")).text
+        assert "There are no pods on this node." in (await client.get("/pods")).text
+        assert "None yet" in (await client.get("/node")).text
+
+
+def test_the_largest_pod_is_admitted_and_one_more_cpu_is_not() -> None:
+    config, node = shown_nodes.started()
+    view = shown_nodes.view_of(config, node, [guaranteed("a", 9, GIB)])
+    for row in room.rooms(view.chart):
+        largest = room.largest_pod(view.node, row)
+        assert largest is not None
+        assert view.node.fits(guaranteed("probe", largest.cpus, largest.memory_bytes))
+        assert largest.cpus <= row.free_cpus
+
+
+def test_a_thousand_pods_are_lines() -> None:
+    view = _view()
+    row = view.rows[0]
+    many = tuple(
+        replace(row, pod=replace(row.pod, uid=f"uid-{at}", name=f"p{at:04}")) for at in range(1000)
+    )
+    table = pod_table.table(
+        replace(view, rows=many), pod_table.Filter(sort="pod", order="down"), AT
+    )
+    assert [table.lines[0].row.pod.name, table.lines[-1].row.pod.name] == ["p0999", "p0000"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0s"), (59, "59s"), (60, "1m"), (7200, "2h"), (86_400 * 3, "3d")]
+)
+def test_an_age_is_in_its_largest_unit(seconds: int, text: str) -> None:
+    assert pod_table.age(timedelta(seconds=seconds).total_seconds()) == text
+
+
+def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(b"line %d \xff\n" % at for at in range(20_000)))
+    text = log_tail.tail(log)
+    assert text is not None
+    assert text.endswith("line 19999 \ufffd\n")
+    assert len(text.splitlines()) == log_tail.MOST_LINES
+    assert log_tail.tail(tmp_path / "none") is None
