@@ -16,7 +16,7 @@ from numalet.cluster.signals import until_signal
 from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard import served
 from numalet.dashboard.served import Link
-from numalet.dashboard.sources import NodeSource
+from numalet.dashboard.sources import FleetSource, NodeSource
 
 _LISTEN = "--listen"
 
@@ -29,14 +29,31 @@ def address(text: str) -> ListenAddress:
     return ListenAddress("127.0.0.1", parsed.port) if parsed.host == "localhost" else parsed
 
 
-def serve(node: NodeSource, wanted: ListenAddress, *, is_opened: bool) -> None:
-    """Serve pages of this node until a signal comes. Raises ``BadInput`` if nothing can listen."""
-    asyncio.run(until_signal(_serve(node, wanted, is_opened=is_opened)))
+def serve(
+    node: NodeSource | None,
+    wanted: ListenAddress,
+    *,
+    is_opened: bool,
+    fleet: FleetSource | None = None,
+) -> None:
+    """Serve pages of these sources until a signal comes.
+
+    Raises:
+        BadInput: nothing can listen there.
+    """
+    asyncio.run(until_signal(serving(node, wanted, is_opened=is_opened, fleet=fleet)))
 
 
-async def _serve(node: NodeSource, wanted: ListenAddress, *, is_opened: bool) -> None:
+async def serving(
+    node: NodeSource | None,
+    wanted: ListenAddress,
+    *,
+    is_opened: bool,
+    fleet: FleetSource | None = None,
+) -> None:
+    """Serve pages of these sources without end."""
     listener = addresses.bound(wanted)
-    shown = served.served(node, report_bug=_complain)
+    shown = served.served(node, fleet, report_bug=_complain)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
     async with listening.serving(shown.app, listener):
         say_link(shown.link(f"http://{at}"), is_opened=is_opened)

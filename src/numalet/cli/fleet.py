@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from numalet.cli import fleet_days, fleet_keeping_away, fleet_options, fleet_wake
+from numalet.cli import fleet_dashboard, fleet_days, fleet_keeping_away, fleet_options, fleet_wake
 from numalet.cli.findings import FleetNotOneShape, FleetOption
 from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
 from numalet.cli.helping import Command, with_line_breaks
@@ -229,6 +229,7 @@ def free(
 
 
 fleet_days.register(fleet_app)
+fleet_dashboard.register(fleet_app)
 
 
 @fleet_app.command(

@@ -19,6 +19,7 @@ from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
+    from numalet.cluster.addresses import ListenAddress
     from numalet.cluster.following import FollowedClasses
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.fleet.variants import NodeVariants
@@ -78,6 +79,34 @@ def answered(
     classes, server = _classes(source), access.of(source.kubeconfig, source.context)
     asyncio.run(following.follow(server, classes, WatchedAnswer(answer, is_table).receive))
     return 0
+
+
+async def followed_dashboard(
+    source: SourceOptions, address: ListenAddress, *, is_opened: bool
+) -> None:
+    """Serve pages of a cluster that is followed until a signal comes.
+
+    Raises:
+        BadInput: nothing can listen there, or the cluster can not be listed.
+    """
+    from numalet.cli import dashboard_serving
+    from numalet.cluster import following
+    from numalet.cluster.shown_fleet import FollowedFleet
+    from numalet.cluster.signals import until_signal
+    from numalet.io.kube_api import access
+    from numalet.io.tasks import together
+
+    classes, server = _classes(source), access.of(source.kubeconfig, source.context)
+
+    async def work() -> None:
+        fleet = FollowedFleet()
+        async with together() as group:
+            group.create_task(following.follow(server, classes, fleet.receive))
+            # A link is printed once there is something to see.
+            await fleet.first()
+            await dashboard_serving.serving(None, address, is_opened=is_opened, fleet=fleet)
+
+    await until_signal(work())
 
 
 def _classes(source: SourceOptions) -> FollowedClasses:

@@ -1,0 +1,53 @@
+"""A cluster that is followed, as it is shown: the latest one, and when it is another."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from numalet.cluster.following import FollowedView
+from numalet.cluster.shown_fleet import FollowedFleet, StillFleet
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.model.findings import BadInput
+from numalet.insight.usecases.clusters import ClusterNothingToRead, OpenedCluster
+
+
+def _view(cluster: Cluster) -> FollowedView:
+    return FollowedView(OpenedCluster(cluster, {}))
+
+
+async def test_it_says_when_there_is_another_cluster() -> None:
+    fleet, first = FollowedFleet(), Cluster()
+    await fleet.receive(FollowedView(None))
+    waiting = asyncio.create_task(fleet.first())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await fleet.receive(_view(first))
+    await waiting
+    assert fleet.cluster() is first
+    again = asyncio.create_task(fleet.changed())
+    await asyncio.sleep(0)
+    await fleet.receive(_view(first))
+    await asyncio.sleep(0)
+    assert not again.done()
+    second = Cluster()
+    await fleet.receive(_view(second))
+    await again
+    assert fleet.cluster() is second
+    assert fleet.is_live
+
+
+async def test_a_cluster_that_never_could_be_listed_is_an_error() -> None:
+    why = ClusterNothingToRead(sources="x")
+    with pytest.raises(BadInput):
+        await FollowedFleet().receive(FollowedView(None, problems=(why,)))
+
+
+async def test_a_dump_stays_as_it_is() -> None:
+    fleet = StillFleet(Cluster())
+    assert fleet.cluster() is fleet.known
+    assert not fleet.is_live
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await fleet.changed()
