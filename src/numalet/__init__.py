@@ -281,6 +281,7 @@ def __getattr__(name: str) -> Any:
     if module is None:
         raise AttributeError(f"module 'numalet' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(module), attribute)
+    import_module("numalet.notebook").attach()
     return value
 
 

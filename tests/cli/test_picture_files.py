@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cli.commands import DOCUMENTED, GUARANTEED, SECOND, Ended, Runner, pod, process
+from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, SECOND, Ended, Runner, pod, process
 
 _MACHINE = ("machine", "2n4c2t", "--memory-per-node", "8Gi")
 
@@ -98,15 +98,16 @@ def test_a_simulation_as_a_page_has_every_decision(numalet: Runner, tmp_path: Pa
     assert ElementTree.parse(drawing).getroot().tag.endswith("svg")
 
 
-def test_what_a_manifest_says_is_never_markup(numalet: Runner, tmp_path: Path) -> None:
-    manifest = tmp_path / "<img src=x>.yaml"
-    manifest.write_text(pod("a", "900Gi").replace("name: c", 'name: "<script>alert(1)</script>"'))
-    page = tmp_path / "s.html"
-    for command in ("simulate", "explain"):
-        numalet(command, *DOCUMENTED, str(manifest), "--html", str(page))
-        if page.exists():
-            checked_page(page)
-            page.unlink()
+def test_what_others_wrote_is_never_markup(numalet: Runner, tmp_path: Path) -> None:
+    machine, config = tmp_path / "<img src=x onerror=m>.yaml", tmp_path / "<script>c<b>.yaml"
+    machine.write_text((EXAMPLES / "machine.yaml").read_text())
+    config.write_text((EXAMPLES / "kubelet.yaml").read_text())
+    page = tmp_path / "page.html"
+    assert numalet("machine", str(machine), "--html", str(page)).status == 0
+    assert "&lt;img src=x onerror=m&gt;" in checked_page(page)
+    asked = ("-c", str(config), *DOCUMENTED[2:4], "-m", str(machine), GUARANTEED)
+    assert numalet("what-if", *asked, "--html", str(page)).status == 0
+    assert "&lt;script&gt;c&lt;b&gt;" in checked_page(page)
 
 
 def test_an_explanation_as_a_page(numalet: Runner, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
 from numalet.core.model.machine_info import MachineInfo
@@ -14,6 +14,8 @@ from numalet.pages import pod_lines, templating
 from numalet.pages.pod_lines import PodLine
 from numalet.pages.values import PageOrigin
 from numalet.wording import english, kubelet, numbers
+
+_NO_MACHINE: Final = MachineInfo((), memory_capacity_bytes=0, cpu_count=0, socket_count=0)
 
 
 def body(
@@ -42,8 +44,11 @@ def lead(decisions: Sequence[Decision]) -> str:
     return f"{admitted} admitted, {rejected} rejected"
 
 
-def decision_line(decision: Decision, machine: MachineInfo) -> PodLine:
-    """What became of one pod; of a rejected one, the kubelet's words and ours."""
+def decision_line(decision: Decision, machine: MachineInfo | None = None) -> PodLine:
+    """What became of one pod; of a rejected one, the kubelet's words and ours.
+
+    Without the machine the NUMA nodes of exclusive CPUs are not known, but those of its memory are.
+    """
     pod = decision.pod
     if decision.rejection is not None:
         said, why = kubelet.message(decision.rejection), english.of_reason(decision.rejection)
@@ -55,7 +60,7 @@ def decision_line(decision: Decision, machine: MachineInfo) -> PodLine:
             why=said if said == why else f"{said}. {why}",
             qos=pod.qos_class.value,
         )
-    sums = pod_sums(decision, machine)
+    sums = pod_sums(decision, machine or _NO_MACHINE)
     return PodLine(
         uid=pod.uid,
         title=str(pod),

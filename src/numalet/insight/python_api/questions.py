@@ -29,6 +29,7 @@ from numalet.insight.python_api.nodes import (
     machine_and_devices,
     machine_info,
 )
+from numalet.insight.python_api.tables import MatrixRows
 from numalet.insight.simulate.scenario import NO_FILES
 from numalet.insight.simulate.session import Session
 from numalet.insight.state import restart_check, verify
@@ -98,7 +99,7 @@ def what_if(
     seed: int = 0,
     behaviour: Behaviour = EXACT,
     releases: Sequence[str | Release] = (),
-) -> list[dict[str, Any]]:
+) -> MatrixRows:
     """The same pods on every combination: a row of figures for each, ready for a data frame.
 
     Args:
@@ -135,10 +136,10 @@ def what_if(
         chosen,
     )
     asked = explaining.orders(orders, len(pods), seed)
-    return [
+    return MatrixRows(
         matrix_rows.figures(matrix.row(variant, pods, asked, lambda count: None))
         for variant in variants
-    ]
+    )
 
 
 def check(

@@ -7,7 +7,10 @@ from typing import Any
 
 from numalet.core.admission.decision import Decision
 from numalet.core.model import cpu_set
+from numalet.core.model import machine_queries as ask
+from numalet.core.model.machine_info import MachineInfo
 from numalet.core.snapshot import placement
+from numalet.core.snapshot.changes import Changes
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.wording import kubelet
@@ -34,6 +37,39 @@ def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def numa_node_rows(machine: MachineInfo) -> list[dict[str, Any]]:
+    """A row for each NUMA node, by ascending id."""
+    return [
+        {
+            "node": node.node_id,
+            "class": ask.node_class(node).value,
+            "cpus": cpu_set.text(thread for core in node.cores for thread in core.threads),
+            "cores": len(node.cores),
+            "memory_bytes": node.memory_bytes,
+        }
+        for node in sorted(machine.nodes, key=lambda node: node.node_id)
+    ]
+
+
+def change_rows(changes: Changes) -> list[dict[str, Any]]:
+    """A row for each container that holds other things than before: first what it gave back."""
+    return [
+        {
+            "change": change,
+            "uid": key.pod_uid,
+            "container": key.container,
+            "cpus": cpu_set.text(held.cpus),
+            **_amounts([held]),
+        }
+        for change, part in (("released", changes.released), ("allocated", changes.allocated))
+        for key, held in part.items()
+    ]
+
+
+class MatrixRows(list[dict[str, Any]]):
+    """The rows of a comparison, one for each variant."""
 
 
 def _decision_row(decision: Decision) -> dict[str, Any]:

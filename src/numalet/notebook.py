@@ -1,0 +1,111 @@
+"""What notebooks show: machines, nodes, decisions and changes as pictures, and their rows.
+
+The core does not know of pictures. So ``import numalet`` calls ``attach`` after it has imported
+something, and the classes that are there get ``_repr_html_`` and ``to_rows``. What makes the
+pictures is imported when the first one is shown.
+
+A picture has no script, and its style sheet is that of its own classes: several in one notebook do
+not disturb each other.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+Rows = list[dict[str, Any]]
+
+
+def attach() -> None:
+    """Give pictures and rows to every class that is imported by now."""
+    for (module, name), (as_html, as_rows) in _CLASSES.items():
+        if module in sys.modules:
+            shown = getattr(sys.modules[module], name)
+            shown._repr_html_ = as_html
+            shown.to_rows = as_rows
+
+
+def _machine_html(machine: Any) -> str:
+    from numalet.drawing import node_drawing
+    from numalet.insight.maps import node_map
+    from numalet.insight.python_api.nodes import machine_info
+
+    title = getattr(machine, "source", "") or "Machine"
+    return _framed(node_drawing.draw(node_map.of_machine(machine_info(machine), title)))
+
+
+def _machine_rows(machine: Any) -> Rows:
+    from numalet.insight.python_api import tables
+    from numalet.insight.python_api.nodes import machine_info
+
+    return tables.numa_node_rows(machine_info(machine))
+
+
+def _node_html(node: Any) -> str:
+    from numalet.drawing import node_drawing
+    from numalet.insight.maps import node_map
+    from numalet.pages import notebook_parts
+
+    chart = node_map.of_node(node, "Node")
+    return _framed(node_drawing.draw(chart) + notebook_parts.pods(chart))
+
+
+def _node_rows(node: Any) -> Rows:
+    from numalet.insight.python_api import tables
+
+    return tables.placement_rows(node.snapshot)
+
+
+def _decision_html(decision: Any) -> str:
+    from numalet.pages import notebook_parts
+
+    return _framed(notebook_parts.decision(decision))
+
+
+def _decision_rows(decision: Any) -> Rows:
+    from numalet.insight.python_api import tables
+
+    return tables.decision_rows([decision])
+
+
+def _changes_html(changes: Any) -> str:
+    from numalet.pages import notebook_parts
+
+    return _framed(notebook_parts.rows("Changes", _changes_rows(changes)))
+
+
+def _changes_rows(changes: Any) -> Rows:
+    from numalet.insight.python_api import tables
+
+    return tables.change_rows(changes)
+
+
+def _matrix_html(matrix: Any) -> str:
+    from numalet.pages import notebook_parts
+
+    return _framed(notebook_parts.figures([*matrix]))
+
+
+def _matrix_rows(matrix: Any) -> Rows:
+    return [*matrix]
+
+
+def _framed(markup: str) -> str:
+    from numalet.pages import notebook_parts
+
+    return notebook_parts.framed(markup)
+
+
+_Pair = tuple[Callable[[Any], str], Callable[[Any], Rows]]
+
+_CLASSES: Final[dict[tuple[str, str], _Pair]] = {
+    ("numalet.core.model.machine", "Machine"): (_machine_html, _machine_rows),
+    ("numalet.core.model.machine_info", "MachineInfo"): (_machine_html, _machine_rows),
+    ("numalet.io.machines", "LoadedMachine"): (_machine_html, _machine_rows),
+    ("numalet.core.node.node", "Node"): (_node_html, _node_rows),
+    ("numalet.core.admission.decision", "Decision"): (_decision_html, _decision_rows),
+    ("numalet.core.snapshot.changes", "Changes"): (_changes_html, _changes_rows),
+    ("numalet.insight.python_api.tables", "MatrixRows"): (_matrix_html, _matrix_rows),
+}
+"""By module and name: what shows a value, and what makes rows of it for a data frame."""

@@ -1,0 +1,59 @@
+"""What notebooks show, out of the parts of pages, with a style sheet that touches nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from numalet.core.admission.decision import Decision
+from numalet.drawing import tokens
+from numalet.insight.maps.node_map import NodeMap
+from numalet.pages import pod_lines, simulation_page, templating, what_if_page
+from numalet.pages.values import TextTable
+
+_FRAME: Final = "numalet-shown"
+_STYLE: Final = (
+    f".{_FRAME} table{{border-collapse:collapse;font:13px/20px {tokens.FONT};margin:8px 0}}"
+    f".{_FRAME} caption{{text-align:left;font-weight:600}}"
+    f".{_FRAME} th,.{_FRAME} td{{text-align:left;vertical-align:top;padding:4px 16px 4px 4px}}"
+    f".{_FRAME} .why{{display:block;max-width:72ch}}"
+)
+
+
+def framed(markup: str) -> str:
+    """Markup of drawings and parts in a frame of their own."""
+    return f'<style>{_STYLE}</style><div class="{_FRAME}">{markup}</div>'
+
+
+def pods(chart: NodeMap) -> str:
+    """The pods of a node as a table; nothing without any."""
+    return _pods_table(pod_lines.of_chart(chart), "Pods") if chart.pods else ""
+
+
+def decision(decided: Decision) -> str:
+    """One decision: what the pod was promised, or why it was rejected."""
+    return _pods_table((simulation_page.decision_line(decided),), "Decision")
+
+
+def figures(matrix: Sequence[dict[str, Any]]) -> str:
+    """The rows of ``numalet.what_if`` as a table."""
+    return _text_table(what_if_page.figures_table(matrix))
+
+
+def rows(title: str, given: Sequence[Mapping[str, Any]]) -> str:
+    """Rows for a data frame as a table."""
+    if not given:
+        return _text_table(TextTable(title, ("",), (("none",),)))
+    columns = tuple(name.replace("_", " ") for name in given[0])
+    cells = tuple(
+        tuple("" if value is None else str(value) for value in row.values()) for row in given
+    )
+    return _text_table(TextTable(title, columns, cells))
+
+
+def _pods_table(lines: Sequence[pod_lines.PodLine], title: str) -> str:
+    return templating.page("bodies/pods.html", lines=lines, title=title)
+
+
+def _text_table(table: TextTable) -> str:
+    return templating.page("bodies/table.html", table=table)
