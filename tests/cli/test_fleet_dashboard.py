@@ -1,7 +1,8 @@
-"""``numalet fleet dashboard`` as a process: a dump behind a link that works once."""
+"""``numalet fleet dashboard`` as a process: a dump or a cluster behind a link that works once."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -9,7 +10,18 @@ import urllib.request
 from http.cookiejar import CookieJar
 from pathlib import Path
 
-from values import gpu_dump
+import httpx
+
+from running import fake_api_server
+from values import gpu_dump, gpu_fleet
+
+_COLLECTIONS = {
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/namespaces/default/pods",
+    "NumaNode": "/apis/numalet.dev/v1alpha1/numanodes",
+    "NumaNodeClass": "/apis/numalet.dev/v1alpha1/numanodeclasses",
+}
+_PATIENCE_SECONDS = 120
 
 
 def test_a_dump_until_ctrl_c(tmp_path: Path) -> None:
@@ -49,3 +61,43 @@ def test_a_dump_that_is_not_there_is_refused(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "none.json" in done.stderr
+
+
+async def test_a_cluster_is_followed(tmp_path: Path) -> None:
+    async with fake_api_server.running() as server:
+        for each in gpu_dump.objects(gpu_fleet.cluster([gpu_fleet.running("gpu-1", [])])):
+            server.put(f"{_COLLECTIONS[each['kind']]}/{each['metadata']['name']}", each)
+        config = str(server.write_kubeconfig(tmp_path / "kubeconfig"))
+        command = ["-m", "numalet", "fleet", "dashboard", "--kubeconfig", config]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            assert process.stdout is not None
+            link = (await process.stdout.readline()).decode().strip()
+            async with httpx.AsyncClient(timeout=60, follow_redirects=True) as browser:
+                assert (await browser.get(link)).status_code == 200
+                page = f"{link.partition('/login')[0]}/fleet"
+                before = (await browser.get(page)).text
+                assert 'data-node="gpu-1"' in before
+                assert "stays as it is" not in before
+                for each in gpu_dump.objects(gpu_fleet.cluster([gpu_fleet.running("gpu-2", [])])):
+                    path = f"{_COLLECTIONS[each['kind']]}/{each['metadata']['name']}"
+                    server.put(path, each)
+                events = page.removesuffix("/fleet") + "/events"
+                async with (
+                    asyncio.timeout(_PATIENCE_SECONDS),
+                    browser.stream("GET", events) as stream,
+                ):
+                    async for line in stream.aiter_lines():
+                        is_event = line.startswith("data:")
+                        if is_event and 'data-node="gpu-2"' in (await browser.get(page)).text:
+                            break
+            process.send_signal(signal.SIGINT)
+            _, said = await asyncio.wait_for(process.communicate(), _PATIENCE_SECONDS)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    assert process.returncode == 0
+    assert b"Traceback" not in said
