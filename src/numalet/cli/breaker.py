@@ -188,19 +188,15 @@ def breaker(
         return
     import asyncio
 
-    from numalet.cluster import addresses
+    from numalet.cluster import addresses, following
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.cluster.breaker.command import BreakerOptions
-    from numalet.cluster.following import FollowedClasses
     from numalet.core.cluster.building import POOL_LABEL
     from numalet.insight.rejections.rules import EVERY_MEASURE, BreakerRules, BreakerScope
-    from numalet.insight.usecases import clusters
-    from numalet.insight.usecases.clusters import ClusterSources
     from numalet.io.kube_api import access
 
     measures, label = _measures(act), pool_label or POOL_LABEL
-    sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
     choosing = {
         "--owners": owners,
         "--without-owners": without_owners,
@@ -223,7 +219,7 @@ def breaker(
         is_dry_run=not measures,
         namespace_selector=namespace_selector,
         pod_selector=selector,
-        classes=FollowedClasses(rules=clusters.rules_of(sources), pool_label=label),
+        classes=following.classes_of(class_file, pool_label),
     )
     to = access.of(kubeconfig, context)
     options = BreakerOptions(

@@ -219,7 +219,7 @@ def extender(
     import asyncio
 
     from numalet.agent.host import logs
-    from numalet.cluster import addresses
+    from numalet.cluster import addresses, following
     from numalet.cluster.extender import command, durations
     from numalet.cluster.extender.command import ExtenderOptions
     from numalet.cluster.extender.state import ExtenderRules
@@ -246,6 +246,6 @@ def extender(
         binds=bind,
         lease=cluster_options.lease_name(lease) if lease else None,
         rules=rules,
-        classes=command.classes(class_file, pool_label),
+        classes=following.classes_of(class_file, pool_label),
     )
     asyncio.run(command.live(options, logs.to_stderr(log_format, verbosity).write))

@@ -20,7 +20,6 @@ from numalet.core.model.findings import BadInput
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
     from numalet.cluster.addresses import ListenAddress
-    from numalet.cluster.following import FollowedClasses
     from numalet.core.cluster.cluster import Cluster
     from numalet.insight.fleet.variants import NodeVariants
     from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
@@ -76,7 +75,8 @@ def answered(
     from numalet.cluster import following
     from numalet.io.kube_api import access
 
-    classes, server = _classes(source), access.of(source.kubeconfig, source.context)
+    classes = following.classes_of(source.class_file, source.pool_label)
+    server = access.of(source.kubeconfig, source.context)
     asyncio.run(following.follow(server, classes, WatchedAnswer(answer, is_table).receive))
     return 0
 
@@ -96,7 +96,8 @@ async def followed_dashboard(
     from numalet.io.kube_api import access
     from numalet.io.tasks import together
 
-    classes, server = _classes(source), access.of(source.kubeconfig, source.context)
+    classes = following.classes_of(source.class_file, source.pool_label)
+    server = access.of(source.kubeconfig, source.context)
 
     async def work() -> None:
         fleet = FollowedFleet()
@@ -107,14 +108,6 @@ async def followed_dashboard(
             await dashboard_serving.serving(None, address, is_opened=is_opened, fleet=fleet)
 
     await until_signal(work())
-
-
-def _classes(source: SourceOptions) -> FollowedClasses:
-    from numalet.cluster.following import FollowedClasses
-    from numalet.insight.usecases import clusters
-
-    sources = _sources(source)
-    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=sources.pool_label)
 
 
 def _sources(source: SourceOptions) -> ClusterSources:
@@ -185,9 +178,10 @@ def serve(
         ready=ready,
     )
     if source.is_live:
+        from numalet.cluster import following
         from numalet.io.kube_api import access
 
-        classes = _classes(source)
+        classes = following.classes_of(source.class_file, source.pool_label)
         server.follow(access.of(source.kubeconfig, source.context), classes)
     else:
         server.read_again(every_seconds, lambda: _opened(source))

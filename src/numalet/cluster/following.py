@@ -22,7 +22,7 @@ from numalet.core.cluster import building
 from numalet.core.cluster.building import ClassRule
 from numalet.core.model.findings import Finding
 from numalet.insight.usecases import clusters
-from numalet.insight.usecases.clusters import OpenedCluster
+from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
 from numalet.io.kube_api import client
 from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.kube_api.values import Access
@@ -56,6 +56,13 @@ class FollowedClasses:
 
     rules: Iterable[ClassRule] = ()
     pool_label: str = building.POOL_LABEL
+
+
+def classes_of(class_file: str | None, pool_label: str | None) -> FollowedClasses:
+    """What the options --class and --pool-label say. Raises ``BadInput`` for an unusable file."""
+    label = pool_label or building.POOL_LABEL
+    sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
+    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=label)
 
 
 async def follow(

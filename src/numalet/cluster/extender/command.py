@@ -26,10 +26,7 @@ from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
-from numalet.core.cluster import building
 from numalet.core.model.findings import BadInput, Location
-from numalet.insight.usecases import clusters
-from numalet.insight.usecases.clusters import ClusterSources
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
@@ -68,13 +65,6 @@ def tls_files(
     raise BadInput(
         [ExtenderTlsIncomplete(given=given, missing=" and ".join(missing), where=Location(given))]
     )
-
-
-def classes(class_file: str | None, pool_label: str | None) -> FollowedClasses:
-    """What the options say of nodes. Raises ``BadInput`` if the file can not be used."""
-    label = pool_label or building.POOL_LABEL
-    sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
-    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=label)
 
 
 def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
