@@ -1,0 +1,150 @@
+"""The hints of an explanation as values to be drawn, one for each subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from numalet.core.hints.hint import Hint
+from numalet.core.model import numa_mask
+from numalet.insight.explain.considered_sets import AnswerKind
+from numalet.insight.maps.hint_map import HintCell, HintColumn, HintMap, HintSet, HintStatus
+from numalet.insight.output.explanation_types import (
+    AnswerDocument,
+    Explanation,
+    SetDocument,
+    SubjectDocument,
+)
+from numalet.wording import english, explanations
+
+_MOST_SETS: Final = 12
+
+_Nodes = tuple[int, ...]
+
+
+def of_explanation(explanation: Explanation) -> tuple[HintMap, ...]:
+    """A map for each subject, in the order of the decision."""
+    return tuple(of_subject(each, explanation.policy.value) for each in explanation.subjects)
+
+
+def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
+    """The hints for this subject, under a topology policy of this name."""
+    answers = subject.answers
+    by_answer = [{tuple(each.nodes): each for each in answer.sets} for answer in answers]
+    merged = subject.merged
+    chosen = None if merged.nodes is None else tuple(merged.nodes)
+    finalists = [tuple(each.nodes) for each in subject.finalists or () if each.nodes is not None]
+    ranks = {nodes: at + 1 for at, nodes in enumerate(finalists)}
+    sets = [
+        HintSet(
+            nodes=nodes,
+            cells=tuple(
+                _cell(answer, known.get(nodes))
+                for answer, known in zip(answers, by_answer, strict=True)
+            ),
+            rank=ranks.get(nodes),
+            is_chosen=nodes == chosen,
+        )
+        for nodes in _all_sets(by_answer, finalists, chosen)
+    ]
+    shown = _worth_showing(sets)
+    others = [each for each in sets if each not in shown]
+    not_offered = sum(_is_refused(each) for each in others)
+    return HintMap(
+        subject=subject.subject,
+        columns=tuple(_column(each) for each in answers),
+        sets=tuple(shown),
+        more_offered=len(others) - not_offered,
+        more_not_offered=not_offered,
+        chosen=chosen,
+        is_preferred=merged.preferred,
+        is_accepted=merged.admit,
+        order=_order(subject),
+        verdict=_verdict(subject, chosen, policy),
+    )
+
+
+def _all_sets(
+    by_answer: Iterable[Mapping[_Nodes, SetDocument]],
+    finalists: Iterable[_Nodes],
+    chosen: _Nodes | None,
+) -> list[_Nodes]:
+    """Every set that anyone names, smallest first."""
+    named = {nodes for known in by_answer for nodes in known} | {*finalists}
+    if chosen is not None:
+        named.add(chosen)
+    return sorted(named, key=lambda nodes: (len(nodes), nodes))
+
+
+def _worth_showing(sets: list[HintSet]) -> list[HintSet]:
+    """The chosen set, those that were ranked, single nodes, then others, as far as it goes."""
+
+    def interest(each: HintSet) -> tuple[bool, int, bool, int, _Nodes]:
+        rank = len(sets) + 1 if each.rank is None else each.rank
+        return (not each.is_chosen, rank, _is_refused(each), len(each.nodes), each.nodes)
+
+    best = sorted(sets, key=interest)
+    single = [each for each in sets if len(each.nodes) == 1][: _MOST_SETS // 2]
+    kept = {each.nodes for each in [*best[: _MOST_SETS // 2], *single]}
+    for each in best:
+        if len(kept) >= _MOST_SETS:
+            break
+        kept.add(each.nodes)
+    return [each for each in best if each.nodes in kept]
+
+
+def _is_refused(each: HintSet) -> bool:
+    return any(cell.status is HintStatus.NOT_OFFERED for cell in each.cells)
+
+
+def _cell(answer: AnswerDocument, known: SetDocument | None) -> HintCell:
+    if answer.answer is AnswerKind.NO_PREFERENCE:
+        return HintCell(HintStatus.ANY)
+    if known is None:
+        return HintCell(HintStatus.NOT_LISTED)
+    if known.offered:
+        match known.preferred:
+            case None:
+                return HintCell(HintStatus.OFFERED)
+            case is_preferred:
+                preferred = HintStatus.PREFERRED if is_preferred else HintStatus.NOT_PREFERRED
+                return HintCell(preferred)
+    why = "" if known.why_not is None else known.why_not.text
+    return HintCell(HintStatus.NOT_OFFERED, known.brief or why, why)
+
+
+def _column(answer: AnswerDocument) -> HintColumn:
+    names = [name for name in answer.resources if name != answer.provider]
+    title = f"{answer.provider} manager" + (f": {', '.join(names)}" if names else "")
+    match answer.answer:
+        case AnswerKind.NO_PREFERENCE:
+            return HintColumn(title, "no preference")
+        case AnswerKind.NOTHING_FITS:
+            return HintColumn(title, explanations.NOTHING_FITS)
+        case AnswerKind.IMPOSSIBLE:
+            reason = "" if answer.reason is None else answer.reason.text
+            return HintColumn(title, f"impossible. {reason}".rstrip())
+        case AnswerKind.SETS:
+            return HintColumn(title, "" if answer.all_sets else explanations.NOT_ALL_SETS)
+
+
+def _order(subject: SubjectDocument) -> str:
+    finalists = subject.finalists
+    if subject.merged.bounded:
+        return explanations.BOUNDED
+    if finalists is None or subject.wanted_size is None:
+        return ""
+    if not finalists:
+        return explanations.NO_FINALISTS
+    return explanations.ranking(
+        subject.wanted_size,
+        is_preferred=finalists[0].preferred,
+        by_distance=bool(subject.by_distance),
+    )
+
+
+def _verdict(subject: SubjectDocument, chosen: _Nodes | None, policy: str) -> str:
+    merged = subject.merged
+    mask = None if chosen is None else numa_mask.of(chosen)
+    verb = "accepts" if merged.admit else "does not accept"
+    return f"{policy} {verb} {english.hint(Hint(mask, merged.preferred))}"
