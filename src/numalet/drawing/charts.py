@@ -53,7 +53,7 @@ def bars(
 ) -> str:
     """Horizontal bars below one another, on one scale from 0."""
     names = _legend_names(rows)
-    top_px = sheets.TITLE_PX + (sheets.LEGEND_PX if names else 0)
+    top_px = sheets.TITLE_PX + sheets.legend_px(names, width_px)
     height_px = top_px + len(rows) * _ROW_PX + 8
     picture = sheets.picture(width_px, height_px, title, bars_fact(rows, unit), "bars")
     sheets.heading(picture, title, width_px)

@@ -43,19 +43,17 @@ class Scale:
 
 
 def ticks(most: float, unit: Unit, count: int = 4) -> tuple[float, ...]:
-    """Round figures from 0 to at least ``most``, about ``count`` steps of 1, 2 or 5 times a power.
+    """Round figures from 0 to at least ``most``, in so many steps or fewer.
 
-    The power is one of ten, and of 1024 times ten for bytes. Steps of a count are whole.
+    Steps are 1, 2 or 5 times a power of ten and whole, those of sizes are powers of two.
     """
-    base = 1.0
-    if unit is Unit.BYTES and most > 0:
-        base = 1024.0 ** int(math.log(most, 1024))
-    wanted = max(most, base if unit is Unit.COUNT else 1.0) / base / count
-    power = 10.0 ** math.floor(math.log10(wanted))
-    step = base * power * next(each for each in _STEPS if each * power >= wanted * 0.999_999)
-    if unit is Unit.COUNT:
-        step = max(step, 1.0)
-    return tuple(step * at for at in range(max(1, math.ceil(most / step * 0.999_999)) + 1))
+    if unit is Unit.BYTES:
+        step = 2.0 ** max(math.ceil(math.log2(max(most, 1) / count)), 0)
+    else:
+        wanted = max(most, 1) / count
+        power = 10.0 ** math.floor(math.log10(wanted))
+        step = max(power * next(each for each in _STEPS if each * power >= wanted), 1.0)
+    return tuple(step * at for at in range(max(1, math.ceil(most / step)) + 1))
 
 
 def moments(start_s: float, end_s: float, most: int) -> tuple[float, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.drawing import svg, text, tokens
 
 TITLE_PX: Final = 28
-LEGEND_PX: Final = 24
 LINE_PX: Final = 20
 """The height of a line of text in the type of the body."""
 
@@ -52,14 +52,30 @@ def heading(picture: Element, title: str, width_px: int) -> None:
     svg.add(picture, "text", words, css_class="strong", x=0, y=16)
 
 
-def legend(picture: Element, names: dict[str, str], width_px: int, top_px: int) -> None:
-    """Names with their colours in one line; those for which there is no room are left out."""
+def legend_px(names: Iterable[str], width_px: int) -> int:
+    """How high the legend is; nothing where there are no names."""
+    return max((top_px + 24 for _, top_px in _legend_places(names, width_px)), default=0)
+
+
+def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: int) -> None:
+    """Names with their colours, in as many lines as they need."""
     group = svg.add(picture, "g", css_class="legend")
-    left_px = 0.0
-    for name, css_class in names.items():
+    places = _legend_places(names, width_px)
+    for (name, css_class), (left_px, below_px) in zip(names.items(), places, strict=True):
+        y = top_px + below_px
+        svg.add(group, "rect", css_class=css_class, x=left_px, y=y + 2, width=10, height=10)
+        words = text.shortened(name, width_px - left_px - 16, "small")
+        svg.add(group, "text", words, css_class="small", x=left_px + 16, y=y + 11)
+
+
+def _legend_places(names: Iterable[str], width_px: int) -> list[tuple[float, int]]:
+    """Left and top of each entry."""
+    places = []
+    left_px, top_px = 0.0, 0
+    for name in names:
         wide_px = 16 + text.width_px(name, "small")
-        if left_px + wide_px > width_px:
-            break
-        svg.add(group, "rect", css_class=css_class, x=left_px, y=top_px + 2, width=10, height=10)
-        svg.add(group, "text", name, css_class="small", x=left_px + 16, y=top_px + 11)
+        if left_px and left_px + wide_px > width_px:
+            left_px, top_px = 0.0, top_px + 16
+        places.append((left_px, top_px))
         left_px += wide_px + 16
+    return places

@@ -186,11 +186,12 @@ def counts_over_time(
         name: f"hue-{at + 1}" if at < _NAMED_HUES else "holder" for at, name in enumerate(sums)
     }
     named = {f"{name} {count}": classes[name] for name, count in sums.items()}
-    height_px = sheets.TITLE_PX + sheets.LEGEND_PX + 136
+    top_px = sheets.TITLE_PX + sheets.legend_px(named, width_px)
+    height_px = top_px + 136
     picture = sheets.picture(width_px, height_px, title, counts_fact(sums), "counts")
     sheets.heading(picture, title, width_px)
     sheets.legend(picture, named, width_px, sheets.TITLE_PX)
-    group = svg.add(picture, "g", transform=f"translate(0 {sheets.TITLE_PX + sheets.LEGEND_PX})")
+    group = svg.add(picture, "g", transform=f"translate(0 {top_px})")
     most = max((sum(count for _, count in each.counts) for each in buckets), default=0)
     ticks = scales.ticks(most, Unit.COUNT, 2)
     labels = [Unit.COUNT.written(tick) for tick in ticks]
