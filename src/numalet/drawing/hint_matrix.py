@@ -6,6 +6,7 @@ why not where there is room. All of its words are its text alternative.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
@@ -15,12 +16,11 @@ from numalet.insight.maps.hint_map import HintCell, HintMap, HintSet, HintStatus
 from numalet.wording import numbers
 
 _SET_PX: Final = 88
-_MERGE_PX: Final = 96
-_SMALLEST_COLUMN_PX: Final = 88
-_LARGEST_COLUMN_PX: Final = 320
+_MERGE_PX: Final = 112
+_SMALLEST_COLUMN_PX: Final = 120
+_LARGEST_COLUMN_PX: Final = 480
 _HEAD_PX: Final = 44
 _ROW_PX: Final = 28
-_TALL_ROW_PX: Final = 56
 _MARK_PX: Final = 12
 _PAD_PX: Final = 8
 
@@ -35,7 +35,12 @@ _WORDS: Final = {
 
 
 def draw(hints: HintMap, *, width_px: int = 960) -> str:
-    """The matrix of one subject; it is wider where its columns need it."""
+    """The matrix of one subject; it is wider where its columns need it.
+
+    Providers without a preference have no column; they are named below.
+    """
+    below = _below(hints, width_px)
+    hints = _without_silent(hints)
     count = max(len(hints.columns), 1)
     room_px = (width_px - _SET_PX - _MERGE_PX) // count
     column_px = min(max(room_px, _SMALLEST_COLUMN_PX), _LARGEST_COLUMN_PX)
@@ -44,7 +49,6 @@ def draw(hints: HintMap, *, width_px: int = 960) -> str:
     for each in hints.sets:
         tops.append(top_px)
         top_px += _row_px(each, column_px)
-    below = _below(hints, width_px)
     height_px = top_px + len(below) * sheets.LINE_PX + _PAD_PX
     title = f"Where {hints.subject} could go"
     picture = sheets.picture(width_px, height_px, title, hints.verdict, "matrix")
@@ -58,6 +62,18 @@ def draw(hints: HintMap, *, width_px: int = 960) -> str:
         y = top_px + at * sheets.LINE_PX + 16
         svg.add(picture, "text", words, css_class=css_class, x=0, y=y)
     return svg.text_of(picture)
+
+
+def _without_silent(hints: HintMap) -> HintMap:
+    """The columns in which something is said of any set."""
+    kept = [
+        at
+        for at in range(len(hints.columns))
+        if any(each.cells[at].status is not HintStatus.ANY for each in hints.sets)
+    ]
+    sets = (replace(each, cells=tuple(each.cells[at] for at in kept)) for each in hints.sets)
+    columns = tuple(hints.columns[at] for at in kept)
+    return replace(hints, columns=columns, sets=tuple(sets))
 
 
 def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
@@ -77,12 +93,13 @@ def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
 
 
 def _row_px(each: HintSet, column_px: int) -> int:
-    """A row is tall where the reason has room for lines of its own."""
-    return _TALL_ROW_PX if any(_brief_lines(cell, column_px) for cell in each.cells) else _ROW_PX
+    """A row has room for the lines of its longest reason."""
+    most = max((len(_brief_lines(cell, column_px)) for cell in each.cells), default=0)
+    return _ROW_PX + most * 14
 
 
 def _brief_lines(cell: HintCell, column_px: int) -> tuple[str, ...]:
-    if not cell.brief or column_px < 120:
+    if not cell.brief or column_px < 160:
         return ()
     return text.lines(cell.brief, column_px - 2 * _PAD_PX, 2, "small")
 

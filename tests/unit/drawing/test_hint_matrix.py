@@ -87,9 +87,22 @@ def test_more_columns_than_there_is_room_for_make_it_wider() -> None:
     many = replace(
         _ALL,
         columns=tuple(HintColumn(f"resource {at}") for at in range(9)),
-        sets=(HintSet(nodes=(0,), cells=(HintCell(HintStatus.ANY),) * 9),),
+        sets=(HintSet(nodes=(0,), cells=(HintCell(HintStatus.OFFERED),) * 9),),
     )
-    assert float(_read(many, 400).attrib["width"]) == 88 + 9 * 88 + 96
+    assert float(_read(many, 400).attrib["width"]) == 88 + 9 * 120 + 112
+
+
+def test_who_has_no_preference_has_no_column_and_is_named_below() -> None:
+    silent = replace(
+        _ALL,
+        columns=(HintColumn("device manager", "no preference"), HintColumn("cpu manager")),
+        sets=(HintSet(nodes=(0,), cells=(HintCell(HintStatus.ANY), HintCell(HintStatus.OFFERED))),),
+    )
+    picture = _read(silent, 400)
+    assert picture.attrib["width"] == "400"
+    assert len([each for each in picture.iter() if "data-status" in each.attrib]) == 1
+    assert "device manager: no preference" in _texts(picture)
+    assert "device manager" not in _texts(picture)
 
 
 def test_no_answer_at_all() -> None:

@@ -1,6 +1,6 @@
 """The hints of one decision as they are drawn: node sets by answers, and the merge beside them.
 
-One value for every surface, whoever made the decision. Node sets are tuples of ids.
+One value for every surface. Node sets are tuples of ids.
 """
 
 from __future__ import annotations
