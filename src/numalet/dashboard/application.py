@@ -13,7 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from numalet.dashboard import design_pages, fleet_pages, node_pages, pod_pages, what_if_pages
+from numalet.dashboard import (
+    design_pages,
+    fleet_pages,
+    history_pages,
+    node_pages,
+    pod_pages,
+    what_if_pages,
+)
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.live import LiveEvents
 from numalet.dashboard.rendered import RenderedPages
@@ -25,6 +32,7 @@ _ROOMS: Final = (
     node_pages.routes,
     pod_pages.routes,
     what_if_pages.routes,
+    history_pages.routes,
     fleet_pages.routes,
     design_pages.routes,
 )

@@ -121,7 +121,10 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryPoint:
-    """Figures of one moment. Bytes by NUMA node and memory type; refusals since the one before."""
+    """Figures of one moment. Bytes are by NUMA node and memory type.
+
+    ``admitted`` and ``refused_by_reason`` count pods since the point before.
+    """
 
     at: datetime
     admitted: int

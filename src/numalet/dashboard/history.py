@@ -1,0 +1,186 @@
+"""The history of a node in a small database: bounded, and no trouble to who keeps it.
+
+A file that can not be read is set aside and begun anew. What can not be written is not kept, with
+the problem in words; the next point is tried again. SQLite's journal makes every point whole or
+absent, whenever the process ends. Not for two threads at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from numalet.dashboard import history_points
+from numalet.dashboard.sources import HistoryPoint
+
+FILE_NAME: Final = "history.sqlite"
+SCHEMA: Final = 1
+MOST_POINTS: Final = 20_000
+MOST_BYTES: Final = 64 * 1024 * 1024
+_PAGE_BYTES: Final = 4096
+_THIN_EVERY: Final = 60
+"""Points between two times at which old ones are thinned."""
+
+_PATIENCE_SECONDS: Final = 1.0
+
+
+class NodeHistory:
+    """Points of one node, in a file, or in memory without a path."""
+
+    def __init__(self, path: Path | None, most_bytes: int = MOST_BYTES) -> None:
+        self._path = path
+        self._most_bytes = most_bytes
+        self._base: sqlite3.Connection | None = None
+        self._points: tuple[HistoryPoint, ...] = ()
+        self._since_thinned = _THIN_EVERY
+        self.problem = ""
+        """Why nothing is kept at present; empty while all is well."""
+        self.set_aside: Path | None = None
+        """Where a file is that could not be read."""
+
+    def points(self) -> Sequence[HistoryPoint]:
+        """All points, oldest first."""
+        return self._points
+
+    def open(self) -> None:
+        """Read what there is. Nothing is raised: see ``problem``."""
+        try:
+            self._open()
+        except (OSError, sqlite3.Error) as error:
+            self._stop(error)
+
+    def add(self, point: HistoryPoint) -> None:
+        """Keep one more point; one that is not later than the last is left out."""
+        if self._points and point.at <= self._points[-1].at:
+            return
+        try:
+            base = self._base or self._open()
+            if self._points and point.at <= self._points[-1].at:
+                return
+            try:
+                self._write(base, point)
+            except sqlite3.OperationalError:
+                if not self._is_full(base):
+                    raise
+                self._shorten(base)
+                self._write(base, point)
+            self.problem = ""
+        except (OSError, sqlite3.Error) as error:
+            self._stop(error)
+
+    def close(self) -> None:
+        """Let go of the file; the points stay."""
+        if self._base is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._base.close()
+            self._base = None
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            base = self._opened()
+        except (sqlite3.DatabaseError, ValueError) as error:
+            # Only what is no database, or a wrong one, is set aside: not a disk that is full.
+            if self._path is None or isinstance(error, sqlite3.OperationalError):
+                raise
+            self.set_aside = self._path.with_name(self._path.name + ".damaged")
+            self._path.replace(self.set_aside)
+            self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
+            base = self._opened()
+        self._base = base
+        return base
+
+    def _opened(self) -> sqlite3.Connection:
+        """The database with its points read. Raises ``ValueError`` where it is another one."""
+        if self._path is not None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            os.close(os.open(self._path, flags, 0o600))
+        base = sqlite3.connect(
+            self._path or ":memory:",
+            timeout=_PATIENCE_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            base.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+            base.execute(f"PRAGMA max_page_count = {max(self._most_bytes // _PAGE_BYTES, 4)}")
+            base.execute("PRAGMA synchronous = NORMAL")
+            (version,) = base.execute("PRAGMA user_version").fetchone()
+            if version not in (0, SCHEMA):
+                raise ValueError(f"its schema is {version}")
+            if base.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                raise ValueError("it is damaged")
+            with _all_or_nothing(base):
+                base.execute(
+                    "CREATE TABLE IF NOT EXISTS points"
+                    " (at_ms INTEGER PRIMARY KEY, figures TEXT NOT NULL)"
+                )
+                base.execute(f"PRAGMA user_version = {SCHEMA}")
+            rows = base.execute("SELECT at_ms, figures FROM points ORDER BY at_ms").fetchall()
+            self._points = tuple(
+                history_points.read(datetime.fromtimestamp(at / 1000, UTC), text)
+                for at, text in rows
+            )
+        except BaseException:
+            base.close()
+            raise
+        return base
+
+    def _write(self, base: sqlite3.Connection, point: HistoryPoint) -> None:
+        points = [*self._points, point]
+        kept = points
+        if self._since_thinned >= _THIN_EVERY or len(points) > MOST_POINTS:
+            kept = history_points.thinned(points, point.at)[-MOST_POINTS:]
+        before = {_ms(each.at): each for each in self._points}
+        after = {_ms(each.at): each for each in kept}
+        with _all_or_nothing(base):
+            if kept is points:
+                changed = {_ms(point.at): point}
+            else:
+                gone = [(at,) for at in before if at not in after]
+                base.executemany("DELETE FROM points WHERE at_ms = ?", gone)
+                changed = {at: each for at, each in after.items() if before.get(at) is not each}
+            base.executemany(
+                "INSERT OR REPLACE INTO points VALUES (?, ?)",
+                [(at, history_points.written(each)) for at, each in changed.items()],
+            )
+        self._since_thinned = 1 if kept is not points else self._since_thinned + 1
+        self._points = tuple(kept)
+
+    def _shorten(self, base: sqlite3.Connection) -> None:
+        """Without the oldest quarter of the points."""
+        rest = self._points[max(len(self._points) // 4, 1) :]
+        first_ms = _ms(rest[0].at) if rest else 1 << 62
+        with _all_or_nothing(base):
+            base.execute("DELETE FROM points WHERE at_ms < ?", (first_ms,))
+        self._points = rest
+
+    def _is_full(self, base: sqlite3.Connection) -> bool:
+        """Whether it has reached its own size, and the disk has room."""
+        (pages,) = base.execute("PRAGMA page_count").fetchone()
+        (most,) = base.execute("PRAGMA max_page_count").fetchone()
+        return bool(self._points) and pages >= most - 1
+
+    def _stop(self, error: Exception) -> None:
+        self.problem = f"The history is not kept: {error}"
+        self.close()
+
+
+@contextlib.contextmanager
+def _all_or_nothing(base: sqlite3.Connection) -> Iterator[None]:
+    base.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        base.execute("COMMIT")
+    except BaseException:
+        if base.in_transaction:
+            base.execute("ROLLBACK")
+        raise
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,126 @@
+"""The page of the history: what was admitted and refused, and how room came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from numalet.dashboard import history_points
+from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.sources import HistoryPoint
+from numalet.drawing import time_charts
+from numalet.drawing.scales import Unit
+from numalet.drawing.time_charts import TimeBucket, TimeSeries, TimeSpan
+from numalet.pages import templating
+from numalet.wording import numbers
+
+HOURS: Final = (1, 6, 24, 48)
+_BUCKETS: Final = 24
+_LONGEST_GAP_SECONDS: Final = 180
+"""After so long without a point nothing is known: the server was not running."""
+
+
+def routes(shown: ShownSources) -> list[Route]:
+    """The page, if a node is shown."""
+    source = shown.node
+    if source is None:
+        return []
+
+    async def page(request: Request) -> Response:
+        text = request.query_params.get("hours", "1")
+        hours = next((each for each in HOURS if str(each) == text), HOURS[0])
+        now = shown.clock()
+        points = [each for each in source.history() if each.at >= now - timedelta(hours=hours)]
+        span = TimeSpan(now.timestamp() - hours * 3600, now.timestamp())
+        return shown.page(
+            "history.html",
+            title="History",
+            hours=hours,
+            choices=HOURS,
+            is_empty=not points,
+            drawings=[templating.trusted(each) for each in _drawings(points, span)],
+            rows=_rows(points, span),
+        )
+
+    return [Route("/history", page)]
+
+
+def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
+    if not points:
+        return []
+    counts = [
+        TimeBucket(start, end, (("admitted", sum(each.admitted for each in of)), *refused.items()))
+        for start, end, of in _buckets(points, span)
+        for refused in (history_points.sums(of),)
+    ]
+    keys = list(points[-1].reserved_bytes)
+    drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
+    for resource in dict.fromkeys(resource for _, resource in keys):
+        series = [_reserved(points, key) for key in keys if key[1] == resource]
+        title = f"Reserved {resource} per NUMA node"
+        drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
+    misplaced = _series("misplaced", [(each, each.misplaced_bytes) for each in points])
+    drawings.append(time_charts.steps_over_time("Misplaced bytes", [misplaced], span, Unit.BYTES))
+    return drawings
+
+
+def _reserved(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
+    last = points[-1]
+    most = last.reserved_bytes[key] + last.free_bytes[key]
+    figures = [(each, each.reserved_bytes.get(key)) for each in points]
+    return _series(f"NUMA node {key[0]}", figures, most)
+
+
+def _series(
+    name: str, figures: Sequence[tuple[HistoryPoint, int | None]], most: float | None = None
+) -> TimeSeries:
+    """The figures as steps, with gaps where nothing was kept."""
+    corners: list[tuple[float, float | None]] = []
+    for each, figure in figures:
+        moment = each.at.timestamp()
+        if corners and moment - corners[-1][0] > _LONGEST_GAP_SECONDS:
+            corners.append((corners[-1][0] + _LONGEST_GAP_SECONDS, None))
+        corners.append((moment, figure))
+    return TimeSeries(name, tuple(corners), most)
+
+
+def _buckets(
+    points: Sequence[HistoryPoint], span: TimeSpan
+) -> list[tuple[float, float, list[HistoryPoint]]]:
+    length = (span.end_s - span.start_s) / _BUCKETS
+    buckets: list[list[HistoryPoint]] = [[] for _ in range(_BUCKETS)]
+    for each in points:
+        at = int((each.at.timestamp() - span.start_s) // length)
+        buckets[min(max(at, 0), _BUCKETS - 1)].append(each)
+    return [
+        (span.start_s + at * length, span.start_s + (at + 1) * length, of)
+        for at, of in enumerate(buckets)
+    ]
+
+
+def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...]]:
+    """The same as a table, newest first; stretches without a point are left out."""
+    rows: list[tuple[str, ...]] = []
+    for _, _, of in reversed(_buckets(points, span)):
+        if not of:
+            continue
+        last, refused = of[-1], history_points.sums(of)
+        rows.append(
+            (
+                f"{last.at:%Y-%m-%d %H:%M}",
+                str(sum(each.admitted for each in of)),
+                ", ".join(f"{name} {count}" for name, count in refused.items()) or "0",
+                "; ".join(
+                    f"{node} {resource}: {numbers.rounded_size(size)} reserved,"
+                    f" {numbers.rounded_size(last.free_bytes.get((node, resource), 0))} free"
+                    for (node, resource), size in last.reserved_bytes.items()
+                ),
+                numbers.rounded_size(last.misplaced_bytes),
+            )
+        )
+    return rows
