@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import traceback
 import webbrowser
+from datetime import UTC, datetime
 
 import typer
 
@@ -15,6 +17,7 @@ from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.signals import until_signal
 from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard import served
+from numalet.dashboard.remembering import remembering
 from numalet.dashboard.served import Link
 from numalet.dashboard.sources import FleetSource, NodeSource
 
@@ -53,9 +56,14 @@ async def serving(
 ) -> None:
     """Serve pages of these sources without end."""
     listener = addresses.bound(wanted)
-    shown = served.served(node, fleet, report_bug=_complain)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
-    async with listening.serving(shown.app, listener):
+    async with contextlib.AsyncExitStack() as stack:
+        if node is not None:
+            node = await stack.enter_async_context(
+                remembering(node, None, lambda: datetime.now(UTC))
+            )
+        shown = served.served(node, fleet, report_bug=_complain)
+        await stack.enter_async_context(listening.serving(shown.app, listener))
         say_link(shown.link(f"http://{at}"), is_opened=is_opened)
         typer.echo("Ctrl-C ends it.", err=True)
         await asyncio.Event().wait()

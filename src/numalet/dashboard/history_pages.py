@@ -40,6 +40,7 @@ def routes(shown: ShownSources) -> list[Route]:
         return shown.page(
             "history.html",
             title="History",
+            page="/history",
             hours=hours,
             choices=HOURS,
             is_empty=not points,

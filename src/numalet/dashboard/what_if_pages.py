@@ -120,6 +120,7 @@ class _WhatIfPage:
             "what_if.html",
             status,
             title="What if",
+            page="/what-if",
             question=question,
             samples=samples(view.chart),
             policies=_POLICIES,

@@ -123,6 +123,7 @@ function needLink() {
 async function show(address) {
   const answer = await fetch(address, { credentials: "same-origin", headers: { Accept: "text/html" } });
   if (answer.status === 401) return needLink();
+  if (answer.status === 429) return; // What is shown stays; the next change asks again.
   if (answer.status >= 500) throw new Error(String(answer.status));
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const id of ["standing", "main"]) {
@@ -135,6 +136,8 @@ async function show(address) {
 }
 
 async function refresh() {
+  // The answer to a form has no address to ask again.
+  if (document.querySelector("[data-still]")) return;
   if (document.hidden || isAsking || stopped) {
     isWanted = true;
     return;
