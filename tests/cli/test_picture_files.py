@@ -80,6 +80,12 @@ def test_both_can_not_go_to_the_standard_output(numalet: Runner) -> None:
     assert "--html and --svg" in done.err
 
 
+def test_the_devices_of_a_machine_are_on_its_drawing(numalet: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "m.svg"
+    numalet("machine", "profile:dgx-h100", "--svg", str(path))
+    assert path.read_text(encoding="utf-8").count("data-device=") == 8
+
+
 def test_a_list_of_machines_has_no_picture(numalet: Runner, tmp_path: Path) -> None:
     done = numalet("machine", "--profiles", "--html", str(tmp_path / "m.html"))
     assert done.status == 2
