@@ -302,11 +302,8 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
     given = [FleetOption(option=option, other=other) for other, value in choosing.items() if value]
     if given:
         raise BadInput(given)
-    try:
-        seconds = go_duration.parse_ns(text) / go_duration.SECOND_NS
-    except go_duration.DurationError:
-        seconds = 0.0
-    if seconds <= 0:
+    seconds = go_duration.seconds_of(text)
+    if not seconds:
         expected = "a length of time above 0, such as 2m"
         raise BadInput([FleetPairs(option=option, value=text, expected=expected)])
     return seconds

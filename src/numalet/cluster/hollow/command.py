@@ -29,7 +29,6 @@ from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model import go_duration, label_names
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.core.model.go_duration import DurationError
 from numalet.core.workload.record import EventKind
 from numalet.io.documents import node_labels
 from numalet.io.kube_api import access, client
@@ -211,10 +210,7 @@ async def _until(
 
 
 def _seconds(option: str, text: str, findings: Findings) -> float:
-    try:
-        length_ns = go_duration.parse_ns(text)
-    except DurationError:
-        length_ns = -1
-    if length_ns < 0:
+    seconds = go_duration.seconds_of(text)
+    if seconds is None:
         findings.add(HollowTime(value=text, where=Location(option)))
-    return length_ns / go_duration.SECOND_NS
+    return seconds or 0.0

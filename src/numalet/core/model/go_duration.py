@@ -56,6 +56,15 @@ def parse_ns(text: str) -> int:
     return -total_ns if text[0] == "-" else total_ns
 
 
+def seconds_of(text: str) -> float | None:
+    """The seconds of a length of time; None where the text is none, or is below 0."""
+    try:
+        length_ns = parse_ns(text)
+    except DurationError:
+        return None
+    return None if length_ns < 0 else length_ns / SECOND_NS
+
+
 def _part(text: str, rest: str) -> tuple[int, str]:
     """The nanoseconds of the first number with its unit, and the text after it."""
     match = _PART.match(rest)

@@ -55,3 +55,11 @@ def test_what_is_no_duration_is_refused_in_gos_words(text: str, words: str) -> N
         go_duration.parse_ns(text)
 
     assert words == raised.value.go_text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1m30s", 90.0), ("100ms", 0.1), ("0s", 0.0), ("-1s", None), ("5", None), ("", None)],
+)
+def test_a_length_of_time_is_in_seconds_and_never_below_0(text: str, seconds: float | None) -> None:
+    assert go_duration.seconds_of(text) == seconds
