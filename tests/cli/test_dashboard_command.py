@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import http.client
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from cli.commands import DOCUMENTED, GUARANTEED, Runner
+from numalet.cli import dashboard_links
+from numalet.cli.dashboard_links import LinkFormat
 
 
 @contextmanager
@@ -69,6 +73,30 @@ def test_no_address(numalet: Runner, address: str) -> None:
     ended = numalet("dashboard", "-m", "1n2c", "--listen", address)
     assert ended.status == 2
     assert "--listen" in ended.err
+
+
+def test_no_agent_and_no_machine(numalet: Runner, tmp_path: Path) -> None:
+    ended = numalet("dashboard", "--root", str(tmp_path))
+    assert ended.status == 2
+    assert "no agent" in ended.err
+
+
+def test_an_agent_and_a_machine(numalet: Runner, tmp_path: Path) -> None:
+    ended = numalet("dashboard", "--root", str(tmp_path), "-m", "1n2c")
+    assert ended.status == 2
+    assert "--machine describes a simulated node" in ended.err
+
+
+def test_a_link_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    link = dashboard_links.of_answer({"url": "https://x/", "seconds": 300, "fingerprint": "AB:CD"})
+    dashboard_links.say(link, LinkFormat.TEXT, is_opened=False)
+    out, err = capsys.readouterr()
+    assert out == "https://x/\n"
+    assert "AB:CD" in err
+    dashboard_links.say(link, LinkFormat.JSON, is_opened=False)
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"url": "https://x/", "seconds": 300, "fingerprint": "AB:CD"}
+    assert err == ""
 
 
 def test_a_kubelet_that_would_not_start(numalet: Runner) -> None:

@@ -147,8 +147,9 @@ def agent(
         typer.Option(
             "--kube-api",
             metavar="[HOST:]PORT",
-            help="Serve kubectl here, with TLS and a token; 0 is any free port. The file for"
-            " kubectl is admin.kubeconfig in the root folder. Default: not served.",
+            help="Serve kubectl here, with TLS and a token, and the dashboard. 0 is any free port."
+            " The file for kubectl is admin.kubeconfig in the root folder; 'numalet dashboard'"
+            " prints a link. Default: not served.",
         ),
     ] = "",
     kube_api_cert: Annotated[

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import traceback
-import webbrowser
 from datetime import UTC, datetime
 
 import typer
 
 from numalet.agent.servers.api import listening
+from numalet.cli import dashboard_links
+from numalet.cli.dashboard_links import LinkFormat, PrintedLink
 from numalet.cli.findings import DashboardNotLoopback
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
@@ -18,7 +19,6 @@ from numalet.cluster.signals import until_signal
 from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard import served
 from numalet.dashboard.remembering import remembering
-from numalet.dashboard.served import Link
 from numalet.dashboard.sources import FleetSource, NodeSource
 
 _LISTEN = "--listen"
@@ -38,13 +38,15 @@ def serve(
     *,
     is_opened: bool,
     fleet: FleetSource | None = None,
+    output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
     """Serve pages of these sources until a signal comes.
 
     Raises:
         BadInput: nothing can listen there.
     """
-    asyncio.run(until_signal(serving(node, wanted, is_opened=is_opened, fleet=fleet)))
+    work = serving(node, wanted, is_opened=is_opened, fleet=fleet, output=output)
+    asyncio.run(until_signal(work))
 
 
 async def serving(
@@ -53,6 +55,7 @@ async def serving(
     *,
     is_opened: bool,
     fleet: FleetSource | None = None,
+    output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
     """Serve pages of these sources without end."""
     listener = addresses.bound(wanted)
@@ -64,17 +67,10 @@ async def serving(
             )
         shown = served.served(node, fleet, report_bug=_complain)
         await stack.enter_async_context(listening.serving(shown.app, listener))
-        say_link(shown.link(f"http://{at}"), is_opened=is_opened)
+        link = shown.link(f"http://{at}")
+        dashboard_links.say(PrintedLink(link.url, link.seconds), output, is_opened=is_opened)
         typer.echo("Ctrl-C ends it.", err=True)
         await asyncio.Event().wait()
-
-
-def say_link(link: Link, *, is_opened: bool) -> None:
-    """Print a link, and open it in a browser where that is wanted and there is one."""
-    typer.echo(link.url)
-    typer.echo(f"The link works once, within {link.seconds // 60} minutes.", err=True)
-    if is_opened and not webbrowser.open(link.url):
-        typer.echo("No browser can be opened here; open the link by hand.", err=True)
 
 
 def _complain(bug: Exception) -> None:

@@ -279,3 +279,12 @@ class DashboardNotLoopback(Finding):
 class FilesPicturesOnOutput(Finding):
     code = "files/pictures-on-output"
     sentence = "--html and --svg can not both go to the standard output"
+
+
+class DashboardAgentAndPieces(Finding):
+    code = "dashboard/agent-and-pieces"
+    sentence = (
+        "{given} describes a simulated node, and --socket and --root name an agent; leave one of "
+        "them out"
+    )
+    given: str

@@ -6,22 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model import cpu_set
+from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
 from numalet.core.snapshot.placement import Placement
 from numalet.dashboard.sources import (
     ContainerRow,
     EventRow,
+    Level,
     NodeView,
     Note,
     PodRow,
     SourceKind,
 )
 from numalet.insight.maps import node_map
+
+_LEVELS: Final = {
+    Severity.ERROR: Level.BAD,
+    Severity.WARNING: Level.WARNING,
+    Severity.NOTE: Level.GOOD,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,12 @@ def view(
         is_ready=is_ready,
         by_uid=MappingProxyType(by_uid),
     )
+
+
+def note(finding: Finding) -> Note:
+    """A finding as a note."""
+    mend = finding.mend.format(**finding.fields)
+    return Note(_LEVELS[finding.severity], finding.code, finding.located, mend)
 
 
 def container(

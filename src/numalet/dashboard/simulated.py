@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from numalet.core.admission.decision import Decision
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.dashboard import node_views
@@ -18,9 +17,7 @@ from numalet.dashboard.node_views import ShownNode
 from numalet.dashboard.sources import (
     EventRow,
     HistoryPoint,
-    Level,
     NodeView,
-    Note,
     PodRow,
     SourceKind,
 )
@@ -28,12 +25,6 @@ from numalet.insight import decision_notes
 from numalet.insight.simulate.scenario import Scenario
 from numalet.insight.simulate.session import Asked, NotRestarted, Record, Removed, Session
 from numalet.wording import english, kubelet
-
-_LEVELS: Final = {
-    Severity.ERROR: Level.BAD,
-    Severity.WARNING: Level.WARNING,
-    Severity.NOTE: Level.GOOD,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +71,10 @@ def source(
             config=session.config,
             rows=_rows(records, session),
             events=[_event(decision, at) for decision in decisions],
-            notes=[note(finding) for finding in findings],
+            notes=[node_views.note(finding) for finding in findings],
             known=session.pods,
         )
     )
-
-
-def note(finding: Finding) -> Note:
-    """A finding as a note."""
-    mend = finding.mend.format(**finding.fields)
-    return Note(_LEVELS[finding.severity], finding.code, finding.located, mend)
 
 
 def _decisions(record: Record) -> Iterator[Decision]:

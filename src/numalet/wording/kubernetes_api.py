@@ -16,6 +16,10 @@ UID_DIFFERS: Final = (
 )
 INVALID: Final = '{kind} "{name}" is invalid: {problems}'
 PATH_UNKNOWN: Final = "the server could not find the requested resource"
+NO_DASHBOARD: Final = (
+    "this agent serves no dashboard, because it has no port for browsers; start it with --kube-api "
+    "PORT"
+)
 UNAUTHORIZED: Final = "Unauthorized"
 UNCHANGEABLE: Final = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"

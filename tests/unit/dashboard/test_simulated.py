@@ -8,7 +8,7 @@ from pathlib import Path
 from cli.commands import EXAMPLES
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import simulated
+from numalet.dashboard import node_views, simulated
 from numalet.dashboard.simulated import SimulatedNode
 from numalet.dashboard.sources import Level
 from numalet.insight.decision_notes import DecisionEvicted
@@ -66,7 +66,7 @@ def test_a_rejected_pod_has_the_kubelets_words_and_ours() -> None:
 
 
 def test_a_finding_becomes_a_note() -> None:
-    note = simulated.note(DecisionEvicted(pod="a", evicted="b"))
+    note = node_views.note(DecisionEvicted(pod="a", evicted="b"))
     assert (note.level, note.code) == (Level.GOOD, "decision/evicted")
     assert note.text.startswith("b: evicted")
     assert note.mend

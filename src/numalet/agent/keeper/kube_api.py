@@ -6,19 +6,23 @@ of loopback, can be tried by every user of the machine, and a token is all that 
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from numalet.agent.host import kube_credentials
 from numalet.agent.host.kube_credentials import Credentials
 from numalet.agent.servers.api import tls_listening
+from numalet.agent.servers.dashboard import PATH, AgentNode, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import KubeApi
 from numalet.core.model.findings import BadInput
+from numalet.dashboard.served import served as served_dashboard
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,12 @@ async def served(
     root: Path,
     now: datetime,
     report_bug: Callable[[Exception], None] = lambda bug: None,
+    links: DashboardLinks | None = None,
 ) -> AsyncIterator[Serving]:
-    """Serve until the end of the block. Raises ``BadInput`` if that can not begin."""
+    """Serve until the end of the block. Raises ``BadInput`` if that can not begin.
+
+    The dashboard is served beside the API; ``links`` has who makes links into it meanwhile.
+    """
     node_name = door.view().node_name
     credentials = _credentials(wanted, root, node_name, now)
     tls = tls_listening.context(credentials.certificate, credentials.key)
@@ -47,8 +55,29 @@ async def served(
     except BadInput:
         listener.close()
         raise
-    async with tls_listening.opened(door, listener, tls, credentials.token, report_bug):
-        yield Serving(address.url(), path)
+    links = links or DashboardLinks()
+    shown = served_dashboard(
+        AgentNode(door, lambda: datetime.now(UTC)),
+        report_bug=report_bug,
+        path=PATH,
+        known=listener.known,
+    )
+    links.make = lambda: shown.link(address.url())
+    if wanted.certificate is None:
+        links.fingerprint = _fingerprint(credentials.certificate)
+    try:
+        async with tls_listening.opened(
+            door, listener, tls, credentials.token, report_bug, shown, links
+        ):
+            yield Serving(address.url(), path)
+    finally:
+        links.make = None
+
+
+def _fingerprint(certificate: Path) -> str:
+    """The SHA-256 of a certificate, as browsers show it."""
+    encoded = ssl.PEM_cert_to_DER_cert(certificate.read_text(encoding="ascii"))
+    return hashlib.sha256(encoded).digest().hex(":").upper()
 
 
 def _credentials(wanted: KubeApi, root: Path, node_name: str, now: datetime) -> Credentials:

@@ -27,6 +27,7 @@ from numalet.agent.keeper.settings import (
 )
 from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
 from numalet.agent.telemetry import admission_log, log_line, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
@@ -158,9 +159,10 @@ async def _served(
     keeper: Keeper, settings: AgentSettings, broke: Callable[[Exception], None]
 ) -> AsyncIterator[list[LogLine]]:
     """The API wherever it is wanted, and what the log says of it."""
+    links = DashboardLinks()
     async with (
-        wiring.served(keeper, settings, broke),
-        wiring.reached(keeper, settings, broke) as serving,
+        wiring.served(keeper, settings, broke, links),
+        wiring.reached(keeper, settings, broke, links) as serving,
     ):
         if serving is None:
             yield []

@@ -44,6 +44,7 @@ from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.store import StorageFailed, Store, StoredState
 from numalet.agent.servers.api import listening
 from numalet.agent.servers.api.application import application
+from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import OwnershipMode
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import limits
@@ -213,13 +214,15 @@ async def served(
     keeper: Keeper,
     settings: AgentSettings,
     report_bug: Callable[[Exception], None] = lambda bug: None,
+    links: DashboardLinks | None = None,
 ) -> AsyncIterator[None]:
     """The API on its socket, as long as this lasts.
 
     Raises:
         BadInput: the socket can not be made.
     """
-    async with listening.opened(application(keeper, report_bug), settings.root / SOCKET_NAME):
+    app = application(keeper, report_bug, links)
+    async with listening.opened(app, settings.root / SOCKET_NAME):
         yield
 
 
@@ -228,6 +231,7 @@ async def reached(
     keeper: Keeper,
     settings: AgentSettings,
     report_bug: Callable[[Exception], None] = lambda bug: None,
+    links: DashboardLinks | None = None,
 ) -> AsyncIterator[Serving | None]:
     """The API for kubectl, as long as this lasts; None where it is not wanted.
 
@@ -238,7 +242,8 @@ async def reached(
     if address is None:
         yield None
         return
-    async with kube_api.served(keeper, address, settings.root, utc_now(), report_bug) as serving:
+    root = settings.root
+    async with kube_api.served(keeper, address, root, utc_now(), report_bug, links) as serving:
         yield serving
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.servers.api.cluster import ClusterHandlers
+from numalet.agent.servers.api.dashboard_links import LinkHandler
 from numalet.agent.servers.api.discovery import Discovery
 from numalet.agent.servers.api.health import HealthHandlers
 from numalet.agent.servers.api.logs import Logs
@@ -22,6 +23,7 @@ from numalet.agent.servers.api.resizing import Resizing
 from numalet.agent.servers.api.runs import RunsHandler
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.wording import kubernetes_api as words
 
@@ -29,8 +31,15 @@ _ROOMS: Final = (Discovery, Pods, Resizing, Logs, ClusterHandlers, Own, RunsHand
 _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 
-def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug: None) -> Any:
-    """The application; ``report_bug`` gets every unexpected exception."""
+def application(
+    door: Door,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
+    links: DashboardLinks | None = None,
+) -> Any:
+    """The application; ``report_bug`` gets every unexpected exception.
+
+    ``links`` has who makes links into the dashboard, once one is served.
+    """
     served = Served(door)
 
     async def failed(_request: Request, failure: Exception) -> Response:
@@ -55,6 +64,7 @@ def application(door: Door, report_bug: Callable[[Exception], None] = lambda bug
         return Failure(503, text).response()
 
     routes = [route for room in _ROOMS for route in room(served).routes()]
+    routes += LinkHandler(links or DashboardLinks()).routes()
     return Starlette(
         routes=[*routes, *OpenApi(routes).routes()],
         exception_handlers={

@@ -71,6 +71,7 @@ CORE: Final = (
     Resource("pods/log", "Pod", ("get",)),
 )
 OWN: Final = (
+    Resource("dashboardlinks", "DashboardLink", ("create",), namespaced=False),
     Resource("explanations", "Explanation", ("create",)),
     Resource("nodestates", "NodeState", _READ, namespaced=False),
     Resource("podplacements", "PodPlacement", _WATCH),

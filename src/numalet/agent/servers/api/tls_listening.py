@@ -18,13 +18,18 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, Final
 
+from starlette.types import ASGIApp
+
 from numalet.agent.findings.servers import KubeApiCertificate, KubeApiListen
 from numalet.agent.servers.api import listening
 from numalet.agent.servers.api.application import application
+from numalet.agent.servers.api.dashboard_beside import BesideApi
 from numalet.agent.servers.api.guard import Guard, Peer
+from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
 from numalet.core.model.findings import BadInput, Location
+from numalet.dashboard.served import ServedDashboard
 
 MOST_UNKNOWN: Final = 1024
 """Each takes up to 300 kB; of a thousand that come at one moment most wait for their handshake."""
@@ -106,8 +111,12 @@ async def opened(
     tls: ssl.SSLContext,
     token: str,
     report_bug: Callable[[Exception], None] = lambda bug: None,
+    dashboard: ServedDashboard | None = None,
+    links: DashboardLinks | None = None,
 ) -> AsyncIterator[None]:
     """Serve until the end of the block; the listener is closed then."""
-    guarded = Guard(application(door, report_bug), token, listener.known)
-    async with listening.serving(guarded, listener, tls):
+    app: ASGIApp = Guard(application(door, report_bug, links), token, listener.known)
+    if dashboard is not None:
+        app = BesideApi(dashboard.app, app)
+    async with listening.serving(app, listener, tls):
         yield

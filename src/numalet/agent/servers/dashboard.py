@@ -1,0 +1,178 @@
+"""The agent as a source of the dashboard: its view, once for each change, as pages are made of it.
+
+Beside a kubelet the pods are those that its state files know, with what was seen of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.findings import notes
+from numalet.agent.kubelet import document
+from numalet.agent.kubelet.observed import KubeletObservation, PodName
+from numalet.agent.servers.door import AgentView, Door, OwnershipMode
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.snapshot import placement
+from numalet.core.snapshot.placement import Placement
+from numalet.core.workload import phase
+from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
+from numalet.dashboard import node_views
+from numalet.dashboard.node_views import ShownNode
+from numalet.dashboard.served import Link
+from numalet.dashboard.sources import (
+    EventRow,
+    HistoryPoint,
+    Level,
+    NodeView,
+    Note,
+    PodRow,
+    SourceKind,
+)
+
+PATH: Final = "/ui"
+
+
+@dataclass(slots=True)
+class DashboardLinks:
+    """Who makes links into the dashboard, and the certificate that a browser is shown there.
+
+    ``make`` is None where no dashboard is served. ``fingerprint`` is the SHA-256 of the
+    certificate, empty unless it is the agent's own.
+    """
+
+    make: Callable[[], Link] | None = None
+    fingerprint: str = ""
+
+
+class AgentNode:
+    """A ``NodeSource`` that is the agent behind this door."""
+
+    def __init__(self, door: Door, clock: Callable[[], datetime]) -> None:
+        self._door = door
+        self._clock = clock
+        self._revision = 0
+        self._made: tuple[AgentView, NodeView] | None = None
+
+    def view(self) -> NodeView:
+        """The node as it is now; made anew where the agent has another view."""
+        of = self._door.view()
+        if self._made is None or self._made[0] is not of:
+            self._revision += 1
+            self._made = (of, _view(of, self._revision, self._clock()))
+        return self._made[1]
+
+    async def changed(self) -> None:
+        """Wait until the agent has another view."""
+        await self._door.changed()
+
+    def history(self) -> Sequence[HistoryPoint]:
+        """None is kept here."""
+        return ()
+
+    def log_path(self, key: ContainerKey) -> Path | None:
+        """Where the output of the latest attempt is."""
+        return self._door.log_path(key)
+
+
+def _view(of: AgentView, revision: int, at: datetime) -> NodeView:
+    is_observing = of.standing is OwnershipMode.OBSERVING
+    kind = SourceKind.OBSERVING if is_observing else SourceKind.ENFORCING
+    rows = [_row(of, record) for record in of.records.values()]
+    if of.kubelet is not None:
+        rows += _observed_rows(of.kubelet)
+    return node_views.view(
+        ShownNode(of.node_name, kind),
+        revision=revision,
+        at=at,
+        node=of.node,
+        config=of.config,
+        rows=rows,
+        events=[_event(each) for each in of.events],
+        notes=[*_notes(of.notes), *_problems(of.kubelet)],
+        is_ready=of.ready,
+    )
+
+
+def _row(of: AgentView, record: PodRecord) -> PodRow:
+    """The row of a pod. A record has no more of a rejection than what the kubelet says of it."""
+    run, pod, verdict = record.run, record.workload.pod, record.run.verdict
+    if verdict is not None and not verdict.admitted:
+        return PodRow(
+            pod=pod,
+            status="Rejected",
+            created_at=run.accepted_at,
+            reason=verdict.reason,
+            message=verdict.message,
+        )
+    is_active = pod.uid in of.node.snapshot.pods
+    held: Mapping[str, Placement] = placement.of_pod(of.node.snapshot, pod) if is_active else {}
+    return PodRow(
+        pod=pod,
+        status=phase.phase(record.workload, run).value,
+        created_at=run.accepted_at,
+        containers=tuple(
+            node_views.container(
+                each.name,
+                held.get(each.name, _NOTHING),
+                run.of(each.name).phase.value,
+                run.of(each.name).restart_count,
+                of.audits.get(ContainerKey(pod.uid, each.name)) if is_active else None,
+            )
+            for each in record.workload.containers
+        ),
+    )
+
+
+_NOTHING: Final = Placement(frozenset(), (), {})
+
+
+def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
+    """The pods that a kubelet keeps: known by what they hold, and by the names of their logs."""
+    held: dict[str, dict[str, Placement]] = {}
+    for key, each in seen.held.items():
+        held.setdefault(key.pod_uid, {})[key.container] = each
+    rows = []
+    for uid, containers in held.items():
+        named = seen.evidence.pods.get(uid, PodName("default", uid))
+        rows.append(
+            PodRow(
+                pod=Pod(uid=uid, name=named.name, namespace=named.namespace),
+                status=document.STALE if seen.is_stale(uid) else "Running",
+                containers=tuple(
+                    node_views.container(
+                        name,
+                        each,
+                        "running" if ContainerKey(uid, name) in seen.evidence.realities else "",
+                        audit=seen.audits.get(ContainerKey(uid, name)),
+                    )
+                    for name, each in containers.items()
+                ),
+            )
+        )
+    return rows
+
+
+def _event(of: NodeEvent) -> EventRow:
+    return EventRow(
+        at=of.at,
+        is_warning=of.kind is EventKind.WARNING,
+        reason=of.reason,
+        message=of.message,
+        pod=f"{of.namespace}/{of.pod_name}" if of.pod_name else "",
+        count=of.count,
+    )
+
+
+def _notes(codes: Sequence[str]) -> list[Note]:
+    return [Note(Level.WARNING, code, notes.sentence(code)) for code in codes]
+
+
+def _problems(seen: KubeletObservation | None) -> list[Note]:
+    """What is wrong with a kubelet, as far as it has lasted."""
+    if seen is None:
+        return []
+    return [node_views.note(problem.finding) for problem in seen.lasting_problems]

@@ -1,0 +1,61 @@
+"""A link into a dashboard, printed: for people, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import typer
+
+
+class LinkFormat(StrEnum):
+    """How a link is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLink:
+    """A link that works once within so many seconds.
+
+    ``fingerprint`` is the SHA-256 of a certificate that no browser knows, empty without one.
+    """
+
+    url: str
+    seconds: int
+    fingerprint: str = ""
+
+
+def of_answer(answer: Mapping[str, Any]) -> PrintedLink:
+    """The link that an agent answered with."""
+    return PrintedLink(answer["url"], answer["seconds"], answer["fingerprint"] or "")
+
+
+def say(link: PrintedLink, output: LinkFormat, *, is_opened: bool) -> None:
+    """Print a link, and open it in a browser where that is wanted and there is one."""
+    if output is LinkFormat.JSON:
+        fingerprint = link.fingerprint or None
+        document = {"url": link.url, "seconds": link.seconds, "fingerprint": fingerprint}
+        typer.echo(json.dumps(document))
+    else:
+        typer.echo(link.url)
+        typer.echo(f"The link works once, within {link.seconds // 60} minutes.", err=True)
+        if link.fingerprint:
+            typer.echo(
+                "The browser warns, because the agent signed the certificate itself. It is the"
+                f" right one if its SHA-256 fingerprint is\n{link.fingerprint}",
+                err=True,
+            )
+    if is_opened:
+        _open(link)
+
+
+def _open(link: PrintedLink) -> None:
+    import webbrowser
+
+    if not webbrowser.open(link.url):
+        typer.echo("No browser can be opened here; open the link by hand.", err=True)
