@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, SECOND, Ended, Runner, pod, process
+from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, SECOND, UID, Ended, Runner, pod, process
 
 _MACHINE = ("machine", "2n4c2t", "--memory-per-node", "8Gi")
 
@@ -164,3 +164,29 @@ def test_a_page_of_a_large_node_is_below_a_megabyte(numalet: Runner, tmp_path: P
     text = checked_page(page)
     assert text.count("data-pod") > 1000
     assert len(text.encode()) < 1_000_000
+
+
+def test_state_files_as_a_page_and_compared(numalet: Runner, tmp_path: Path) -> None:
+    for name, pods in (("one", [GUARANTEED]), ("two", [SECOND])):
+        (tmp_path / name).mkdir()
+        numalet.simulate("--state-dir", str(tmp_path / name), *pods)
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    page, drawing = tmp_path / "p.html", tmp_path / "p.svg"
+    plain = numalet("state", "show", one)
+    done = numalet("state", "show", one, "--html", str(page), "--svg", str(drawing))
+    assert (done.status, done.out) == (0, plain.out)
+    assert UID in checked_page(page)
+    assert ElementTree.parse(drawing).getroot().tag.endswith("svg")
+    plain = numalet("state", "diff", one, two)
+    done = numalet("state", "diff", one, two, "--html", str(page))
+    assert (done.status, done.out) == (1, plain.out)
+    text = checked_page(page)
+    assert text.count("<svg") == 2
+    assert "What differs" in text
+
+
+def test_state_files_that_are_not_readable_are_said_to_be(numalet: Runner, tmp_path: Path) -> None:
+    (tmp_path / "memory_manager_state").write_text("no document")
+    page = tmp_path / "p.html"
+    numalet("state", "show", str(tmp_path), "--html", str(page))
+    assert "Not readable" in checked_page(page)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from numalet.cli import drawing_options, machine_options, release_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options, release_options
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
@@ -85,8 +85,13 @@ AboutMachine = Annotated[
     short_help="Draw the node map: who holds what.",
     epilog="Exit status: 0 shown, 2 unusable input, 3 a bug.",
 )
+@expanded
 def show(
-    path: Directory = Path(ROOT_DIR), pods: Pods = None, output: Output = OutputFormat.TABLE
+    path: Directory = Path(ROOT_DIR),
+    *,
+    pods: Pods = None,
+    output: Output = OutputFormat.TABLE,
+    pictures: drawing_options.PageAndDrawing,
 ) -> None:
     """Draw what state files say: NUMA nodes by group, the shared pool, what containers hold.
 
@@ -109,7 +114,11 @@ def show(
     uid_names = pod_names.names(states, chart.holders, names.listed)
     if uid_names:
         chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
-    state_view.show_map(chart, states, output)
+    known = {each.key.pod_uid: each.name for each in chart.holders}
+    if pictures.are_wanted:
+        state_view.write_pictures(states, str(path), known, pictures)
+    if not pictures.is_on_output:
+        state_view.show_map(chart, states, output)
 
 
 @state_app.command(
@@ -160,10 +169,13 @@ def verify(
     short_help="Compare two sets of state files.",
     epilog="Exit status: 0 the same content, 1 different, 2 unusable input, 3 a bug.",
 )
+@expanded
 def diff(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help=_DIRECTORY)],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
+    *,
     output: Output = OutputFormat.TABLE,
+    pictures: drawing_options.Page,
 ) -> None:
     """Compare what two sets of state files say, member by member.
 
@@ -176,7 +188,11 @@ def diff(
     both = [reading.read(state_doctor.read(each).files) for each in (before, after)]
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
-    state_view.show_differences(differences, unreadable, output)
+    if pictures.are_wanted:
+        named = tuple(zip((str(before), str(after)), both, strict=True))
+        state_view.write_compared(named, differences, pictures)
+    if not pictures.is_on_output:
+        state_view.show_differences(differences, unreadable, output)
     raise typer.Exit(1 if differences or unreadable else 0)
 
 

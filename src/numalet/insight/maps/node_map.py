@@ -7,7 +7,7 @@ Sizes are in bytes, moments are not in here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -172,12 +172,35 @@ def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) 
 
 def of_node(node: Node, title: str, known: Mapping[str, Pod] | None = None) -> NodeMap:
     """The map of a node; ``known`` are pods by uid that are not active and have a name."""
-    snapshot, machine = node.snapshot, node.rules.machine
-    named = {**(known or {}), **snapshot.pods}
+    machine, policy = node.rules.machine, node.roster.static_cpus
+    return of_snapshot(
+        node.snapshot,
+        machine,
+        title,
+        known or {},
+        left_behind=frozenset(key.pod_uid for key in node.leftovers()),
+        kept_back=frozenset(machine.cpu_ids) - policy.allocatable if policy else cpu_set.EMPTY,
+        gives_out_cpus=policy is not None,
+    )
+
+
+def of_snapshot(
+    snapshot: Snapshot,
+    machine: MachineInfo,
+    title: str,
+    known: Mapping[str, Pod],
+    *,
+    left_behind: Collection[str] = (),
+    kept_back: Collection[int] = (),
+    gives_out_cpus: bool = True,
+) -> NodeMap:
+    """The map of a state of this machine.
+
+    ``known`` are pods by uid, ``left_behind`` uids of those that are not active, ``kept_back`` the
+    CPUs that no container gets for itself.
+    """
+    named = {**known, **snapshot.pods}
     held = placement.of_all(snapshot)
-    left = frozenset(key.pod_uid for key in node.leftovers())
-    policy = node.roster.static_cpus
-    kept_back = frozenset(machine.cpu_ids) - policy.allocatable if policy else cpu_set.EMPTY
     cores = _cores(cpu_map.cpu_map(snapshot, machine, kept_back))
     holders = {key.pod_uid for key in held}
     uids = [*(uid for uid in snapshot.pods if uid in holders), *sorted(holders - {*snapshot.pods})]
@@ -189,9 +212,11 @@ def of_node(node: Node, title: str, known: Mapping[str, Pod] | None = None) -> N
         ),
         groups=_groups(snapshot.memory.nodes, held),
         devices=tuple(_devices(snapshot.device)),
-        pods=tuple(_pod(uid, named.get(uid), held, machine, uid not in left) for uid in uids),
+        pods=tuple(
+            _pod(uid, named.get(uid), held, machine, uid not in left_behind) for uid in uids
+        ),
         socket_count=machine.socket_count,
-        gives_out_cpus=policy is not None,
+        gives_out_cpus=gives_out_cpus,
     )
 
 

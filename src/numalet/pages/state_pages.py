@@ -1,0 +1,57 @@
+"""Pages of state files: the node that they describe, and two sets of them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from numalet.drawing import node_drawing
+from numalet.insight.maps.node_map import NodeMap
+from numalet.insight.state.state_diff import StateDifference
+from numalet.pages import pod_lines, templating
+from numalet.pages.values import PageOrigin, TextTable
+
+_HALF_PX: Final = 640
+
+
+def shown(chart: NodeMap, origin: PageOrigin, notes: Iterable[str]) -> Any:
+    """The body of the page of one set of state files, as markup."""
+    return templating.part(
+        "bodies/state.html",
+        origin=origin,
+        drawing=templating.trusted(node_drawing.draw(chart)),
+        lines=pod_lines.of_chart(chart),
+        notes=[*notes],
+    )
+
+
+def compared(
+    before: NodeMap,
+    after: NodeMap,
+    differences: Sequence[StateDifference],
+    origin: PageOrigin,
+    notes: Iterable[str],
+) -> Any:
+    """The body of the page of two sets: both drawn, and what differs in words."""
+    both = [
+        (chart.title, templating.trusted(node_drawing.draw(chart, width_px=_HALF_PX, prefix=mark)))
+        for mark, chart in (("before-", before), ("after-", after))
+    ]
+    return templating.part(
+        "bodies/states.html",
+        origin=origin,
+        both=both,
+        differences=TextTable(
+            "What differs",
+            ("File", "Of what", "What", "Before", "After"),
+            tuple(
+                (each.file, each.subject, each.what, _text(each.before), _text(each.after))
+                for each in differences
+            ),
+        ),
+        notes=[*notes],
+    )
+
+
+def _text(value: int | str | None) -> str:
+    return "-" if value is None else str(value)
