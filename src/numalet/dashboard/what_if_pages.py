@@ -17,7 +17,8 @@ from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import NodeSource
 from numalet.dashboard.what_if import WhatIfQuestion
 from numalet.dashboard.what_if_samples import samples
-from numalet.drawing import node_drawing
+from numalet.drawing import hint_matrix, node_drawing
+from numalet.insight.output import hint_maps
 from numalet.pages import templating
 from numalet.wording import explanations
 from numalet.wording import kubernetes_api as words
@@ -98,11 +99,21 @@ class _WhatIfPage:
             answer = await asyncio.to_thread(what_if.answer, self._source.view(), question)
         finally:
             self._working -= 1
-        drawing = None
+        drawing, matrices = None, []
         if answer.chart is not None:
             drawing = templating.trusted(node_drawing.draw(answer.chart))
+        if answer.explanation is not None:
+            hints = hint_maps.of_explanation(answer.explanation)
+            matrices = [templating.trusted(hint_matrix.draw(each)) for each in hints]
         status = 200 if answer.rows else 422
-        return self._page(question, status, answer=answer, drawing=drawing, problem=answer.problem)
+        return self._page(
+            question,
+            status,
+            answer=answer,
+            drawing=drawing,
+            matrices=matrices,
+            problem=answer.problem,
+        )
 
     def _link(self, question: WhatIfQuestion) -> str | None:
         path = self._shown.path
@@ -114,7 +125,7 @@ class _WhatIfPage:
 
     def _page(self, question: WhatIfQuestion, status: int, **values: object) -> Response:
         view = self._source.view()
-        shown = {"answer": None, "drawing": None, "problem": "", **values}
+        shown = {"answer": None, "drawing": None, "matrices": [], "problem": "", **values}
         is_asked = bool(question.text.strip() or question.uid)
         return self._shown.page(
             "what_if.html",

@@ -117,6 +117,7 @@ async def test_a_refused_pod_has_hints_and_ways_out_that_are_drawn() -> None:
         assert "default/asked is rejected" in answer.text
         assert "TopologyAffinityError" in answer.text
         assert "Hints for main" in answer.text
+        assert answer.text.count("<svg") == 2  # The node, and the matrix of hints.
         assert 'data-pod="what-if-0"' not in answer.text
         way = "topology policy none, which aligns nothing"
         shown = await client.get(f"{answer.url}&way={quote(way)}")
