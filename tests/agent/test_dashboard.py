@@ -203,3 +203,15 @@ async def test_the_rows_of_a_view(tmp_path: Path) -> None:
         assert view.by_uid[large.pod.uid] is large
         assert any(each.is_warning and each.pod == "default/large" for each in view.events)
         assert source.history() == ()
+
+
+async def test_the_history_is_kept_in_a_file_of_the_root_folder(tmp_path: Path) -> None:
+    async with _shown(tmp_path) as shown, shown.entered() as browser:
+        await shown.keeper.create(pod("seen"))
+        async with asyncio.timeout(_WITHIN_SECONDS):
+            while "<svg" not in (await browser.get("/ui/history")).text:
+                pass  # Each answer takes its time.
+    kept = tmp_path / "history.sqlite"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    async with _shown(tmp_path) as shown, shown.entered() as browser:
+        assert "<svg" in (await browser.get("/ui/history")).text

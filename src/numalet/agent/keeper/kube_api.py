@@ -22,6 +22,8 @@ from numalet.agent.servers.dashboard import PATH, AgentNode, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import KubeApi
 from numalet.core.model.findings import BadInput
+from numalet.dashboard import history
+from numalet.dashboard.remembering import remembering
 from numalet.dashboard.served import served as served_dashboard
 
 
@@ -56,22 +58,23 @@ async def served(
         listener.close()
         raise
     links = links or DashboardLinks()
-    shown = served_dashboard(
-        AgentNode(door, lambda: datetime.now(UTC)),
-        report_bug=report_bug,
-        path=PATH,
-        known=listener.known,
-    )
-    links.make = lambda: shown.link(address.url())
-    if wanted.certificate is None:
-        links.fingerprint = _fingerprint(credentials.certificate)
-    try:
-        async with tls_listening.opened(
-            door, listener, tls, credentials.token, report_bug, shown, links
-        ):
-            yield Serving(address.url(), path)
-    finally:
-        links.make = None
+    source = AgentNode(door, _utc_now)
+    async with remembering(source, root / history.FILE_NAME, _utc_now) as node:
+        shown = served_dashboard(node, report_bug=report_bug, path=PATH, known=listener.known)
+        links.make = lambda: shown.link(address.url())
+        if wanted.certificate is None:
+            links.fingerprint = _fingerprint(credentials.certificate)
+        try:
+            async with tls_listening.opened(
+                door, listener, tls, credentials.token, report_bug, shown, links
+            ):
+                yield Serving(address.url(), path)
+        finally:
+            links.make = None
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _fingerprint(certificate: Path) -> str:

@@ -16,6 +16,7 @@ from typing import Final
 from numalet.agent.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 from numalet.agent.keeper import journal, node_file, record_file
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.dashboard import history
 from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
 from numalet.io.files import state_directory, trust
 
@@ -32,6 +33,7 @@ _KNOWN: Final = frozenset(
         journal.OLDER_NAME,
         KUBECONFIG,
         SOCKET_NAME,
+        history.FILE_NAME,
         # Folders that an administrator may have made before the first start.
         "manifests",
         "lost+found",
