@@ -24,7 +24,7 @@ from numalet.core.node.node import Node
 from numalet.dashboard import history_pages, history_points
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.history import SCHEMA, NodeHistory
-from numalet.dashboard.remembering import remembering
+from numalet.dashboard.remembering import RememberingNode, remembering
 from numalet.dashboard.sources import HistoryPoint, NodeView, PodRow, SourceKind
 from numalet.insight.maps import node_map
 
@@ -281,13 +281,18 @@ async def test_a_source_remembers_each_change(tmp_path: Path) -> None:
             await asyncio.sleep(0.001)
         assert node.view() is source.shown
         assert node.log_path(ContainerKey("c", "c")) is None
-        node.kept.problem = "The history is not kept: full"
-        noted = node.view()
-        assert noted.notes[-1].code == "dashboard/history-stopped"
         waiting = asyncio.create_task(node.changed())
         await asyncio.sleep(0)
         source.change(_view())
         await waiting
+
+
+def test_a_history_that_stopped_is_a_note_of_the_view() -> None:
+    node = RememberingNode(_ChangingNode(), NodeHistory(None))
+    node.kept.problem = "The history is not kept: full"
+    noted = node.view()
+    assert noted.notes[-1].code == "dashboard/history-stopped"
+    assert node.view() is noted
 
 
 def _client(points: Sequence[HistoryPoint]) -> httpx.AsyncClient:
