@@ -74,9 +74,11 @@ class CodeMeaning:
 
 def meaning(of: type[Any]) -> CodeMeaning:
     """What a code means, without a finding or a reason of it; reasons have a sentence alone."""
+    why = getattr(of, "why", "")
     return CodeMeaning(
         _FIELD.sub(r"<\1>", of.sentence),
-        getattr(of, "why", ""),
+        # Some reasons have a value of this name, which is no rule.
+        why if isinstance(why, str) else "",
         _FIELD.sub(r"<\1>", getattr(of, "mend", "")),
     )
 
