@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: schemas protos check crash soak lab cluster cluster-large image image-test browser systems clean
+.PHONY: schemas docs protos check crash soak lab cluster cluster-large image image-test browser systems clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-14s %s\n", $$1, $$2}'
@@ -168,6 +168,15 @@ schemas: $(READY)  ## write docs/schemas and the tables of generated pages anew
 	$(TOOLS)/python -m numalet.io.documents.pod_table.page docs/reference/pod-manifests.md
 	$(TOOLS)/python -m numalet.insight.output.releases_page docs/reference/releases.md
 	$(TOOLS)/python -m numalet.io.documents.custom_resources packaging/kubernetes/crds
+
+$(VENV)/.docs-ready: $(READY)
+	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
+# Nothing is fetched while it is built. Pages that are made from the code are in build/source.
+docs: $(VENV)/.docs-ready  ## the documentation as a site with a search box: build/site/index.html
+	PYTHONPATH=docs/_extensions $(TOOLS)/python -m site_source docs build/source
+	$(TOOLS)/python -m sphinx -q -W --keep-going -c docs -d build/doctrees build/source build/site
 
 protos: $(READY)  ## write the message modules of the gRPC interfaces anew
 	$(TOOLS)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \

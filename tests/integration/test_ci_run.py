@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "run"
-ALL = ["check", "lab", "soak", "browser", "systems", "image-test", "cluster"]
+ALL = ["check", "lab", "soak", "docs", "browser", "systems", "image-test", "cluster"]
 
 STAGES = """#!/bin/sh
 # In place of Python with stages.py: notes which stage ended with which status.

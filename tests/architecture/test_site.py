@@ -1,0 +1,63 @@
+"""The source of the documentation site: complete, filled from the code, and without dead links."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from architecture import tree
+from numalet.agent.telemetry.metric_definitions import DEFINITIONS
+from numalet.cli import code_index, main
+from site_source import assembling, markdown
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("site")
+    assembling.assemble(tree.DOCS, target)
+    return target
+
+
+@cache
+def _text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_every_page_is_in_it_and_every_mark_is_filled(site: Path) -> None:
+    pages = {path.relative_to(tree.DOCS) for path in tree.DOCS.rglob("*.md")}
+    assert {path for path in pages if not (site / path).exists()} == set()
+    assert [path for path in site.rglob("*.md") if "<!-- made:" in _text(path)] == []
+
+
+def test_every_file_that_a_page_links_to_is_in_it(site: Path) -> None:
+    targets = {
+        (page.relative_to(site).as_posix(), target)
+        for page in site.rglob("*.md")
+        for target in re.findall(r"\]\(([^)\s:#]+)(?:#[^)\s]*)?\)", _without_code(_text(page)))
+        if not (page.parent / target).exists()
+    }
+    assert targets == set()
+
+
+def _without_code(text: str) -> str:
+    return re.sub(r"^(```|~~~).*?^\1|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_every_command_finding_and_metric_is_in_it(site: Path) -> None:
+    names = [each.name for each in main.app.registered_commands]
+    names += [each.name for each in main.app.registered_groups]
+    assert [name for name in names if not (site / f"reference/commands/{name}.md").exists()] == []
+    findings = _text(site / "reference" / "findings.md")
+    assert [code for code in code_index.classes() if f"### `{code}`" not in findings] == []
+    assert "member" not in findings.partition("### `fleet/not-decided`")[2].partition("###")[0]
+    metrics = _text(site / "reference" / "metrics.md")
+    assert [each.name for each in DEFINITIONS if f"| `{each.name}` |" not in metrics] == []
+    assert "| `numalet_extender_requests_total` | counter |" in metrics
+    assert "| `numalet_publish_writes_total` | counter |" in metrics
+
+
+def test_texts_of_the_code_are_no_markup() -> None:
+    assert markdown.escaped("a <b> *c* ``d_e``") == r"a \<b\> \*c\* `d_e`"
