@@ -50,6 +50,11 @@ class ShownSources:
             return None
         return standing.standing(self.node.view())
 
+    @property
+    def may_change(self) -> bool:
+        """Whether what is shown can change; what was read out of a dump can not."""
+        return self.node is not None or (self.fleet is not None and self.fleet.is_live)
+
     def pages(self) -> list[tuple[str, str]]:
         """Path and name of the pages in the navigation."""
         return standing.pages(self.paths)

@@ -19,8 +19,9 @@ _EVIL = "<script>alert(1)</script>"
 class _Cluster:
     """A source whose cluster a test changes."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, is_live: bool = False) -> None:
         self.now = cluster
+        self._is_live = is_live
 
     def cluster(self) -> Cluster:
         return self.now
@@ -30,7 +31,7 @@ class _Cluster:
 
     @property
     def is_live(self) -> bool:
-        return False
+        return self._is_live
 
 
 def _client(cluster: Cluster | _Cluster) -> httpx.AsyncClient:
@@ -54,6 +55,14 @@ async def test_without_a_node_the_first_page_is_that_of_the_fleet() -> None:
     async with _client(_fleet()) as client:
         answer = await client.get("/")
         assert answer.headers["location"] == "/ui/fleet"
+
+
+async def test_only_a_cluster_that_is_followed_is_called_live() -> None:
+    for is_live in (True, False):
+        async with _client(_Cluster(_fleet(), is_live=is_live)) as client:
+            page = (await client.get("/fleet")).text
+        assert ("data-events" in page) is is_live
+        assert ('id="live"' in page) is is_live
 
 
 async def test_traps_come_first_and_every_node_is_drawn() -> None:
