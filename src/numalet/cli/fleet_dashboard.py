@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import typer
 
 from numalet.cli import dashboard, fleet_options
@@ -36,6 +34,8 @@ def fleet_dashboard(
 
     address = dashboard_serving.address(listen)
     if source.is_live:
+        import asyncio
+
         asyncio.run(fleet_sources.followed_dashboard(source, address, is_opened=opened))
         return
     still = StillFleet(fleet_sources.opened(source).cluster)

@@ -161,7 +161,7 @@ def _shape(mark: Element, status: HintStatus, left_px: float, top_px: float) -> 
             top, bottom = svg.number(top_px + 2), svg.number(top_px + 10)
             cross = f"M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}"
             svg.add(mark, "path", css_class="hollow bad", d=cross)
-        case HintStatus.NOT_LISTED | HintStatus.ANY:
+        case _:
             svg.add(
                 mark, "line", css_class="grid", x1=left_px + 2, y1=middle_y, x2=left_px + 10,
                 y2=middle_y,
