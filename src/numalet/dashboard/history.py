@@ -2,7 +2,8 @@
 
 A file that can not be read is set aside and begun anew. What can not be written is not kept, with
 the problem in words; the next point is tried again. SQLite's journal makes every point whole or
-absent, whenever the process ends. Not for two threads at once.
+absent, whenever the process ends. Threads come one after the other: one that still writes while the
+history is closed would otherwise use a connection that is gone, which ends the whole process.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +40,8 @@ class NodeHistory:
         self._base: sqlite3.Connection | None = None
         self._points: tuple[HistoryPoint, ...] = ()
         self._since_thinned = _THIN_EVERY
+        self._turn = threading.Lock()
+        self._is_closed = False
         self.problem = ""
         """Why nothing is kept at present; empty while all is well."""
         self.set_aside: Path | None = None
@@ -49,13 +53,19 @@ class NodeHistory:
 
     def open(self) -> None:
         """Read what there is. Nothing is raised: see ``problem``."""
-        try:
-            self._open()
-        except (OSError, sqlite3.Error) as error:
-            self._stop(error)
+        with self._turn:
+            try:
+                self._open()
+            except (OSError, sqlite3.Error) as error:
+                self._stop(error)
 
     def add(self, point: HistoryPoint) -> None:
-        """Keep one more point; one that is not later than the last is left out."""
+        """Keep one more point; left out if it is not later than the last, and once it is closed."""
+        with self._turn:
+            if not self._is_closed:
+                self._add(point)
+
+    def _add(self, point: HistoryPoint) -> None:
         if self._points and point.at <= self._points[-1].at:
             return
         try:
@@ -74,7 +84,12 @@ class NodeHistory:
             self._stop(error)
 
     def close(self) -> None:
-        """Let go of the file; the points stay."""
+        """Let go of the file for good; the points stay."""
+        with self._turn:
+            self._is_closed = True
+            self._release()
+
+    def _release(self) -> None:
         if self._base is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._base.close()
@@ -167,7 +182,7 @@ class NodeHistory:
 
     def _stop(self, error: Exception) -> None:
         self.problem = f"The history is not kept: {error}"
-        self.close()
+        self._release()
 
 
 @contextlib.contextmanager

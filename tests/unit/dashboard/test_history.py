@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -262,6 +263,29 @@ def test_a_writer_that_is_killed_leaves_what_it_had_said(tmp_path: Path) -> None
         assert seconds == list(range(len(seconds)))
         assert len(seconds) > int(said[-1].split()[0])
         kept.close()
+
+
+def test_threads_that_still_write_while_it_is_closed(tmp_path: Path) -> None:
+    for round_number in range(20):
+        history = NodeHistory(tmp_path / f"{round_number}.sqlite")
+        history.open()
+        begun = threading.Barrier(3)
+
+        def write(to: NodeHistory = history, begun: threading.Barrier = begun) -> None:
+            begun.wait(_LIMIT_SECONDS)
+            for seconds in range(200):
+                to.add(_point(seconds))
+
+        threads = [threading.Thread(target=write) for _ in range(2)]
+        for each in threads:
+            each.start()
+        begun.wait(_LIMIT_SECONDS)
+        history.close()
+        kept = history.points()
+        for each in threads:
+            each.join()
+        history.add(_point(1000))
+        assert (history.points(), history.problem) == (kept, "")
 
 
 async def test_a_source_remembers_each_change(tmp_path: Path) -> None:
