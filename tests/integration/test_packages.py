@@ -13,6 +13,9 @@ import pytest
 from architecture import tree
 from numalet.cli import manual
 
+# What a build runs of the unpacked source is no part of this source.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def source_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
