@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
+from numalet.cli import machine_options, simulate
 from numalet.cli.agent_client import OWN_API, Root, Socket, agent
 from numalet.cli.dashboard_links import LinkFormat
 from numalet.cli.findings import DashboardAgentAndPieces
@@ -42,17 +42,6 @@ Exit status: 0 fine, or ended by Ctrl-C; 1 the agent has no port for browsers; 2
 (also where no agent answers, and a configuration with which the kubelet would not start), 3 a bug.
 """
 
-Pods = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="PODS...",
-        help=(
-            "Manifests (pods, lists, workloads; YAML or JSON), '-' for the standard input,"
-            " or one scenario file."
-        ),
-        show_default=False,
-    ),
-]
 Listen = Annotated[
     str,
     typer.Option(
@@ -69,7 +58,7 @@ Open = Annotated[bool, typer.Option("--open", help="Open the link in a browser."
 
 @expanded
 def dashboard(
-    pods: Pods = None,
+    pods: simulate.Pods = None,
     *,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
