@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.drawing import svg, text, tokens
-from numalet.drawing.node_drawing_style import STYLE
+from numalet.drawing.node.style import STYLE
 
 _COLUMN_PX: Final = 160
 _ROW_PX: Final = 32

@@ -11,20 +11,12 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
-from numalet.drawing import (
-    node_drawing_cpus,
-    node_drawing_devices,
-    node_drawing_layout,
-    node_drawing_margins,
-    node_drawing_memory,
-    node_drawing_words,
-    svg,
-    text,
-)
+from numalet.drawing import svg, text
 from numalet.drawing.hues import hues
-from numalet.drawing.node_drawing_layout import GAP_PX, Section, Tile
-from numalet.drawing.node_drawing_pen import LINE_PX, PAD_PX, Box, Link, Pen
-from numalet.drawing.node_drawing_style import STYLE, add_patterns
+from numalet.drawing.node import cpus, devices, layout, margins, memory, words
+from numalet.drawing.node.layout import GAP_PX, Section, Tile
+from numalet.drawing.node.pen import LINE_PX, PAD_PX, Box, Link, Pen
+from numalet.drawing.node.style import STYLE, add_patterns
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
@@ -64,18 +56,18 @@ def draw(
         cells=sum(len(node.cpus) for node in chart.nodes) <= _MOST_CELLS,
     )
     picture = _picture(pen, width)
-    top = node_drawing_margins.legend(pen, picture, width)
-    parts = node_drawing_layout.sections(chart, pen.opened)
+    top = margins.legend(pen, picture, width)
+    parts = layout.sections(chart, pen.opened)
     inner = width - 2 * PAD_PX if parts and parts[0].heading else width
-    scale = node_drawing_layout.scale(parts, inner)
+    scale = layout.scale(parts, inner)
     for section in parts:
         top = _section(pen, picture, section, Box(0, top, width), scale) + GAP_PX
-    if others := node_drawing_devices.elsewhere(pen):
-        words = "Devices at several NUMA nodes, or at none that is known"
-        pen.line(picture, words, Box(0, top, width), "heading")
-        top = node_drawing_devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
-    if node_drawing_margins.has_matrix(pen):
-        top = node_drawing_margins.matrix(pen, picture, top, width) + GAP_PX
+    if others := devices.elsewhere(pen):
+        heading = "Devices at several NUMA nodes, or at none that is known"
+        pen.line(picture, heading, Box(0, top, width), "heading")
+        top = devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
+    if margins.has_matrix(pen):
+        top = margins.matrix(pen, picture, top, width) + GAP_PX
     height = svg.number(max(top - GAP_PX + 1, 1))
     picture.set("height", height)
     picture.set("viewBox", f"-1 -1 {width + 2} {svg.number(float(height) + 2)}")
@@ -89,8 +81,8 @@ def _picture(pen: Pen, width_px: int) -> Element:
     picture.set("aria-labelledby", f"{pen.prefix}node-title")
     picture.set("aria-describedby", f"{pen.prefix}node-summary")
     picture[0].set("id", f"{pen.prefix}node-title")
-    words = node_drawing_words.summary(pen.chart)
-    description = svg.add(picture, "desc", words, id=f"{pen.prefix}node-summary")
+    summary = words.summary(pen.chart)
+    description = svg.add(picture, "desc", summary, id=f"{pen.prefix}node-summary")
     picture.remove(description)
     picture.insert(1, description)
     add_patterns(picture, pen.prefix)
@@ -107,7 +99,7 @@ def _section(pen: Pen, picture: Element, section: Section, place: Box, scale: fl
         heading = Box(left + PAD_PX, top + 4, width - 2 * PAD_PX)
         pen.line(picture, section.heading, heading, "heading")
         left, width, top = left + PAD_PX, width - 2 * PAD_PX, top + 24
-    for row in node_drawing_layout.rows(section.tiles, int(width), scale):
+    for row in layout.rows(section.tiles, int(width), scale):
         outlines, end, at = [], top, left
         for tile, wide in row:
             outline, its_end = _tile(pen, picture, tile, Box(at, top, wide), bool(section.heading))
@@ -128,29 +120,29 @@ def _tile(
 ) -> tuple[Element, float]:
     """One block; its outline, whose height is not known yet, and where it ends."""
     first = tile.blocks[0]
-    its_group = node_drawing_memory.group_of(pen, first.node_id)
+    its_group = memory.group_of(pen, first.node_id)
     group = svg.add(picture, "g", id=f"{pen.prefix}n{first.node_id}", data_node=first.node_id)
     outline = svg.add(
         group, "rect", css_class="block grouped" if its_group else "block", x=place.left,
         y=place.top, width=place.width, rx=4,
     )  # fmt: skip
-    title = node_drawing_words.tile_title(tile)
-    distances = node_drawing_margins.distance_words(pen, first.node_id)
+    title = words.tile_title(tile)
+    distances = margins.distance_words(pen, first.node_id)
     svg.named(outline, f"{title}; {distances}" if distances else title)
     width = place.width - 2 * PAD_PX
     inner = Box(place.left + PAD_PX, place.top + 4, width, 20)
     _heading(pen, group, tile, inner)
     top = inner.top + 20
-    for words in _lines(pen, tile, has_heading):
-        pen.line(group, words, Box(inner.left, top, width))
+    for line in _lines(pen, tile, has_heading):
+        pen.line(group, line, Box(inner.left, top, width))
         top += LINE_PX
-    top = node_drawing_devices.mark_owners(pen, group, first, Box(inner.left, top, width))
-    top = node_drawing_cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
-    top = node_drawing_memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))
-    devices = [each for block in tile.blocks for each in node_drawing_devices.of_node(pen, block)]
-    top = node_drawing_devices.mark(pen, group, devices, Box(inner.left, top, width))
-    for uid, words in _of_group(pen, first.node_id):
-        pen.line(group, words, Box(inner.left, top, width), "figure", uid=uid)
+    top = devices.mark_owners(pen, group, first, Box(inner.left, top, width))
+    top = cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
+    top = memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))
+    attached = [each for block in tile.blocks for each in devices.of_node(pen, block)]
+    top = devices.mark(pen, group, attached, Box(inner.left, top, width))
+    for uid, line in _of_group(pen, first.node_id):
+        pen.line(group, line, Box(inner.left, top, width), "figure", uid=uid)
         top += LINE_PX
     return outline, top + 4
 
@@ -159,13 +151,13 @@ def _heading(pen: Pen, group: Element, tile: Tile, place: Box) -> None:
     """The name of a block, its memory at the right, and the link that opens or closes it."""
     size = numbers.rounded_size(tile.total_bytes) if tile.total_bytes else ""
     size_px = text.width_px(size, "small")
-    title = node_drawing_words.tile_title(tile)
+    title = words.tile_title(tile)
     if text.width_px(title, is_bold=True) + size_px + 8 > place.width:
         size, size_px = "", -8.0
     if size:
-        words = f"{size} of memory, huge pages included"
+        full = f"{size} of memory, huge pages included"
         box = Box(place.left + place.width - size_px, place.top, size_px + 1, place.height)
-        pen.line(group, size, box, "small", full=words)
+        pen.line(group, size, box, "small", full=full)
     room = Box(place.left, place.top, place.width - size_px - 8, place.height)
     if pen.link is None or (pen.cells and len(tile.blocks) == 1 and not _is_open(pen, tile)):
         pen.line(group, title, room, "heading")
@@ -191,8 +183,8 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
         noun = "socket" if len(sockets) == 1 else "sockets"
         lines.append(f"{noun} {numa_mask.listed(sockets)}")
     is_owned = bool(accelerator_memory.owners(pen.chart, first))
-    if not is_owned and (words := node_drawing_words.class_words(first)):
-        lines.append(words)
+    if not is_owned and (about := words.class_words(first)):
+        lines.append(about)
     if len(tile.blocks) > 1 and tile.total_bytes:
         each = numbers.rounded_size(tile.total_bytes // len(tile.blocks))
         lines.append(f"about {each} each, nothing on them is held")
@@ -201,7 +193,7 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
 
 def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
     """Lines about the memory group of a NUMA node, each with the pod that it names."""
-    group = node_drawing_memory.group_of(pen, node_id)
+    group = memory.group_of(pen, node_id)
     if group is None:
         return []
     others = numa_mask.listed(each for each in group.nodes if each != node_id)

@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from numalet.core.model.machine_queries import NodeClass
-from numalet.drawing import node_drawing, node_drawing_layout
+from numalet.drawing import node_drawing
+from numalet.drawing.node import layout
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import (
@@ -87,7 +88,7 @@ def test_what_holds_something_is_not_folded() -> None:
         title="t", nodes=tuple(blocks), groups=(MemoryGroup((3, 4), ()),),
         devices=(MapDevice("gpu", "g", (5,), DeviceUse.IN_USE),),
     )  # fmt: skip
-    (section,) = node_drawing_layout.sections(chart, (6,))
+    (section,) = layout.sections(chart, (6,))
     assert [tile.node_ids for tile in section.tiles if len(tile.node_ids) == 1] == [
         (1,), (2,), (3,), (4,), (5,), (6,),
     ]  # fmt: skip

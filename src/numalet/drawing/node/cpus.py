@@ -11,7 +11,7 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import cpu_set
-from numalet.drawing.node_drawing_pen import BAR_PX, Box, Pen
+from numalet.drawing.node.pen import BAR_PX, Box, Pen
 from numalet.insight.maps.cpu_map import CpuCell, CpuUse
 from numalet.insight.maps.node_map import NumaBlock
 from numalet.wording import numbers

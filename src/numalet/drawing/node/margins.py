@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
 from numalet.drawing import svg, text
-from numalet.drawing.node_drawing_layout import GAP_PX
-from numalet.drawing.node_drawing_pen import LINE_PX, SMALL_PX, Box, Pen
+from numalet.drawing.node.layout import GAP_PX
+from numalet.drawing.node.pen import LINE_PX, SMALL_PX, Box, Pen
 from numalet.insight.maps.cpu_map import CpuUse
 
 _SWATCH_PX: Final = 12

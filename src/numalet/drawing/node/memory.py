@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask, resources
-from numalet.drawing.node_drawing_pen import BAR_PX, Box, Pen
+from numalet.drawing.node.pen import BAR_PX, Box, Pen
 from numalet.insight.maps.node_map import MemoryBar, MemoryGroup, MemoryPart, NumaBlock
 from numalet.wording import numbers
 

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from numalet.drawing import svg, text, tokens
 from numalet.drawing.hues import Hues
-from numalet.drawing.node_drawing_style import pattern
+from numalet.drawing.node.style import pattern
 from numalet.insight.maps.node_map import MapPod, NodeMap
 
 SMALL_PX: Final = tokens.TEXT_PX["small"]

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
 from numalet.drawing import svg, text
-from numalet.drawing.node_drawing_pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
+from numalet.drawing.node.pen import BAR_PX, LINE_PX, PAD_PX, Box, Pen
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.node_map import DeviceUse, MapDevice, NumaBlock
 from numalet.wording import numbers

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.machine_queries import NodeClass
-from numalet.drawing.node_drawing_layout import Tile, is_folded
+from numalet.drawing.node.layout import Tile, is_folded
 from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
 from numalet.wording import numbers
