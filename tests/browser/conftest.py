@@ -10,15 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from running import browsers
+from running import browsers, suites
 from running.browsers import Visit
-
-_ASKED: Final = ("NUMALET_BROWSER", "NUMALET_REQUIRE_BROWSER")
 
 Open: TypeAlias = Callable[..., Visit]
 """Opens a page; arguments are those of a context of playwright."""
@@ -29,12 +27,9 @@ Photograph: TypeAlias = Callable[[Page, str], None]
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A browser on a machine that has one; else the tests are skipped, or fail."""
-    if not any(os.environ.get(name) for name in _ASKED):
-        pytest.skip("it starts a browser: make browser")
+    suites.skip_unless_asked("BROWSER", "it starts a browser: make browser")
     if browsers.program() is None:
-        if os.environ.get("NUMALET_REQUIRE_BROWSER"):
-            pytest.fail("a browser is required: chromium is not installed")
-        pytest.skip("chromium is not installed")
+        suites.can_not_run("BROWSER", "chromium is not installed")
     with browsers.running() as started:
         yield started
 

@@ -19,17 +19,12 @@ from typing import Final
 import pytest
 
 from cluster import manifests
-from running import control_plane, control_plane_programs
+from running import control_plane, control_plane_programs, suites
 from running.control_plane import ControlPlane
 from running.control_plane_programs import ControlPlanePrograms
 
-_ASKED: Final = ("NUMALET_CLUSTER", "NUMALET_REQUIRE_CLUSTER")
 _FIGURES: Final = pytest.StashKey[list[str]]()
 _PLANES: Final = pytest.StashKey[list[ControlPlane]]()
-
-
-def _is_required() -> bool:
-    return bool(os.environ.get("NUMALET_REQUIRE_CLUSTER"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -57,7 +52,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show what the servers wrote when a test fails; a skip is a failure where it is required."""
     report = yield
-    if report.skipped and _is_required() and not hasattr(report, "wasxfail"):
+    if report.skipped and suites.is_required("CLUSTER") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"a cluster test is required and was skipped: {report.longrepr}"
     if report.failed:
@@ -86,13 +81,10 @@ def figures(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> list
 @pytest.fixture(scope="session")
 def programs() -> ControlPlanePrograms:
     """The programs of a control plane, which are there; else the tests are skipped, or fail."""
-    if not any(os.environ.get(name) for name in _ASKED):
-        pytest.skip("it starts a control plane: make cluster")
+    suites.skip_unless_asked("CLUSTER", "it starts a control plane: make cluster")
     there = control_plane_programs.in_folder(control_plane_programs.default_folder())
     if isinstance(there, str):
-        if _is_required():
-            pytest.fail(f"a control plane is required: {there}")
-        pytest.skip(there)
+        suites.can_not_run("CLUSTER", there)
     return there
 
 

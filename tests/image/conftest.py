@@ -17,27 +17,23 @@ from typing import Final
 
 import pytest
 
-from running import containers
+from running import containers, suites
 from running.containers import Podman
 
 ROOT: Final = Path(__file__).parents[2]
-_ASKED: Final = ("NUMALET_IMAGE", "NUMALET_REQUIRE_IMAGE")
 _BUILDERS: Final = ("mmdebstrap", "protoc")
 
 
 @pytest.fixture(scope="session")
 def folder() -> Iterator[Path]:
     """A folder for what is built, on a machine that can; else the tests are skipped, or fail."""
-    if not any(os.environ.get(name) for name in _ASKED):
-        pytest.skip("it builds an image: make image-test")
+    suites.skip_unless_asked("IMAGE", "it builds an image: make image-test")
     lacking = [each for each in _BUILDERS if shutil.which(each) is None] + containers.missing()
     why = f"{', '.join(lacking)} not installed" if lacking else ""
     if os.geteuid() != 0:
         why = "only root can build it"
-    if why and os.environ.get("NUMALET_REQUIRE_IMAGE"):
-        pytest.fail(f"the image is required: {why}")
     if why:
-        pytest.skip(why)
+        suites.can_not_run("IMAGE", why)
     with TemporaryDirectory(prefix="numalet-image", ignore_cleanup_errors=True) as made:
         yield Path(made)
 

@@ -6,35 +6,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from lab.quiet_watch import QuietWatch
-from numalet.core.model.findings import BadInput
+from numalet.core.model.findings import BadInput, Finding
 from numalet.lab import host, kernel_cache
 from numalet.wording import english
+from running import suites
 
 # These run inside guests; see guests.py.
 collect_ignore = ["guest"]
-
-_ASKED = ("NUMALET_LAB", "NUMALET_REQUIRE_LAB")
 
 
 @pytest.fixture(scope="session")
 def cache() -> Path:
     """The folder with the kernel, which is there; else the tests are skipped, or fail."""
-    if not any(os.environ.get(name) for name in _ASKED):
-        pytest.skip("it boots guests with QEMU, which takes minutes: make lab")
+    suites.skip_unless_asked("LAB", "it boots guests with QEMU, which takes minutes: make lab")
     folder = kernel_cache.default_folder(os.environ)
+    if findings := _missing(folder):
+        suites.can_not_run("LAB", "; ".join(map(english.sentence, findings)))
+    return folder
+
+
+def _missing(folder: Path) -> Sequence[Finding]:
+    """What a guest would lack."""
     try:
-        findings = host.missing()
-        if not findings:
+        if not (findings := host.missing()):
             with kernel_cache.kernel(folder, (), QuietWatch()):
-                return folder
+                return ()
     except BadInput as bad:
-        findings = bad.findings
-    why = "; ".join(map(english.sentence, findings))
-    if os.environ.get("NUMALET_REQUIRE_LAB"):
-        pytest.fail(f"the lab is required and can not run: {why}")
-    pytest.skip(f"the lab can not run: {why}")
+        return bad.findings
+    return findings

@@ -10,14 +10,12 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
-from running import debian_folder
+from running import debian_folder, suites
 from running.debian_folder import DebianFolder
-
-_ASKED: Final = ("NUMALET_SYSTEMS", "NUMALET_REQUIRE_SYSTEMS")
 
 Debian: TypeAlias = Callable[..., DebianFolder]
 """Makes the Debian of a release, with packages."""
@@ -26,16 +24,13 @@ Debian: TypeAlias = Callable[..., DebianFolder]
 @pytest.fixture
 def debian() -> Iterator[Debian]:
     """Makes systems on a machine that can; else the tests are skipped, or fail."""
-    if not any(os.environ.get(name) for name in _ASKED):
-        pytest.skip("it installs other systems in folders: make systems")
+    suites.skip_unless_asked("SYSTEMS", "it installs other systems in folders: make systems")
     lacking = debian_folder.missing()
     why = f"{', '.join(lacking)} not installed" if lacking else ""
     if os.geteuid() != 0:
         why = "only root can make them"
-    if why and os.environ.get("NUMALET_REQUIRE_SYSTEMS"):
-        pytest.fail(f"the systems are required: {why}")
     if why:
-        pytest.skip(why)
+        suites.can_not_run("SYSTEMS", why)
     with TemporaryDirectory(prefix="numalet-systems", ignore_cleanup_errors=True) as made:
 
         def system(suite: str, *packages: str) -> DebianFolder:
