@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -38,6 +39,12 @@ _ROOMS: Final = (
 )
 """Functions that give the routes of some pages."""
 
+_BUG: Final = (
+    "This is a bug of numalet, not of what you asked for. Its report is {report}: the log of the"
+    " server has this number with what happened. Other pages go on."
+)
+_REPORT_BYTES: Final = 4
+
 _STATIC: Final = {
     "tokens.css": "text/css",
     "numalet.css": "text/css",
@@ -59,12 +66,17 @@ def application(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     path: str = "",
 ) -> Any:
-    """The application; ``report_bug`` gets every unexpected exception."""
+    """The application; ``report_bug`` gets every unexpected exception.
+
+    Such an exception has a note with the number that the page about the bug says.
+    """
     shown = ShownSources(node=node, fleet=fleet, clock=clock, path=path)
 
     async def broken(_request: Request, bug: Exception) -> Response:
+        report = secrets.token_hex(_REPORT_BYTES)
+        bug.add_note(f"report {report}")
         report_bug(bug)
-        return shown.message("This is a bug of numalet; the log of the server has more.", 500)
+        return shown.message(_BUG.format(report=report), 500)
 
     async def not_there(_request: Request, _error: Exception) -> Response:
         return shown.message("There is no such page.", 404)

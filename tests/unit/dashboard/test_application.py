@@ -66,3 +66,30 @@ async def test_files_and_what_is_not_there() -> None:
         assert (await client.get("/static/tokens.css")).text.startswith(":root")
         assert (await client.get("/static/../sources.py")).status_code == 404
         assert (await client.get("/static/file.html")).status_code == 404
+
+
+class _Broken(_Still):
+    """A source whose history can not be read, by a bug."""
+
+    def history(self) -> Sequence[HistoryPoint]:
+        raise ZeroDivisionError("the <bug>")
+
+
+async def test_a_bug_of_a_page_has_a_number_and_the_rest_goes_on() -> None:
+    bugs: list[Exception] = []
+    transport = httpx.ASGITransport(
+        application(_Broken(), report_bug=bugs.append), raise_app_exceptions=False
+    )
+    async with httpx.AsyncClient(transport=transport, base_url="http://dashboard") as client:
+        for count in (1, 2):
+            answer = await client.get("/history")
+            assert answer.status_code == 500
+            assert answer.headers["content-security-policy"] == POLICY
+            (note,) = bugs[-1].__notes__
+            assert len(bugs) == count
+            assert f"Its report is {note.removeprefix('report ')}:" in answer.text
+            assert "ZeroDivision" not in answer.text
+            assert "the &lt;bug" not in answer.text
+        assert (await client.get("/node")).status_code == 200
+        assert (await client.get("/pods")).status_code == 200
+    assert bugs[0].__notes__ != bugs[1].__notes__
