@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 PATIENCE_MS: Final = 60_000
 _NAMES: Final = ("chromium", "chromium-browser")
@@ -33,6 +33,7 @@ def running() -> Iterator[Browser]:
     """A browser without a window. In a container it can not have a sandbox of its own."""
     path = program()
     assert path is not None
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
