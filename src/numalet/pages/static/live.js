@@ -38,12 +38,24 @@ function moveAttributes(old, fresh) {
   }
 }
 
+// The choices of a list follow the node; the one that the reader made stays, there or not.
+function moveChoices(old, fresh) {
+  const chosen = old.selectedOptions[0];
+  const known = new Map([...old.options].map((each) => [each.value, each]));
+  const wanted = [...fresh.options].map((each) => known.get(each.value) || document.importNode(each, true));
+  if (chosen && !wanted.includes(chosen)) wanted.push(chosen);
+  if (wanted.length === old.length && wanted.every((each, at) => each === old.options[at])) return;
+  old.replaceChildren(...wanted);
+  if (chosen) old.value = chosen.value;
+}
+
 function move(old, fresh) {
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
     return;
   }
-  if (["INPUT", "SELECT", "TEXTAREA"].includes(old.nodeName)) return;
+  if (old.nodeName === "SELECT") return moveChoices(old, fresh);
+  if (["INPUT", "TEXTAREA"].includes(old.nodeName)) return;
   if (old.isEqualNode(fresh)) return;
   const isLit = old.classList.contains("lit");
   moveAttributes(old, fresh);
