@@ -26,6 +26,19 @@ def dead_links(page: Path) -> list[str]:
     return [target for target in targets if not _is_there(page, target)]
 
 
+def dead_headings(page: Path) -> list[str]:
+    """Links of a page that name a heading which the page they lead to does not have."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    dead = []
+    for target in _LINK.findall(text):
+        name, _, anchor = target.partition("#")
+        file = page.parent / name if name else page
+        if anchor and not target.startswith(_ELSEWHERE) and file.suffix == ".md":
+            there = file.read_text(encoding="utf-8") if file.exists() else ""
+            dead += [target] if anchor not in anchors(there) else []
+    return dead
+
+
 def _is_there(page: Path, target: str) -> bool:
     name, _, anchor = target.partition("#")
     file = (page.parent / name).resolve() if name else page

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from architecture import tree
+from architecture import test_links, tree
 from numalet.agent.telemetry.metric_definitions import DEFINITIONS
 from numalet.cli import code_index, main
-from site_source import assembling, markdown
+from site_source import assembling, descriptions, markdown
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,34 @@ def test_every_file_that_a_page_links_to_is_in_it(site: Path) -> None:
         if not (page.parent / target).exists()
     }
     assert targets == set()
+
+
+def test_every_link_to_a_heading_leads_to_one(site: Path) -> None:
+    dead = {
+        (page.relative_to(site).as_posix(), target)
+        for page in site.rglob("*.md")
+        for target in test_links.dead_headings(page)
+    }
+    assert dead == set()
+
+
+def test_every_page_has_a_title_of_its_own_and_a_description(site: Path) -> None:
+    titles: dict[str, list[str]] = {}
+    for page in site.rglob("*.md"):
+        name, text = page.relative_to(site).as_posix(), _text(page)
+        (title,) = re.findall(r"^# (.+)$", _without_code(text), re.MULTILINE)[:1]
+        titles.setdefault(title, []).append(name)
+        assert text.startswith("---\nmyst:\n  html_meta:\n    description: "), name
+    assert [names for names in titles.values() if len(names) > 1] == []
+
+
+def test_a_description_is_the_first_paragraph_without_markup() -> None:
+    page = "# A\n\n| a | b |\n|---|---|\n\n```\ncode\n```\n\nSee [the\npage](b.md), `c`:\n\nMore.\n"
+    assert descriptions.of_page(page) == "See the page, c"
+    assert descriptions.of_page("# A\n\n- a\n") == ""
+    assert descriptions.described("# A\n") == "# A\n"
+    long = descriptions.of_page("word, " * 60)
+    assert (len(long) <= 160, long[-7:]) == (True, " word …")
 
 
 def _without_code(text: str) -> str:

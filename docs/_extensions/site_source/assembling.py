@@ -9,7 +9,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Final
 
-from site_source import api, commands, findings, metrics, schemas
+from site_source import api, commands, descriptions, findings, metrics, schemas
 
 _PROJECT: Final = "project"
 """Where pages of the root of the project are, such as ARCHITECTURE.md."""
@@ -46,6 +46,8 @@ def assemble(docs: Path, target: Path) -> None:
     folder.mkdir()
     for name, text in commands.pages().items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    for page in sorted(target.rglob("*.md")):
+        page.write_text(descriptions.described(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _led(text: str, page: Path, place: Path, root: Path, target: Path) -> str:
