@@ -1,6 +1,7 @@
-"""What a wheel has besides the package: a page of the manual for every command, and completions.
+"""What a wheel has besides the package: documentation, pages of the manual, and completions.
 
-They are made of the commands themselves while the wheel is built, so they need what it depends on.
+Of ``docs`` it has what is read, and not what builds the site. Pages of the manual and completions
+are made of the commands themselves while the wheel is built, so they need what it depends on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ COMPLETIONS = {
     "zsh": "share/zsh/site-functions/_numalet",
     "fish": "share/fish/vendor_completions.d/numalet.fish",
 }
+BUILDS_THE_SITE = ("conf.py", "_extensions")
+"""Entries of ``docs`` that are of no use to who reads it."""
 
 
 class SharedDataHook(BuildHookInterface[Any]):
@@ -35,6 +38,7 @@ class SharedDataHook(BuildHookInterface[Any]):
         self._folder = tempfile.TemporaryDirectory(prefix="numalet-wheel")
         folder = Path(self._folder.name)
         shared: dict[str, str] = build_data["shared_data"]
+        shared.update(_documentation(Path(self.root)))
         for path in manual.write(folder / "man", self.metadata.version):
             shared[str(path)] = f"share/man/man1/{path.name}"
         for shell, place in COMPLETIONS.items():
@@ -46,6 +50,13 @@ class SharedDataHook(BuildHookInterface[Any]):
         """Remove what was written."""
         if version != "editable":
             self._folder.cleanup()
+
+
+def _documentation(root: Path) -> dict[str, str]:
+    """Where the files of ``docs`` are to be installed, by the place where they are."""
+    docs = root / "docs"
+    entries = [each for each in sorted(docs.iterdir()) if each.name not in BUILDS_THE_SITE]
+    return {str(each): f"share/doc/numalet/{each.name}" for each in entries}
 
 
 def _completion(shell: str, source: Path) -> str:

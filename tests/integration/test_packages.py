@@ -67,6 +67,23 @@ def test_the_wheel_has_manual_completions_and_units(wheel: Path) -> None:
         assert "_NUMALET_COMPLETE" in archive.read(shared[place]).decode()
 
 
+def test_the_wheel_has_the_pages_of_the_documentation_and_not_what_builds_the_site(
+    wheel: Path,
+) -> None:
+    parts = [
+        name.partition("/data/share/doc/numalet/") for name in zipfile.ZipFile(wheel).namelist()
+    ]
+    installed = {place for _, _, place in parts if place and not place.startswith("systemd/")}
+    docs = tree.DOCS
+    wanted = {
+        str(path.relative_to(docs))
+        for path in docs.rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert {"index.md", "tutorial.md", "how-to/under-systemd.md"} <= wanted
+    assert installed == wanted
+
+
 def test_nothing_but_the_source_is_in_the_source_package(source_package: Path) -> None:
     with tarfile.open(source_package) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
