@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import resource
 import ssl
+import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ import pytest
 from harness.bad_inputs import refusal
 from numalet.agent.keeper import wiring
 from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.servers.api import listening
 from numalet.agent.servers.dashboard import AgentNode, DashboardLinks
 from numalet.dashboard import live
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -115,6 +117,29 @@ async def test_a_change_is_said_within_a_second_and_the_stream_ends_with_the_age
                 assert line == "" or line.startswith(("data:", ":"))
 
 
+async def test_what_a_browser_asks_after_an_event_has_the_change_within_a_second(
+    tmp_path: Path,
+) -> None:
+    """The median of what an agent takes from a new pod to the page that has it, by one clock."""
+    seconds = []
+    async with (
+        _shown(tmp_path) as shown,
+        shown.entered() as browser,
+        browser.stream("GET", "/ui/events") as answer,
+        asyncio.timeout(_WITHIN_SECONDS),
+    ):
+        lines = answer.aiter_lines()
+        await _revision(lines)
+        for number in range(5):
+            began = time.monotonic()
+            await shown.keeper.create(pod(f"seen-{number}"))
+            await _revision(lines)
+            while f"seen-{number}" not in (await browser.get("/ui/pods")).text:
+                await _revision(lines)
+            seconds.append(time.monotonic() - began)
+    assert statistics.median(seconds) < 1
+
+
 async def _revision(lines: AsyncIterator[str]) -> int:
     async for line in lines:
         if line.startswith("data:"):
@@ -124,9 +149,12 @@ async def _revision(lines: AsyncIterator[str]) -> int:
 
 @pytest.mark.slow
 def test_ten_thousand_clients_of_the_stream(tmp_path: Path) -> None:
-    """As many of them as may be open here: a few are served, the rest gets a 503."""
+    """A few are served, the rest gets a 503.
+
+    Both ends are in this process: the files of ten thousand clients, and of as many as are served.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(10_000, hard // 4)
+    count = min(10_000, hard - listening.MOST_CONNECTIONS - 1_000)
 
     async def scene() -> None:
         async with _shown(tmp_path) as shown, shown.entered() as browser:
