@@ -71,6 +71,8 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     picture = sheets.picture(
         width_px, height_px, f"{resource} per NUMA node", main_fact(pools), "heat", _STYLE
     )
+    # Cells are links, and nothing in an image can have the focus.
+    picture.set("role", "group")
     _hatching(picture)
     _legend(picture, resource, width_px)
     top_px = _LEGEND_PX

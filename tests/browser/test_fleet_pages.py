@@ -1,0 +1,57 @@
+"""Pages of a fleet: in the dark and in light, wide and on a telephone, for all people."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from numalet.core.cluster.cluster import Cluster
+from numalet.dashboard.application import application
+from running import browsers, dashboards
+from running.browsers import Visit
+from values import gpu_fleet
+from values.gpu_fleet import split_fleet
+
+_PAGES: Final = ("/fleet", "/fleet?pod=gpu:+4,+cpu:+32", "/fleet/nodes/split")
+
+
+@dataclass(frozen=True)
+class _DumpedFleet:
+    """A cluster that was read out of a dump."""
+
+    read: Cluster
+    is_live: bool = False
+
+    def cluster(self) -> Cluster:
+        return self.read
+
+    async def changed(self) -> None:
+        """Wait without an end."""
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"color_scheme": "dark", "viewport": {"width": 1600, "height": 900}},
+        {"color_scheme": "light", "viewport": {"width": 400, "height": 800}},
+    ],
+    ids=["dark-and-wide", "light-and-narrow"],
+)
+def test_all_people_can_use_it(visit: Callable[..., Visit], options: dict[str, Any]) -> None:
+    fleet = split_fleet()
+    nodes = [fleet.nodes[name] for name in ("split", "seven")]
+    cluster = gpu_fleet.cluster(nodes, [gpu_fleet.pod("waits", 4)], {})
+    page = visit(**options).page
+    with dashboards.listening(application(None, _DumpedFleet(cluster))) as url:
+        for path in _PAGES:
+            answer = page.goto(url + path)
+            assert answer is not None
+            assert answer.status == 200, path
+            width_px = options["viewport"]["width"]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width_px, path
+            assert browsers.violations(page) == [], path
