@@ -40,6 +40,7 @@ _MODULES: Final = (
     "core.managers.device.reasons",
     "core.managers.memory.reasons",
     "core.model.machine_shape",
+    "dashboard.findings",
     "insight.decision_notes",
     "insight.explain.change",
     "insight.fleet.eligible",

@@ -63,7 +63,7 @@ async def serving(
     async with contextlib.AsyncExitStack() as stack:
         if node is not None:
             node = await stack.enter_async_context(
-                remembering(node, None, lambda: datetime.now(UTC))
+                remembering(node, None, lambda: datetime.now(UTC), report_bug=_complain)
             )
         shown = served.served(node, fleet, report_bug=_complain)
         await stack.enter_async_context(listening.serving(shown.app, listener))
@@ -74,5 +74,5 @@ async def serving(
 
 
 def _complain(bug: Exception) -> None:
-    """Print a bug of a page; the others go on."""
+    """Print a bug of a page, or of the history; the rest goes on."""
     traceback.print_exception(bug)

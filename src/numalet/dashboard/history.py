@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.dashboard import history_points
+from numalet.dashboard.findings import DashboardHistorySetAside
 from numalet.dashboard.sources import HistoryPoint
 
 FILE_NAME: Final = "history.sqlite"
@@ -44,8 +45,8 @@ class NodeHistory:
         self._is_closed = False
         self.problem = ""
         """Why nothing is kept at present; empty while all is well."""
-        self.set_aside: Path | None = None
-        """Where a file is that could not be read."""
+        self.set_aside: DashboardHistorySetAside | None = None
+        """Why a file could not be read, and where it is now."""
 
     def points(self) -> Sequence[HistoryPoint]:
         """All points, oldest first."""
@@ -98,19 +99,23 @@ class NodeHistory:
     def _open(self) -> sqlite3.Connection:
         try:
             base = self._opened()
-        except (sqlite3.DatabaseError, ValueError) as error:
+        except (sqlite3.DatabaseError, ValueError, OverflowError) as error:
             # Only what is no database, or a wrong one, is set aside: not a disk that is full.
             if self._path is None or isinstance(error, sqlite3.OperationalError):
                 raise
-            self.set_aside = self._path.with_name(self._path.name + ".damaged")
-            self._path.replace(self.set_aside)
+            path = self._path.with_name(self._path.name + ".damaged")
+            self._path.replace(path)
+            self.set_aside = DashboardHistorySetAside(problem=str(error), path=str(path))
             self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
             base = self._opened()
         self._base = base
         return base
 
     def _opened(self) -> sqlite3.Connection:
-        """The database with its points read. Raises ``ValueError`` where it is another one."""
+        """The database with its points read.
+
+        Raises ``ValueError`` where it is another one, ``OverflowError`` for a moment out of range.
+        """
         if self._path is not None:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             os.close(os.open(self._path, flags, 0o600))
@@ -181,7 +186,7 @@ class NodeHistory:
         return bool(self._points) and pages >= most - 1
 
     def _stop(self, error: Exception) -> None:
-        self.problem = f"The history is not kept: {error}"
+        self.problem = str(error)
         self._release()
 
 

@@ -59,22 +59,35 @@ def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
         for start, end, of in _buckets(points, span)
         for refused in (history_points.sums(of),)
     ]
-    keys = list(points[-1].reserved_bytes)
+    # Of all points: a machine may have been another before.
+    keys = list(dict.fromkeys(key for each in points for key in each.reserved_bytes))
     drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
     for resource in dict.fromkeys(resource for _, resource in keys):
-        series = [_reserved(points, key) for key in keys if key[1] == resource]
-        title = f"Reserved {resource} per NUMA node"
-        drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
+        own = [key for key in keys if key[1] == resource]
+        for title, series in (
+            (f"Reserved {resource} per NUMA node", [_reserved(points, key) for key in own]),
+            (f"Free {resource} per NUMA node", [_free(points, key) for key in own]),
+        ):
+            drawings.append(time_charts.steps_over_time(title, series, span, Unit.BYTES))
     misplaced = _series("misplaced", [(each, each.misplaced_bytes) for each in points])
     drawings.append(time_charts.steps_over_time("Misplaced bytes", [misplaced], span, Unit.BYTES))
     return drawings
 
 
 def _reserved(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
-    last = points[-1]
-    most = last.reserved_bytes[key] + last.free_bytes[key]
     figures = [(each, each.reserved_bytes.get(key)) for each in points]
-    return _series(f"NUMA node {key[0]}", figures, most)
+    return _series(f"NUMA node {key[0]}", figures, _most(points[-1], key))
+
+
+def _free(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
+    figures = [(each, each.free_bytes.get(key)) for each in points]
+    return _series(f"NUMA node {key[0]}", figures, _most(points[-1], key))
+
+
+def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
+    """What pods could have of it, if it is known now."""
+    reserved, free = last.reserved_bytes.get(key), last.free_bytes.get(key)
+    return None if reserved is None or free is None else reserved + free
 
 
 def _series(

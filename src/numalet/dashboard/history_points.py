@@ -110,7 +110,11 @@ def read(at: datetime, text: str) -> HistoryPoint:
             free_bytes=_by_key(figures["free"]),
             misplaced_bytes=int(figures["misplaced"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        ValueError, KeyError, TypeError, AttributeError,
+        # Infinity is a number to the reader of JSON; and so deep a text is none of a point.
+        OverflowError, RecursionError,
+    ) as error:  # fmt: skip
         raise ValueError(f"no point of a history: {error}") from None
 
 

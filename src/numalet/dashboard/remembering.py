@@ -10,10 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import history_points
+from numalet.dashboard import history_points, node_views
+from numalet.dashboard.findings import DashboardHistoryStopped
 from numalet.dashboard.history import NodeHistory
-from numalet.dashboard.sources import HistoryPoint, Level, NodeSource, NodeView, Note
+from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView
 
 SAMPLE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 1.0
@@ -26,20 +28,25 @@ class RememberingNode:
 
     source: NodeSource
     kept: NodeHistory
-    _noted: tuple[NodeView, str, NodeView] | None = field(default=None, init=False)
+    _noted: tuple[NodeView, list[Finding], NodeView] | None = field(default=None, init=False)
 
     def view(self) -> NodeView:
         """The view of the source, and what is wrong with the history."""
-        view, problem = self.source.view(), self.kept.problem
-        if not problem:
+        view, wrong = self.source.view(), self._wrong()
+        if not wrong:
             return view
-        if self._noted is None or self._noted[0] is not view or self._noted[1] != problem:
-            note = Note(
-                Level.WARNING, "dashboard/history-stopped", problem,
-                "It goes on by itself when there is room, and the file can be written again.",
-            )  # fmt: skip
-            self._noted = (view, problem, replace(view, notes=(*view.notes, note)))
+        if self._noted is None or self._noted[0] is not view or self._noted[1] != wrong:
+            notes = (*view.notes, *map(node_views.note, wrong))
+            self._noted = (view, wrong, replace(view, notes=notes))
         return self._noted[2]
+
+    def _wrong(self) -> list[Finding]:
+        wrong: list[Finding] = []
+        if self.kept.set_aside is not None:
+            wrong.append(self.kept.set_aside)
+        if self.kept.problem:
+            wrong.append(DashboardHistoryStopped(problem=self.kept.problem))
+        return wrong
 
     async def changed(self) -> None:
         """Wait until the source has another view."""
@@ -61,40 +68,70 @@ async def remembering(
     clock: Callable[[], datetime],
     sample_seconds: float = SAMPLE_SECONDS,
     pause_seconds: float = PAUSE_SECONDS,
+    report_bug: Callable[[Exception], None] = lambda bug: None,
 ) -> AsyncIterator[RememberingNode]:
     """The source with a history in this file, kept until the end of the block.
 
-    All reading and writing is done in a thread, one thing at a time.
+    All reading and writing is done in a thread, one thing at a time. A bug in it goes to
+    ``report_bug`` and is a problem of the history alone, never of who serves the node.
     """
     node = RememberingNode(source, NodeHistory(path))
     await asyncio.to_thread(node.kept.open)
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(_follow(node, source.view(), clock, sample_seconds, pause_seconds))
-        try:
-            yield node
-        finally:
-            task.cancel()
-    await asyncio.to_thread(node.kept.close)
+    try:
+        async with asyncio.TaskGroup() as group:
+            sampler = _Sampler(node, clock, sample_seconds, source.view())
+            task = group.create_task(_follow(sampler, pause_seconds, report_bug))
+            try:
+                yield node
+            finally:
+                task.cancel()
+    finally:
+        await asyncio.to_thread(node.kept.close)
+
+
+@dataclass(slots=True)
+class _Sampler:
+    """Makes points of a node, and knows the last."""
+
+    node: RememberingNode
+    clock: Callable[[], datetime]
+    sample_seconds: float
+    before: NodeView
+    """What was shown at the last point."""
+    _last: HistoryPoint | None = field(default=None, init=False)
+
+    async def sample(self) -> None:
+        """Keep a point if it is time for one, or if something happened."""
+        view, now = self.node.source.view(), self.clock()
+        point = history_points.point(self.before, view, now)
+        last = self._last
+        is_due = last is None or (now - last.at).total_seconds() >= self.sample_seconds
+        if last is None or is_due or history_points.differs(last, point):
+            await asyncio.to_thread(self.node.kept.add, point)
+            self._last = point
+        self.before = view
+
+    async def wait(self) -> None:
+        """Wait for a change, or until the next point is due."""
+        if self.node.source.view() is self.before:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.sample_seconds):
+                    await self.node.source.changed()
 
 
 async def _follow(
-    node: RememberingNode,
-    before: NodeView,
-    clock: Callable[[], datetime],
-    sample_seconds: float,
-    pause_seconds: float,
+    sampler: _Sampler, pause_seconds: float, report_bug: Callable[[Exception], None]
 ) -> None:
-    last: HistoryPoint | None = None
+    """Sample without end; a bug that comes again and again is reported once."""
+    reported = ""
     while True:
-        view, now = node.source.view(), clock()
-        point = history_points.point(before, view, now)
-        is_due = last is None or (now - last.at).total_seconds() >= sample_seconds
-        if last is None or is_due or history_points.differs(last, point):
-            await asyncio.to_thread(node.kept.add, point)
-            last = point
-        before = view
-        await asyncio.sleep(pause_seconds)
-        if node.source.view() is view:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(sample_seconds):
-                    await node.source.changed()
+        try:
+            await sampler.sample()
+            await asyncio.sleep(pause_seconds)
+            await sampler.wait()
+        except Exception as bug:
+            sampler.node.kept.problem = f"a bug in numalet: {bug!r}"
+            if repr(bug) != reported:
+                reported = repr(bug)
+                report_bug(bug)
+            await asyncio.sleep(sampler.sample_seconds)

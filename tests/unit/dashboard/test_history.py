@@ -145,7 +145,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
     kept.add(_point(0))
     assert (kept.problem, len(kept.points())) == ("", 1)
     assert kept.set_aside is not None
-    assert kept.set_aside.read_bytes() == content
+    assert Path(kept.set_aside.path).read_bytes() == content
     kept.close()
 
 
@@ -177,7 +177,7 @@ def test_where_nothing_can_be_written_it_says_so_and_goes_on_later(tmp_path: Pat
     kept = NodeHistory(folder / "history.sqlite")
     kept.open()
     kept.add(_point(0))
-    assert kept.problem.startswith("The history is not kept: ")
+    assert "unable to open" in kept.problem or "No such file" in kept.problem
     assert list(kept.points()) == []
     folder.mkdir()
     kept.add(_point(1))
@@ -313,10 +313,69 @@ async def test_a_source_remembers_each_change(tmp_path: Path) -> None:
 
 def test_a_history_that_stopped_is_a_note_of_the_view() -> None:
     node = RememberingNode(_ChangingNode(), NodeHistory(None))
-    node.kept.problem = "The history is not kept: full"
+    node.kept.problem = "full"
     noted = node.view()
     assert noted.notes[-1].code == "dashboard/history-stopped"
+    assert noted.notes[-1].text == "the history is not kept: full"
     assert node.view() is noted
+
+
+def test_a_file_that_was_set_aside_is_a_note_of_the_view(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    path.write_text("no database" * 1000)
+    node = RememberingNode(_ChangingNode(), NodeHistory(path))
+    node.kept.open()
+    (note,) = node.view().notes
+    assert note.code == "dashboard/history-set-aside"
+    assert f"{path}.damaged" in note.text
+    node.kept.close()
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "figures"),
+    [
+        (0, '{"admitted": Infinity, "refused": {}, "reserved": {}, "free": {}, "misplaced": 0}'),
+        (0, '{"admitted": NaN, "refused": {}, "reserved": {}, "free": {}, "misplaced": 0}'),
+        (0, "[" * 100_000),
+        (0, "{}"),
+        (2**62, '{"admitted": 0, "refused": {}, "reserved": {}, "free": {}, "misplaced": 0}'),
+    ],
+)
+def test_a_point_that_is_none_sets_the_file_aside(tmp_path: Path, at_ms: int, figures: str) -> None:
+    path = tmp_path / "history.sqlite"
+    kept = NodeHistory(path)
+    kept.open()
+    kept.close()
+    base = sqlite3.connect(path, isolation_level=None)
+    base.execute("INSERT INTO points VALUES (?, ?)", (at_ms, figures))
+    base.close()
+    again = NodeHistory(path)
+    again.open()
+    assert (again.set_aside is not None, again.problem, list(again.points())) == (True, "", [])
+    again.close()
+
+
+async def test_a_bug_in_the_history_ends_nothing_else(tmp_path: Path) -> None:
+    source, bugs = _ChangingNode(), list[Exception]()
+    broken = True
+
+    def clock() -> datetime:
+        if broken:
+            raise RuntimeError("odd")
+        return _AT
+
+    async with (
+        asyncio.timeout(_LIMIT_SECONDS),
+        remembering(source, tmp_path / "h.sqlite", clock, 0.01, 0.0, bugs.append) as node,
+    ):
+        while not node.kept.problem:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        assert node.view().notes[-1].code == "dashboard/history-stopped"
+        broken = False
+        while not node.history():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        assert node.view() is source.shown
+    assert [str(each) for each in bugs] == ["odd"]
 
 
 def _client(points: Sequence[HistoryPoint]) -> httpx.AsyncClient:
@@ -333,7 +392,7 @@ async def test_the_page_has_charts_and_a_table() -> None:
     points = [_point(-7200), _point(0, 2, TopologyAffinityError=1), _point(10), _point(1500)]
     async with _client(points) as client:
         page = await client.get("/history")
-        assert page.text.count("<svg") == 4
+        assert page.text.count("<svg") == 6
         assert "TopologyAffinityError 1" in page.text
         assert "2026-01-01 12:00" in page.text
         assert "2026-01-01 10:00" not in page.text

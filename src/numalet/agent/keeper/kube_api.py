@@ -59,7 +59,9 @@ async def served(
         raise
     links = links or DashboardLinks()
     source = AgentNode(door, _utc_now)
-    async with remembering(source, root / history.FILE_NAME, _utc_now) as node:
+    async with remembering(
+        source, root / history.FILE_NAME, _utc_now, report_bug=report_bug
+    ) as node:
         shown = served_dashboard(node, report_bug=report_bug, path=PATH, known=listener.known)
         links.make = lambda: shown.link(address.url())
         if wanted.certificate is None:

@@ -1,0 +1,22 @@
+"""What the dashboard says of itself."""
+
+from __future__ import annotations
+
+from numalet.core.model.findings import WarningFinding
+
+
+class DashboardHistoryStopped(WarningFinding):
+    code = "dashboard/history-stopped"
+    sentence = "the history is not kept: {problem}"
+    problem: str
+    why = "what happens meanwhile is missing in the charts; the node is served as before"
+    mend = "make room, or make the file writable: the next figures are tried within seconds"
+
+
+class DashboardHistorySetAside(WarningFinding):
+    code = "dashboard/history-set-aside"
+    sentence = "the history could not be read and begins anew: {problem}; the file is now {path}"
+    problem: str
+    path: str
+    why = "the charts lack what was kept before"
+    mend = "delete the file that was set aside when it is of no more use"
