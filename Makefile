@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hooks demo fmt lint types test property conformance cover sample thorough bench
-.PHONY: schemas docs protos check crash soak lab cluster cluster-large image image-test browser systems clean
+.PHONY: schemas docs pictures protos check crash soak lab cluster cluster-large image image-test browser systems clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-14s %s\n", $$1, $$2}'
@@ -172,6 +172,9 @@ schemas: $(READY)  ## write docs/schemas and the tables of generated pages anew
 $(VENV)/.docs-ready: $(READY)
 	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@
+
+pictures: $(READY)  ## draw the pictures of the documentation anew
+	PYTHONPATH=tests $(TOOLS)/python -m running.pictures
 
 # Nothing is fetched while it is built. Pages that are made from the code are in build/source.
 docs: $(VENV)/.docs-ready  ## the documentation as a site with a search box: build/site/index.html
