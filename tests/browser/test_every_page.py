@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from numalet.dashboard import history_points
 from numalet.dashboard.application import application
 from numalet.dashboard.sources import NodeView
 from running import browsers, dashboards
@@ -46,7 +48,16 @@ def _view() -> NodeView:
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """Where pages of a node with a refused pod are served, for all tests of this file."""
-    with dashboards.listening(application(dashboards.ChangingNode(_view()))) as served:
+    view = _view()
+    source = dashboards.ChangingNode(view)
+    now = datetime.now(UTC)
+    source.keep(
+        [
+            history_points.point(view, view, now - timedelta(minutes=5)),
+            history_points.point(view, view, now),
+        ]
+    )
+    with dashboards.listening(application(source)) as served:
         yield served
 
 
@@ -107,6 +118,8 @@ def test_the_address_of_the_table_of_pods_says_filter_and_order(page: Page, url:
     page.get_by_role("link", name="Pod", exact=False).and_(page.locator("thead a")).first.click()
     expect(names).to_have_text(["team/big", "team/web-1"])
     assert "namespace=team" in page.url
+    # A choice counts at once where the script is there; before that, with the button.
+    expect(page.locator("#live")).to_have_text("live")
     page.get_by_label("Status").select_option("Rejected")
     expect(names).to_have_text(["team/big"])
     page.reload()

@@ -42,6 +42,7 @@ def routes(shown: ShownSources) -> list[Route]:
             health=_health(view, notes),
             notes=sorted(notes, key=lambda note: _ORDER.index(note.level)),
             rooms=rows,
+            has_huge_pages=any(bar.resource != "memory" for row in rows for bar in row.memory),
             gives_out_cpus=gives_out_cpus,
             best=best,
             largest=_largest(view, best) if best is not None and gives_out_cpus else None,

@@ -47,6 +47,7 @@ def routes(shown: ShownSources) -> list[Route]:
             why=await explanations.of(view, row) if row.is_rejected else None,
             drawing=templating.trusted(node_drawing.draw(view.chart)),
             holds=view.chart.pod(row.pod.uid),
+            others=[each for each in view.chart.pods if each.uid != row.pod.uid],
             events=[event for event in reversed(view.events) if event.pod == name][:50],
             logs=await asyncio.to_thread(_logs, source, row),
         )

@@ -19,7 +19,7 @@ from numalet.insight.explain import running, search, story
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import explanation_document, json_schema
+from numalet.insight.output import explanation_document, explanation_verdict, json_schema
 from numalet.wording import english
 
 MOST_AT_ONCE: Final = 2
@@ -41,11 +41,13 @@ class WayOut:
 class Why:
     """An explanation: the document of ``numalet explain -o json``, and the ways out in its order.
 
-    ``is_admitted`` says whether the pod would be admitted if it came now.
+    ``is_admitted`` says whether the pod would be admitted if it came now; ``cause`` what is short,
+    with figures, where it would not.
     """
 
     document: dict[str, Any]
     is_admitted: bool
+    cause: str
     ways_out: tuple[WayOut, ...]
 
 
@@ -91,7 +93,12 @@ def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECOND
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
     document = explanation_document.explanation(case, traced, tallies, len(assumed))
     ways = (_way_out(view, row, offer) for tally in tallies for offer in tally.offers)
-    return Why(json_schema.plain(document), is_admitted, tuple(way for way in ways if way))
+    return Why(
+        document=json_schema.plain(document),
+        is_admitted=is_admitted,
+        cause="" if is_admitted else explanation_verdict.cause(document),
+        ways_out=tuple(way for way in ways if way),
+    )
 
 
 def _way_out(view: NodeView, row: PodRow, offer: Offer) -> WayOut | None:

@@ -151,6 +151,12 @@ async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> N
     async with _client(Shown(_view())) as client:
         text = (await client.get("/pods/team/big")).text
         assert "TopologyAffinityError" in text
+        # First what is short, with figures; and who has it.
+        said = text[text.index('<h2 id="why">') :]
+        assert said.index("2 CPUs short") < said.index("topology policy")
+        holders = said[said.index('id="in-the-way"') :]
+        assert "default/web-0" in holders
+        assert "team/web-1" in holders
         ways = re.findall(r'href="(/pods/team/big/ways-out/\d+)"', text)
         assert ways
         assert "these pods are deleted first: default/web-0" in text

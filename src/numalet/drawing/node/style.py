@@ -47,7 +47,8 @@ STYLE: Final = (
     "svg.node .cell{fill:none;stroke:var(--line)}"
     "svg.node .own{fill:var(--shared);stroke:var(--line)}"
     ".some-lit svg.node [data-pod]:not(.lit){opacity:.3}"
-    "svg.node .lit{stroke:var(--accent);stroke-width:2}svg.node text.lit{stroke:none}"
+    "svg.node .lit{stroke:var(--accent);stroke-width:2}"
+    "svg.node .lit text,svg.node text.lit{stroke:none}"
     "@media (prefers-reduced-motion:no-preference){svg.node rect{transition:"
     + ",".join(
         f"{what} {tokens.MOVE_MS}ms" for what in ("x", "y", "width", "height", "fill", "opacity")

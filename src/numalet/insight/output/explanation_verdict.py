@@ -42,12 +42,12 @@ _CHEAPEST_FIRST: Final = (
 def rejected(explanation: Explanation) -> str:
     """The line of a pod that is rejected."""
     pod = f"{explanation.pod.namespace}/{explanation.pod.name} ({explanation.pod.qos_class.value})"
-    cause = _cause(explanation).rstrip(".")
-    return f"{pod} is rejected: {explanation.reason}: {cause}.{_way_out(explanation)}"
+    because = cause(explanation).rstrip(".")
+    return f"{pod} is rejected: {explanation.reason}: {because}.{_way_out(explanation)}"
 
 
-def _cause(explanation: Explanation) -> str:
-    """Why, with figures."""
+def cause(explanation: Explanation) -> str:
+    """Why a pod is rejected, with figures: the nearest miss. Empty where nothing was short."""
     refused = explanation.refused_allocation
     if refused is not None:
         chosen_among = refused.chosen_among
@@ -58,9 +58,9 @@ def _cause(explanation: Explanation) -> str:
         return _nowhere(explanation, refused.container, of_provider) or refused.reason.text
     if explanation.subjects and not explanation.subjects[-1].merged.admit:
         subject = explanation.subjects[-1]
-        cause = _nowhere(explanation, subject.subject, subject.answers)
-        if cause:
-            return cause
+        nowhere = _nowhere(explanation, subject.subject, subject.answers)
+        if nowhere:
+            return nowhere
     return "" if explanation.why is None else explanation.why.text
 
 
