@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Pod
@@ -155,7 +156,7 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
         rows=tuple(rows),
         chosen=chosen,
         explanation=explanation,
-        chart=_chart(case.node.at(traced.decision.after), way),
+        chart=_chart(case.node, traced.decision, way),
         way=question.way if way is not None else "",
         problem=""
         if way is not None or not question.way
@@ -163,9 +164,13 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
     )
 
 
-def _chart(after: Node, way: Offer | None) -> NodeMap:
-    """The node with the pod on it, if it is admitted; with a way out, by that."""
+def _chart(node: Node, decision: Decision, way: Offer | None) -> NodeMap:
+    """The node with the pod on it, if it is admitted; with a way out, by that.
+
+    What a rejected pod leaves behind until the next one asks is not drawn: it is no placement.
+    """
     if way is not None:
         assert not isinstance(way.outcome.decision, StartRefused)
-        after = after.at(way.outcome.decision.after)
+        decision = way.outcome.decision
+    after = node.at(decision.after) if decision.admitted else node
     return node_map.of_node(after, "The node in thought")

@@ -68,7 +68,7 @@ async def test_only_a_cluster_that_is_followed_is_called_live() -> None:
 async def test_traps_come_first_and_every_node_is_drawn() -> None:
     async with _client(_fleet()) as client:
         page = (await client.get("/fleet")).text
-    assert page.index("promise room") < page.index("<svg")
+    assert page.index("room that no pod can have") < page.index("<svg")
     assert "2 on each NUMA node" in page
     for name in ("split", "seven", "dark"):
         assert f'data-node="{name}"' in page
@@ -148,10 +148,10 @@ async def test_a_node_is_drawn_with_its_pods_and_where_its_state_comes_from() ->
 async def test_another_cluster_is_another_page() -> None:
     source = _Cluster(_fleet())
     async with _client(source) as client:
-        assert "promise room" in (await client.get("/fleet")).text
+        assert "room that no pod can have" in (await client.get("/fleet")).text
         source.now = gpu_fleet.cluster([gpu_fleet.running("empty", [])])
         after = (await client.get("/fleet")).text
-    assert "promise room" not in after
+    assert "room that no pod can have" not in after
     assert 'data-node="split"' not in after
 
 

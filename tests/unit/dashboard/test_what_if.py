@@ -27,6 +27,7 @@ from numalet.dashboard.what_if import WhatIfAnswer, WhatIfQuestion
 from numalet.dashboard.what_if_samples import samples
 from numalet.insight.maps import node_map
 from numalet.wording import kubernetes_api as words
+from values import shown_nodes
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 _CONFIG = KubeletConfig(
@@ -230,6 +231,17 @@ async def test_two_are_worked_on_at_once_and_a_third_is_sent_away(
         may_end.set()
         assert third.status_code == 429
         assert words.BUSY in third.text
+
+
+def test_what_a_rejected_pod_leaves_behind_is_not_drawn() -> None:
+    """The CPUs of this pod are allocated before the Memory Manager refuses it."""
+    config, node = shown_nodes.started()
+    pods = [shown_nodes.guaranteed("web-0", 2, 4 * shown_nodes.GIB)]
+    view = shown_nodes.view_of(config, node, pods)
+    answer = what_if.answer(view, WhatIfQuestion(text=_manifest(20).replace("1Gi", "50Gi")))
+    assert [row.reason for row in answer.rows] == ["UnexpectedAdmissionError"]
+    assert answer.chart is not None
+    assert [pod.uid for pod in answer.chart.pods] == ["uid-web-0"]
 
 
 def test_the_node_is_untouched() -> None:
