@@ -80,6 +80,31 @@ def test_all_people_can_use_it(
         assert browsers.violations(page) == [], path
 
 
+def test_a_page_that_is_printed_is_light_even_where_dark_colours_are_preferred(
+    visit: Callable[..., Visit], url: str
+) -> None:
+    page = visit(color_scheme="dark").page
+    page.goto(f"{url}/node")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.emulate_media(media="print")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)" != dark
+    expect(page.locator("nav.pages")).to_be_hidden()
+
+
+def test_a_page_without_script_does_not_say_that_it_is_live(
+    visit: Callable[..., Visit], url: str
+) -> None:
+    page = visit(java_script_enabled=False).page
+    page.goto(f"{url}/")
+    expect(page.locator("#live")).to_have_text("not live without script")
+    other = visit().page
+    other.goto(f"{url}/")
+    expect(other.locator("#live")).to_have_text("live")
+    colour = "getComputedStyle(document.getElementById('live')).color"
+    assert page.evaluate(colour) != other.evaluate(colour)
+
+
 def _stops_of(page: Page) -> tuple[list[str], list[tuple[int, bool]]]:
     """What the keyboard has to reach, and what it does until it is at the end."""
     wanted: list[str] = page.evaluate(_STOPS)

@@ -65,4 +65,5 @@ class ShownSources:
 
     def message(self, text: str, status: int) -> Response:
         """A page that only says something."""
-        return self.page("message.html", status, title="numalet", text=text)
+        title = "There is nothing here" if status == 404 else "numalet"
+        return self.page("message.html", status, title=title, text=text)

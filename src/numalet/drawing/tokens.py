@@ -82,12 +82,13 @@ COLOURS.update(
 def custom_properties() -> str:
     """The colours as CSS custom properties, light by default and dark where that is preferred.
 
-    A drawing that is a file of its own has its own ground, since it may be shown on any.
+    Paper is always light. A drawing that is a file of its own has its own ground, since it may be
+    shown on any.
     """
     light = "".join(f"--{name}:{pair[0]};" for name, pair in COLOURS.items())
     dark = "".join(f"--{name}:{pair[1]};" for name, pair in COLOURS.items())
     return (
         f":root,svg.numalet{{color-scheme:light dark;{light}}}"
-        f"@media (prefers-color-scheme:dark){{:root,svg.numalet{{{dark}}}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root,svg.numalet{{{dark}}}}}"
         "svg.numalet:root{background:var(--paper)}"
     )

@@ -94,6 +94,7 @@ function moveChildren(old, fresh) {
 }
 
 function say(text) {
+  root.classList.toggle("connected", text === "live");
   if (status && status.textContent !== text) status.textContent = text;
 }
 
@@ -211,4 +212,7 @@ document.addEventListener("visibilitychange", () => {
 
 showAge();
 setInterval(showAge, 1000);
-if (events) connect();
+if (events) {
+  say("connecting");
+  connect();
+}
