@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +18,11 @@ from numalet.pages import templating
 from numalet.wording import numbers
 
 _MOST_HOLDERS = 8
+_MOST_ROOMS = 8
 _MOST_REFUSED = 5
+_NARROW_PX = 364
+"""Of a telephone of 400 px, without what is around the drawing."""
+_NARROW = "narrow"
 _ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
 
 
@@ -41,7 +45,7 @@ def routes(shown: ShownSources) -> list[Route]:
             page="/",
             health=_health(view, notes),
             notes=sorted(notes, key=lambda note: _ORDER.index(note.level)),
-            rooms=rows,
+            rooms=room.tables(rows, _MOST_ROOMS),
             has_huge_pages=any(bar.resource != "memory" for row in rows for bar in row.memory),
             gives_out_cpus=gives_out_cpus,
             best=best,
@@ -55,12 +59,20 @@ def routes(shown: ShownSources) -> list[Route]:
     async def node(request: Request) -> Response:
         view = source.view()
         opened = _opened(request.query_params.get("open", ""))
-        drawing = node_drawing.draw(view.chart, opened=opened, link=_opening)
+        is_narrow = request.query_params.get("width") == _NARROW
+        link = partial(_opening, is_narrow=is_narrow)
+        drawing = (
+            node_drawing.draw(view.chart, width_px=_NARROW_PX, opened=opened, link=link)
+            if is_narrow
+            else node_drawing.draw(view.chart, opened=opened, link=link)
+        )
         return shown.page(
             "node.html",
             title=view.title,
             page="/node",
             drawing=templating.trusted(drawing),
+            is_narrow=is_narrow,
+            other_width=_address(opened, is_narrow=not is_narrow),
             pods=view.chart.pods,
         )
 
@@ -73,8 +85,14 @@ def _opened(text: str) -> frozenset[int]:
     return frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
 
 
-def _opening(opened: frozenset[int]) -> str:
-    return "?open=" + ",".join(map(str, sorted(opened)))
+def _opening(opened: frozenset[int], *, is_narrow: bool) -> str:
+    return _address(opened, is_narrow=is_narrow)
+
+
+def _address(opened: frozenset[int], *, is_narrow: bool) -> str:
+    """The query of the page with these NUMA nodes open."""
+    width = f"&width={_NARROW}" if is_narrow else ""
+    return f"?open={','.join(map(str, sorted(opened)))}{width}"
 
 
 def _health(view: NodeView, notes: list[Note]) -> Note:

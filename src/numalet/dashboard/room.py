@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from numalet.core.model import numa_mask, resources
+from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import largest_request
@@ -38,6 +38,11 @@ class RoomRow:
         """Free memory of the ordinary kind."""
         return sum(bar.free_bytes for bar in self.memory if bar.resource == resources.MEMORY)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither CPUs nor memory nor devices."""
+        return not (self.cpus or self.devices or any(bar.total_bytes for bar in self.memory))
+
 
 @dataclass(frozen=True, slots=True)
 class LargestPod:
@@ -46,6 +51,31 @@ class LargestPod:
     node_id: int
     cpus: int
     memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoomTables:
+    """The rows of the first screen: those shown at once, the others, and nodes with nothing."""
+
+    first: tuple[RoomRow, ...]
+    others: tuple[RoomRow, ...]
+    empty: tuple[int, ...]
+
+    @property
+    def empty_ids(self) -> str:
+        """The nodes with nothing as a list with ranges."""
+        return cpu_set.text(self.empty).replace(",", ", ")
+
+
+def tables(rows: list[RoomRow], most: int) -> RoomTables:
+    """Rows by ascending id; where there are more than ``most``, first those with most room."""
+    kept = [row for row in rows if not row.is_empty]
+    best = sorted(kept, key=_by_room, reverse=True)[:most]
+    return RoomTables(
+        first=tuple(row for row in kept if row in best),
+        others=tuple(row for row in kept if row not in best),
+        empty=tuple(row.node_id for row in rows if row.is_empty),
+    )
 
 
 def rooms(chart: NodeMap) -> list[RoomRow]:
@@ -71,7 +101,11 @@ def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
 
 def roomiest(rows: list[RoomRow]) -> RoomRow | None:
     """The NUMA node with most CPUs that are free, by memory where they are equal."""
-    return max(rows, key=lambda row: (row.free_cpus, row.free_bytes, -row.node_id), default=None)
+    return max(rows, key=_by_room, default=None)
+
+
+def _by_room(row: RoomRow) -> tuple[int, int, int]:
+    return row.free_cpus, row.free_bytes, -row.node_id
 
 
 def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:

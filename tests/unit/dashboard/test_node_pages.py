@@ -213,6 +213,44 @@ async def test_an_empty_node() -> None:
         assert "None yet" in (await client.get("/node")).text
 
 
+async def test_of_many_numa_nodes_those_with_most_room_come_first() -> None:
+    # One CPU of node 0 is reserved.
+    config, node = shown_nodes.started("none", "12n4c1t")
+    async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
+        text = (await client.get("/")).text
+    first, _, others = text.partition('<details id="other-rooms">')
+    assert re.findall(r'<tr id="room-(\d+)"', first) == [str(at) for at in range(1, 9)]
+    assert re.findall(r'<tr id="room-(\d+)"', others) == ["0", "9", "10", "11"]
+    assert "4 more" in others
+
+
+def test_numa_nodes_with_nothing_are_named_together() -> None:
+    def row(node_id: int, cpus: int, total_bytes: int = 0) -> room.RoomRow:
+        bar = replace(bars[0], total_bytes=total_bytes, free_bytes=total_bytes)
+        return room.RoomRow(
+            node_id=node_id, node_class="cpu", free_cpus=cpus, cpus=cpus, memory=(bar,), devices={}
+        )
+
+    bars = _view().chart.nodes[0].memory
+    rows = [row(0, 4), row(1, 0), row(2, 0), row(3, 0, 5), row(4, 0)]
+    tables = room.tables(rows, 8)
+    assert (tables.first, tables.others) == ((rows[0], rows[3]), ())
+    assert tables.empty_ids == "1-2, 4"
+
+
+async def test_the_drawing_of_a_node_can_be_narrow_and_stays_so_where_nodes_are_opened() -> None:
+    config, node = shown_nodes.started(shape="4n80c2t")
+    async with _client(Shown(shown_nodes.view_of(config, node, []))) as client:
+        wide = (await client.get("/node?open=3")).text
+        narrow = (await client.get("/node?open=3&width=narrow")).text
+    assert 'href="?open=3&amp;width=narrow"' in wide
+    assert 'href="?open=3"' in narrow
+    assert 'viewBox="-1 -1 366 ' in narrow
+    links = re.findall(r'<a [^>]*href="(\?open=[^"]*)"', narrow[narrow.index("<svg") :])
+    assert links
+    assert [each for each in links if not each.endswith("&amp;width=narrow")] == []
+
+
 def test_the_largest_pod_is_admitted_and_one_more_cpu_is_not() -> None:
     config, node = shown_nodes.started()
     view = shown_nodes.view_of(config, node, [guaranteed("a", 9, GIB)])
