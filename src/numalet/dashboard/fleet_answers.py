@@ -119,6 +119,8 @@ class FleetAnswers:
             words.append("gets no new pods: cordoned or not ready")
         if cell.elsewhere.total:
             words.append(f"{cell.elsewhere.free} free on no NUMA node")
+        elif not cell.shares:
+            words.append(f"has no {resource}")
         href = fleet_words.node_path(self._path, cell.name)
         if cell.count > 1:
             words.append(f"and {numbers.counted(cell.count - 1, 'node')} alike")
@@ -126,7 +128,8 @@ class FleetAnswers:
         free = tuple(fleet_words.rounded(resource, each.free) for each in cell.shares)
         return HeatCell(
             name=cell.name,
-            free_by_numa_node=free or None,
+            # It is known that a node without any has none to give.
+            free_by_numa_node=free or (0,),
             is_trap=cell.trap is not None,
             words="; ".join(words),
             href=href,

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Controller, UndecidedNode
+from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
 from numalet.insight.usecases.clusters import ClusterNothingToRead
 from values import gpu_fleet
@@ -87,6 +88,16 @@ async def test_another_resource_one_pool_and_nodes_alike_by_address() -> None:
         none = (await client.get("/fleet", params={"pool": _EVIL})).text
         assert "There is no such node or pool" in none
         assert _EVIL not in none
+
+
+async def test_a_node_that_has_none_of_a_resource_is_not_unknown() -> None:
+    plain = start(gpu_fleet.kubelet_config(), gpu_fleet.machine())
+    assert isinstance(plain, Node)
+    fleet = gpu_fleet.cluster([*_fleet().nodes.values(), gpu_fleet.running("web", [], on=plain)])
+    async with _client(fleet) as client:
+        page = (await client.get("/fleet", params={"resource": GPU})).text
+    assert "<desc>1 pool: 3 nodes</desc>" in page
+    assert f"web; free {GPU} by NUMA node: 0; has no {GPU}" in page
 
 
 async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
