@@ -61,7 +61,7 @@ SHOTS: Final[Mapping[str, Shot]] = {
     "dashboard-node.png": Shot("node", "/node", 520),
     "dashboard-pods.png": Shot("node", "/pods", 420),
     "dashboard-pod.png": Shot("node", "/pods/default/route", 880),
-    "dashboard-pod-refused.png": Shot("node", "/pods/default/late", 1000),
+    "dashboard-pod-refused.png": Shot("node", "/pods/default/late", 1240),
     "dashboard-what-if.png": Shot("node", "/what-if?sample=larger", 1240),
     "dashboard-history.png": Shot("history", "/history?hours=6", 860),
     "dashboard-fleet.png": Shot("fleet", "/fleet", 960),

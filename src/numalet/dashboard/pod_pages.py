@@ -13,7 +13,7 @@ from numalet.dashboard import log_tail, pod_table
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import NodeSource, NodeView, PodRow
 from numalet.dashboard.why import Explanations
-from numalet.drawing import node_drawing
+from numalet.drawing import hint_matrix, node_drawing
 from numalet.pages import templating
 
 _NO_POD = "There is no such pod on this node; it may have been deleted."
@@ -38,13 +38,17 @@ def routes(shown: ShownSources) -> list[Route]:
         if row is None:
             return shown.message(_NO_POD, 404)
         name = f"{row.pod.namespace}/{row.pod.name}"
+        why = await explanations.of(view, row) if row.is_rejected else None
         return shown.page(
             "pod.html",
             title=name,
             page="/pods",
             row=row,
             line=pod_table.lines(view, shown.clock(), only=row)[0],
-            why=await explanations.of(view, row) if row.is_rejected else None,
+            why=why,
+            matrices=[templating.trusted(hint_matrix.draw(each)) for each in why.hints]
+            if why is not None
+            else [],
             drawing=templating.trusted(node_drawing.draw(view.chart)),
             holds=view.chart.pod(row.pod.uid),
             others=[each for each in view.chart.pods if each.uid != row.pod.uid],

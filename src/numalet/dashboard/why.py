@@ -18,8 +18,9 @@ from numalet.dashboard.sources import NodeView, PodRow
 from numalet.insight.explain import running, search, story
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
+from numalet.insight.maps.hint_map import HintMap
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import explanation_document, explanation_verdict, json_schema
+from numalet.insight.output import explanation_document, explanation_verdict, hint_maps, json_schema
 from numalet.wording import english
 
 MOST_AT_ONCE: Final = 2
@@ -42,12 +43,13 @@ class Why:
     """An explanation: the document of ``numalet explain -o json``, and the ways out in its order.
 
     ``is_admitted`` says whether the pod would be admitted if it came now; ``cause`` what is short,
-    with figures, where it would not.
+    with figures, where it would not; ``hints`` what was offered, for each subject.
     """
 
     document: dict[str, Any]
     is_admitted: bool
     cause: str
+    hints: tuple[HintMap, ...]
     ways_out: tuple[WayOut, ...]
 
 
@@ -97,6 +99,7 @@ def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECOND
         document=json_schema.plain(document),
         is_admitted=is_admitted,
         cause="" if is_admitted else explanation_verdict.cause(document),
+        hints=hint_maps.of_explanation(document),
         ways_out=tuple(way for way in ways if way),
     )
 

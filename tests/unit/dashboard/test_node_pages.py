@@ -157,6 +157,10 @@ async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> N
         holders = said[said.index('id="in-the-way"') :]
         assert "default/web-0" in holders
         assert "team/web-1" in holders
+        assert "NUMA 0 · 12 CPUs · 8Gi" in holders
+        # The hints are drawn, and the merge with them.
+        assert text.count("<svg") == 2
+        assert "Where app could go" in text
         ways = re.findall(r'href="(/pods/team/big/ways-out/\d+)"', text)
         assert ways
         assert "these pods are deleted first: default/web-0" in text
