@@ -24,7 +24,10 @@ _PROBE: Final = "numalet-largest-pod"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomRow:
-    """What is free on one NUMA node. ``devices`` are free and all of them, by resource."""
+    """What is free on one NUMA node. ``devices`` are free and all of them, by resource.
+
+    ``together_with`` are the other nodes of its memory group: no pod gets memory of it alone.
+    """
 
     node_id: int
     node_class: str
@@ -32,6 +35,7 @@ class RoomRow:
     cpus: int
     memory: tuple[MemoryBar, ...]
     devices: Mapping[str, tuple[int, int]]
+    together_with: tuple[int, ...] = ()
 
     @property
     def free_bytes(self) -> int:
@@ -96,16 +100,23 @@ def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
         cpus=len(block.cpus),
         memory=block.memory,
         devices=devices,
+        together_with=tuple(
+            each
+            for group in chart.groups
+            if block.node_id in group.nodes
+            for each in group.nodes
+            if each != block.node_id
+        ),
     )
 
 
 def roomiest(rows: list[RoomRow]) -> RoomRow | None:
-    """The NUMA node with most CPUs that are free, by memory where they are equal."""
+    """The NUMA node with most room: one of no memory group, then by free CPUs, then by memory."""
     return max(rows, key=_by_room, default=None)
 
 
-def _by_room(row: RoomRow) -> tuple[int, int, int]:
-    return row.free_cpus, row.free_bytes, -row.node_id
+def _by_room(row: RoomRow) -> tuple[bool, int, int, int]:
+    return not row.together_with, row.free_cpus, row.free_bytes, -row.node_id
 
 
 def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:

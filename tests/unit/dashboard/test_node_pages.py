@@ -228,6 +228,24 @@ async def test_of_many_numa_nodes_those_with_most_room_come_first() -> None:
     assert "4 more" in others
 
 
+async def test_the_nodes_of_a_memory_group_say_that_no_pod_gets_memory_of_one_alone() -> None:
+    config, node = shown_nodes.started("best-effort", "3n8c2t")
+    wide = [guaranteed("wide", 2, 40 * GIB)]
+    async with _client(Shown(shown_nodes.view_of(config, node, wide))) as client:
+        text = (await client.get("/")).text
+    assert text.count("memory only together with") == 2
+    assert "NUMA node 2 has the most room" in text
+    assert "of one of them alone" not in text
+
+
+async def test_where_all_nodes_are_of_a_memory_group_the_one_with_most_room_says_so() -> None:
+    config, node = shown_nodes.started("best-effort")
+    wide = [guaranteed("wide", 2, 40 * GIB)]
+    async with _client(Shown(shown_nodes.view_of(config, node, wide))) as client:
+        text = (await client.get("/")).text
+    assert "no pod gets memory of one of them alone" in text
+
+
 def test_numa_nodes_with_nothing_are_named_together() -> None:
     def row(node_id: int, cpus: int, total_bytes: int = 0) -> room.RoomRow:
         bar = replace(bars[0], total_bytes=total_bytes, free_bytes=total_bytes)
