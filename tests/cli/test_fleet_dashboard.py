@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from cli.commands import Runner
 from running import fake_api_server
 from values import gpu_dump, gpu_fleet
 
@@ -101,3 +102,9 @@ async def test_a_cluster_is_followed(tmp_path: Path) -> None:
                 await process.wait()
     assert process.returncode == 0
     assert b"Traceback" not in said
+
+
+def test_the_help_speaks_of_the_cluster_and_of_no_simulated_node(numalet: Runner) -> None:
+    told = " ".join(numalet("fleet", "dashboard", "--help").out.split())
+    assert "Where to serve the pages" in told
+    assert "simulated" not in told

@@ -35,8 +35,8 @@ EPILOG = """Examples:
   # on port 8080
   numalet dashboard -m node7.tar.gz -c kubelet.yaml --listen 8080 pods.yaml
 
-A simulated node is served on this machine alone. From another one:
-ssh -L 8080:127.0.0.1:8080 NODE
+A simulated node is served on this machine alone.
+From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
 
 Exit status: 0 fine, or ended by Ctrl-C; 1 the agent has no port for browsers; 2 unusable input
 (also where no agent answers, and a configuration with which the kubelet would not start), 3 a bug.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from numalet.cli import dashboard, fleet_options
@@ -16,16 +18,26 @@ EPILOG = """Examples:
   numalet fleet dashboard --dump dump.json --listen 8080 --open
 
 Pages are served on this machine alone; the link that is printed works once.
+From another machine, with --listen 8080: ssh -L 8080:127.0.0.1:8080 HOST
 
 Exit status: 0 ended by Ctrl-C, 2 unusable input, 3 a bug.
 """
+
+Listen = Annotated[
+    str,
+    typer.Option(
+        "--listen",
+        metavar="[HOST:]PORT",
+        help="Where to serve the pages: an address of loopback; port 0 is any that is free.",
+    ),
+]
 
 
 @expanded
 def fleet_dashboard(
     *,
     source: fleet_options.Source,
-    listen: dashboard.Listen = "0",
+    listen: Listen = "0",
     opened: dashboard.Open = False,
 ) -> None:
     """Show a cluster in a browser: traps, free room per NUMA node, and where a pod would fit."""
