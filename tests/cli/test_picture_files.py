@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
+import stat
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, SECOND, UID, Ended, Runner, pod, process
 
@@ -40,6 +45,27 @@ def checked_page(path: Path) -> str:
     assert not re.search(r"url\((?!#)|@import", text)
     assert "default-src 'none'" in text
     return text
+
+
+def test_a_page_says_how_to_make_it_again(numalet: Runner, tmp_path: Path) -> None:
+    page = tmp_path / "a page.html"
+    numalet(*_MACHINE, "--html", str(page))
+    command = f"numalet machine 2n4c2t --memory-per-node 8Gi --html '{page}'"
+    assert f"<code>{command}</code>" in html.unescape(checked_page(page))
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_pictures_have_the_mode_that_the_umask_leaves(
+    mask: int, mode: int, numalet: Runner, tmp_path: Path
+) -> None:
+    page, drawing = tmp_path / "m.html", tmp_path / "m.svg"
+    before = os.umask(mask)
+    try:
+        assert numalet(*_MACHINE, "--html", str(page), "--svg", str(drawing)).status == 0
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (page, drawing)] == [mode, mode]
 
 
 def test_a_machine_as_a_page_and_as_a_drawing(numalet: Runner, tmp_path: Path) -> None:
@@ -124,7 +150,12 @@ def test_an_explanation_as_a_page(numalet: Runner, tmp_path: Path) -> None:
     assert done.status == 1
     text = checked_page(page)
     assert "default/large (Guaranteed) is rejected" in text
+    matrix = text[text.index("Where it could go") :]
+    matrix = matrix[matrix.index("<svg") : matrix.index("</svg>") + len("</svg>")]
+    marks = [*ElementTree.fromstring(matrix).iter()]
     assert "Where c could go" in text or "Where pod could go" in text
+    assert any(each.get("data-status") == "not offered" for each in marks)
+    assert " accepts " in text
     assert "What would have admitted it" in text
 
 

@@ -5,6 +5,7 @@ They are in addition to what a command prints, unless one of them goes to the st
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ class PictureFiles:
             for where, make in ((self.html, html), (self.svg, svg))
             if where is not None and make is not None
         }
-        atomic.write_texts({Path(where): text for where, text in texts.items() if where != _OUTPUT})
+        files = {Path(where): text for where, text in texts.items() if where != _OUTPUT}
+        atomic.write_texts(files, new_mode=_mode_of_new_files())
         for where, text in texts.items():
             if where == _OUTPUT:
                 sys.stdout.flush()
@@ -64,18 +66,26 @@ class PictureFiles:
                 typer.echo(output.printable(f"written: {where}"), err=True)
 
 
-def origin(command: str, *, machine: str = "", release: str = "") -> PageOrigin:
-    """What a page says of the command that made it, now."""
+def origin(*, machine: str = "", release: str = "") -> PageOrigin:
+    """What a page says of the command line that makes it, now."""
     from datetime import UTC, datetime
 
+    from numalet.cli import command_line
     from numalet.pages.values import PageOrigin
 
     return PageOrigin(
-        command=f"numalet {command}",
+        command=command_line.text(),
         machine=machine,
         release=release,
         at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
     )
+
+
+def _mode_of_new_files() -> int:
+    """What the umask leaves of read and write for all: pictures are there to be passed on."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _files(html: str | None, svg: str | None = None) -> PictureFiles:

@@ -189,7 +189,7 @@ def _write_pictures(explanation: Explanation, case: Case, pictures: PictureFiles
 
     name = f"{explanation.pod.namespace}/{explanation.pod.name}"
     chart = node_map.of_node(case.node, f"The node before {name}")
-    origin = drawing_options.origin("explain", release=explanation.release)
+    origin = drawing_options.origin(release=explanation.release)
     title = f"Pod {name}: {'admitted' if explanation.admitted else explanation.reason}"
     pictures.write(
         html=lambda: file.file(title, explanation_page.body(chart, explanation, origin)),

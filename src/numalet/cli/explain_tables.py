@@ -125,7 +125,7 @@ def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
     yield from _answers(subject.answers, merged.nodes)
     yield from _ranking(subject)
     if merged.bounded:
-        yield _indented(explanations.BOUNDED)
+        yield _indented(f"merge: {explanations.BOUNDED}")
     chosen = None if merged.nodes is None else numa_mask.of(merged.nodes)
     verb = "accepts" if merged.admit else "does not accept"
     affinity = english.hint(Hint(chosen, merged.preferred))

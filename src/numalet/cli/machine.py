@@ -130,7 +130,7 @@ def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: Machin
     from numalet.pages import file, machine_page
 
     drawn = node_map.of_machine(loaded.info, chart.source, loaded.devices)
-    origin = drawing_options.origin("machine", machine=chart.source)
+    origin = drawing_options.origin(machine=chart.source)
     pictures.write(
         html=lambda: file.file(f"Machine {chart.source}", machine_page.body(drawn, chart, origin)),
         svg=lambda: node_drawing.draw(drawn),

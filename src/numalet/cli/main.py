@@ -24,6 +24,7 @@ from numalet.cli import (
     apply,
     breaker,
     check,
+    command_line,
     dashboard,
     delete,
     describe,
@@ -172,7 +173,8 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command line; the exit status."""
     _prepare_streams()
     try:
-        status = commands()(args=arguments, standalone_mode=False, prog_name="numalet")
+        with command_line.running(arguments):
+            status = commands()(args=arguments, standalone_mode=False, prog_name="numalet")
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         error.show()

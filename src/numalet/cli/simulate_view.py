@@ -150,7 +150,7 @@ def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:
 
     session = result.session
     chart = node_map.of_node(session.node, "Simulated node", session.pods)
-    origin = drawing_options.origin("simulate", release=result.behaviour.release.name)
+    origin = drawing_options.origin(release=result.behaviour.release.name)
     decisions = [each for record in result.records for each in decisions_of(record)]
     pictures.write(
         html=lambda: file.file(

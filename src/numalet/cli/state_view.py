@@ -75,7 +75,7 @@ def write_pictures(
     from numalet.pages import file, state_pages
 
     chart = state_chart.state_chart(states, path, names)
-    origin = drawing_options.origin(f"state show {path}")
+    origin = drawing_options.origin()
     notes = [each.located for each in state_diff.unreadable(states)]
     pictures.write(
         html=lambda: file.file(f"State files of {path}", state_pages.shown(chart, origin, notes)),
@@ -95,7 +95,7 @@ def write_compared(
 
     before, after = (state_chart.state_chart(states, path, {}) for path, states in named)
     notes = [each.located for _, states in named for each in state_diff.unreadable(states)]
-    origin = drawing_options.origin(f"state diff {before.title} {after.title}")
+    origin = drawing_options.origin()
     pictures.write(
         html=lambda: file.file(
             "State files compared",

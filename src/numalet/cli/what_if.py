@@ -187,7 +187,7 @@ def _write_page(rows: list[VariantRow], pictures: PictureFiles) -> None:
     """Write the comparison as a page."""
     from numalet.pages import file, what_if_page
 
-    origin = drawing_options.origin("what-if")
+    origin = drawing_options.origin()
     pictures.write(html=lambda: file.file("What if", what_if_page.body(rows, origin)))
 
 

@@ -2,8 +2,9 @@
 
 A reader, or a crash at any moment, sees the old content or the new one; of several files that are
 written together the next reader of their folder sees all old or all new (``intent``). A temporary
-file has a leading dot. A new file has mode 0600, as the kubelet's checkpoints have; an existing one
-keeps its mode. A link is followed, so that what it points to is replaced and the link stays.
+file has a leading dot. A new file has mode 0600, as the kubelet's checkpoints have, unless another
+is asked for; an existing one keeps its mode. A link is followed, so that what it points to is
+replaced and the link stays.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
     write_texts({path: text})
 
 
-def write_texts(texts: Mapping[Path, str | bytes]) -> None:
+def write_texts(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) -> None:
     """Replace the content of several files; a text is written as UTF-8.
 
     No file is touched before the new contents of all are on the disk. A process that is killed
@@ -48,12 +49,12 @@ def write_texts(texts: Mapping[Path, str | bytes]) -> None:
     Raises:
         BadInput: one of them can not be written; none was changed.
     """
-    with replaced(texts):
+    with replaced(texts, new_mode=new_mode):
         pass
 
 
 @contextmanager
-def replaced(texts: Mapping[Path, str | bytes]) -> Iterator[None]:
+def replaced(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) -> Iterator[None]:
     """Do the same before the block, and count it as finished after it.
 
     In the block the folders may be had on the disk, where one may arrive before the other.
@@ -66,7 +67,7 @@ def replaced(texts: Mapping[Path, str | bytes]) -> Iterator[None]:
     folder = os.path.commonpath(folders)
     intent.settle(Path(folder))
     with ExitStack() as lock:
-        writing = _Writing(folder, len(whole) > 1, lock)
+        writing = _Writing(folder, len(whole) > 1, lock, new_mode)
         try:
             writing.prepare(whole)
             if len(folders) > 1:
@@ -91,11 +92,14 @@ class _Writing:
     is held as long as ``lock`` is not closed.
     """
 
-    def __init__(self, folder: str, are_several: bool, lock: ExitStack) -> None:
+    def __init__(
+        self, folder: str, are_several: bool, lock: ExitStack, new_mode: int | None
+    ) -> None:
         self.steps: list[ReplacedFile] = []
         self._folder = folder
         self._are_several = are_several
         self._lock = lock
+        self._new_mode = new_mode
         self._temporary: list[str] = []
 
     def clear(self) -> None:
@@ -131,6 +135,7 @@ class _Writing:
             place, base = os.path.split(target)
             descriptor, new = self._create(place, intent.prefix(base))
             opened.callback(os.close, descriptor)
+            mode = self._new_mode if mode is None else mode
             _fill(descriptor, text.encode() if isinstance(text, str) else text, mode)
             kept, before = intent.keep(target, self._temporary) if self._are_several else ("", ())
             name = path[len(self._folder) :].lstrip("/")

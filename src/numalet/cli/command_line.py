@@ -1,0 +1,27 @@
+"""The command line that runs, for pages that say how they were made."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+_ARGUMENTS: Final[ContextVar[tuple[str, ...]]] = ContextVar("arguments")
+
+
+@contextmanager
+def running(arguments: Sequence[str] | None) -> Iterator[None]:
+    """Run this command line in the block; None is that of the process."""
+    token = _ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
+    try:
+        yield
+    finally:
+        _ARGUMENTS.reset(token)
+
+
+def text() -> str:
+    """What runs, quoted so that a shell takes it again as it is."""
+    return shlex.join(("numalet", *_ARGUMENTS.get(())))
