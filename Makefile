@@ -175,6 +175,7 @@ $(VENV)/.docs-ready: $(READY)
 
 pictures: $(READY)  ## draw the pictures of the documentation anew
 	PYTHONPATH=tests $(TOOLS)/python -m running.pictures
+	PYTHONPATH=tests $(TOOLS)/python -m running.notebooks
 	PYTHONPATH=tests $(TOOLS)/python -m running.screenshots
 
 # Nothing is fetched while it is built. Pages that are made from the code are in build/source.

@@ -4,8 +4,8 @@ The core does not know of pictures. So ``import numalet`` calls ``attach`` after
 something, and the classes that are there get ``_repr_html_`` and ``to_rows``. What makes the
 pictures is imported when the first one is shown.
 
-A picture has no script, and its style sheet is that of its own classes: several in one notebook do
-not disturb each other.
+A picture has no script, its style sheet is that of its own classes, and its ids begin with a digest
+of what it shows: several in one notebook do not disturb each other.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def attach() -> None:
 
 
 def _machine_html(machine: Any) -> str:
-    from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
     from numalet.insight.python_api.nodes import machine_info
+    from numalet.pages import notebook_parts
 
     title = getattr(machine, "source", "") or "Machine"
-    return _framed(node_drawing.draw(node_map.of_machine(machine_info(machine), title)))
+    return _framed(notebook_parts.drawn(node_map.of_machine(machine_info(machine), title)))
 
 
 def _machine_rows(machine: Any) -> Rows:
@@ -43,12 +43,11 @@ def _machine_rows(machine: Any) -> Rows:
 
 
 def _node_html(node: Any) -> str:
-    from numalet.drawing import node_drawing
     from numalet.insight.maps import node_map
     from numalet.pages import notebook_parts
 
     chart = node_map.of_node(node, "Node")
-    return _framed(node_drawing.draw(chart) + notebook_parts.pods(chart))
+    return _framed(notebook_parts.drawn(chart) + notebook_parts.pods(chart))
 
 
 def _node_rows(node: Any) -> Rows:

@@ -160,6 +160,8 @@ def test_what_changes_is_written_and_what_does_not_is_not(defined: ControlPlane)
             work.writers.offer(view.of_node(empty, CONFIG, ()))
             work.writers.offer(view.of_node(held, CONFIG, (pod,)))
             await until(lambda: defined.get(NODE)["spec"].get("pods") == 1)
+            # The server has it before the publisher has the server's answer.
+            await until(lambda: work.writers.numa_node.is_current)
             assert first["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
             assert work.writers.numa_node.counts.written == 2
             assert work.reported == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -58,13 +59,23 @@ def test_every_value_is_shown_without_scripts_and_with_styles_of_its_own(
         text = value._repr_html_()
         assert "<script" not in text, name
         assert "<b>" not in text, name
-        assert text.startswith("<style>.numalet-shown table")
+        assert text.startswith("<style>.numalet-shown")
         ElementTree.fromstring(f"<all>{text}</all>")
     assert "<svg" in shown["machine"]._repr_html_()
     assert "default/near" in shown["node"]._repr_html_()
-    assert "default/near" in shown["node"]._repr_html_()
     assert "default/&lt;b&gt;wide" in shown["rejected"]._repr_html_()
     assert "Admitted" in shown["admitted"]._repr_html_()
+
+
+def test_pictures_of_one_page_share_no_id_and_refer_to_their_own(shown: dict[str, Any]) -> None:
+    pictures = [shown["machine"]._repr_html_(), shown["node"]._repr_html_()]
+    ids = [re.findall(r' id="([^"]+)"', each) for each in pictures]
+    assert all(ids)
+    assert not set(ids[0]) & set(ids[1])
+    for own, text in zip(ids, pictures, strict=True):
+        referred = re.findall(r'url\(#([^)]+)\)| aria-(?:labelled|described)by="([^"]+)"', text)
+        assert referred
+        assert {first or second for first, second in referred} <= set(own)
 
 
 def test_rows_are_flat_and_have_the_same_keys(shown: dict[str, Any]) -> None:

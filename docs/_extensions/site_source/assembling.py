@@ -9,7 +9,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Final
 
-from site_source import api, commands, descriptions, findings, metrics, schemas
+from site_source import api, commands, descriptions, findings, metrics, notebooks, schemas
 
 _PROJECT: Final = "project"
 """Where pages of the root of the project are, such as ARCHITECTURE.md."""
@@ -38,6 +38,9 @@ def assemble(docs: Path, target: Path) -> None:
         text = _MARK.sub(lambda mark: makers[mark[1]](), page.read_text(encoding="utf-8"))
         place = target / page.relative_to(docs)
         place.write_text(_led(text, page.resolve(), place, root, target), encoding="utf-8")
+    for notebook in sorted(docs.rglob("*.ipynb")):
+        place = target / notebook.relative_to(docs).with_suffix(".md")
+        place.write_text(notebooks.page(notebook), encoding="utf-8")
     for name in _SHOWN:
         page, place = root / name, target / _PROJECT / name
         text = page.read_text(encoding="utf-8")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
-from numalet.drawing import tokens
+from numalet.drawing import node_drawing, tokens
 from numalet.insight.maps.node_map import NodeMap
 from numalet.pages import pod_lines, simulation_page, templating, what_if_page
 from numalet.pages.values import TextTable
 
 _FRAME: Final = "numalet-shown"
 _STYLE: Final = (
+    f".{_FRAME}{{overflow-x:auto}}"
     f".{_FRAME} table{{border-collapse:collapse;font:13px/20px {tokens.FONT};margin:8px 0}}"
     f".{_FRAME} caption{{text-align:left;font-weight:600}}"
     f".{_FRAME} th,.{_FRAME} td{{text-align:left;vertical-align:top;padding:4px 16px 4px 4px}}"
@@ -23,6 +25,12 @@ _STYLE: Final = (
 def framed(markup: str) -> str:
     """Markup of drawings and parts in a frame of their own."""
     return f'<style>{_STYLE}</style><div class="{_FRAME}">{markup}</div>'
+
+
+def drawn(chart: NodeMap) -> str:
+    """The drawing of a node; its ids differ from those of every other drawing."""
+    digest = hashlib.sha256(node_drawing.draw(chart).encode()).hexdigest()
+    return node_drawing.draw(chart, prefix=f"drawn-{digest[:12]}-")
 
 
 def pods(chart: NodeMap) -> str:

@@ -1,0 +1,33 @@
+"""The example notebook runs, and what the documentation shows of it is what it shows now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from running import notebooks
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return notebooks.process(tmp_path_factory.mktemp("notebook") / "run.ipynb")
+
+
+def test_the_notebook_shows_what_the_documentation_shows(ran: Any) -> None:
+    kept = notebooks.kept()
+    assert [*map(_shown, ran.cells)] == [*map(_shown, kept.cells)], "make pictures"
+
+
+def test_every_class_with_a_picture_is_in_it(ran: Any) -> None:
+    shown = [part for cell in ran.cells for part in cell.get("outputs", ())]
+    assert all("text/html" in part["data"] for part in shown)
+    words = " ".join(part["data"]["text/plain"] for part in shown)
+    for name in ("Machine of", "<Node:", "<Decision on", "Changes("):
+        assert name in words
+    pictures = [part["data"]["text/html"] for part in shown if "<svg" in part["data"]["text/html"]]
+    assert len(pictures) == 2
+
+
+def _shown(cell: Any) -> tuple[str, list[dict[str, str]]]:
+    return cell.source, [dict(part["data"]) for part in cell.get("outputs", ())]
