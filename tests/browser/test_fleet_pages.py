@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from numalet.core.cluster.cluster import Cluster
+from numalet.cluster.shown_fleet import StillFleet
 from numalet.dashboard.application import application
 from running import browsers, dashboards
 from running.browsers import Visit
@@ -17,21 +15,6 @@ from values import gpu_fleet
 from values.gpu_fleet import split_fleet
 
 _PAGES: Final = ("/fleet", "/fleet?pod=gpu:+4,+cpu:+32", "/fleet/nodes/split")
-
-
-@dataclass(frozen=True)
-class _DumpedFleet:
-    """A cluster that was read out of a dump."""
-
-    read: Cluster
-    is_live: bool = False
-
-    def cluster(self) -> Cluster:
-        return self.read
-
-    async def changed(self) -> None:
-        """Wait without an end."""
-        await asyncio.Event().wait()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +30,7 @@ def test_all_people_can_use_it(visit: Callable[..., Visit], options: dict[str, A
     nodes = [fleet.nodes[name] for name in ("split", "seven")]
     cluster = gpu_fleet.cluster(nodes, [gpu_fleet.pod("waits", 4)], {})
     page = visit(**options).page
-    with dashboards.listening(application(None, _DumpedFleet(cluster))) as url:
+    with dashboards.listening(application(None, StillFleet(cluster))) as url:
         for path in _PAGES:
             answer = page.goto(url + path)
             assert answer is not None

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -85,15 +86,11 @@ async def test_a_cluster_is_followed(tmp_path: Path) -> None:
                 for each in gpu_dump.objects(gpu_fleet.cluster([gpu_fleet.running("gpu-2", [])])):
                     path = f"{_COLLECTIONS[each['kind']]}/{each['metadata']['name']}"
                     server.put(path, each)
-                events = page.removesuffix("/fleet") + "/events"
-                async with (
-                    asyncio.timeout(_PATIENCE_SECONDS),
-                    browser.stream("GET", events) as stream,
-                ):
-                    async for line in stream.aiter_lines():
-                        is_event = line.startswith("data:")
-                        if is_event and 'data-node="gpu-2"' in (await browser.get(page)).text:
-                            break
+                await _until(browser, page, lambda text: 'data-node="gpu-2"' in text)
+                await server.stop()
+                await _until(browser, page, lambda text: "as it was at" in text)
+                await server.start()
+                await _until(browser, page, lambda text: "as it was at" not in text)
             process.send_signal(signal.SIGINT)
             _, said = await asyncio.wait_for(process.communicate(), _PATIENCE_SECONDS)
         finally:
@@ -102,6 +99,16 @@ async def test_a_cluster_is_followed(tmp_path: Path) -> None:
                 await process.wait()
     assert process.returncode == 0
     assert b"Traceback" not in said
+
+
+async def _until(browser: httpx.AsyncClient, page: str, holds: Callable[[str], bool]) -> None:
+    """Ask for the page after every event, until it holds."""
+    events = page.removesuffix("/fleet") + "/events"
+    async with asyncio.timeout(_PATIENCE_SECONDS), browser.stream("GET", events) as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data:") and holds((await browser.get(page)).text):
+                return
+    raise AssertionError("the events have ended")
 
 
 def test_the_help_speaks_of_the_cluster_and_of_no_simulated_node(numalet: Runner) -> None:

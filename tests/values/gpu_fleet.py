@@ -31,7 +31,7 @@ def machine(numa_nodes: int = 2) -> MachineInfo:
             memory_bytes=MEMORY_GIB * GIB,
             hugepages=(),
             cores=tuple(
-                CoreInfo(core, at, (2 * core, 2 * core + 1))
+                CoreInfo(at, core, (2 * core, 2 * core + 1))
                 for core in range(CORES * at, CORES * (at + 1))
             ),
         )

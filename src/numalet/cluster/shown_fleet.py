@@ -6,18 +6,26 @@ Views come from ``following``, which passes on one of a whole burst of changes.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from numalet.cluster.following import FollowedView
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model.findings import BadInput
+from numalet.dashboard.sources import OutOfDate
 
 
 @dataclass(slots=True)
 class FollowedFleet:
-    """The cluster of the latest view; before the first one there is none."""
+    """The cluster of the latest view; before the first one there is none.
+
+    While the connection is lost it stays as it was, and ``out_of_date`` says since when.
+    """
 
     is_live: bool = True
+    out_of_date: OutOfDate | None = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _cluster: Cluster | None = None
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -31,10 +39,19 @@ class FollowedFleet:
             if view.problems:
                 raise BadInput(view.problems)
             return
-        if view.opened.cluster is not self._cluster:
-            self._cluster = view.opened.cluster
+        cluster, out_of_date = view.opened.cluster, self._out_of_date(view)
+        if cluster is not self._cluster or out_of_date != self.out_of_date:
+            self._cluster, self.out_of_date = cluster, out_of_date
             self._news.set()
             self._news = asyncio.Event()
+
+    def _out_of_date(self, view: FollowedView) -> OutOfDate | None:
+        if not view.age_seconds:
+            return None
+        why = "; ".join(map(str, view.problems))
+        if self.out_of_date is not None:
+            return replace(self.out_of_date, why=why)
+        return OutOfDate(self.clock() - timedelta(seconds=view.age_seconds), why)
 
     async def first(self) -> None:
         """Wait until there is a cluster."""
@@ -46,7 +63,7 @@ class FollowedFleet:
         return self._cluster or Cluster()
 
     async def changed(self) -> None:
-        """Wait until there is another cluster."""
+        """Wait until there is another cluster, or it begins or ends to be out of date."""
         await self._news.wait()
 
 
@@ -56,6 +73,7 @@ class StillFleet:
 
     known: Cluster
     is_live: bool = False
+    out_of_date: None = None
 
     def cluster(self) -> Cluster:
         """The cluster."""

@@ -29,7 +29,7 @@ from numalet.wording import numbers
 MOST_ROWS: Final = 40
 """So many rows of a table; the command line has all."""
 MOST_TRAPS: Final = 10
-"""So many traps are listed, so that the map is not far below."""
+"""So many traps are listed unless all are asked for, so that the map is not far below."""
 MOST_CHARACTERS: Final = 16_000
 """A longer manifest is refused: it is a part of the address."""
 
@@ -118,7 +118,7 @@ class _FleetPages:
                         dict.fromkeys(names[one.shape] for one in each.refused[:3])
                     ),
                 }
-                for each in drawn.traps.traps[:MOST_TRAPS]
+                for each in drawn.traps.traps[: None if query.get("traps") == "all" else MOST_TRAPS]
             ],
             trap_count=len(drawn.traps.traps),
             stranded=numbers.amounts(drawn.traps.stranded),

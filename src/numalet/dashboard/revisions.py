@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from numalet.core.cluster.cluster import Cluster
 from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.sources import OutOfDate
 from numalet.io.tasks import ended
 
 
@@ -16,14 +17,17 @@ class Revisions:
 
     shown: ShownSources
     _cluster: Cluster | None = None
+    _out_of_date: OutOfDate | None = None
     _clusters: int = 0
 
     def now(self) -> int:
         """The revision; that of the node where no fleet is shown."""
         fleet, node = self.shown.fleet, self.shown.node
-        if fleet is not None and (cluster := fleet.cluster()) is not self._cluster:
-            self._cluster = cluster
-            self._clusters += 1
+        if fleet is not None:
+            cluster, out_of_date = fleet.cluster(), fleet.out_of_date
+            if cluster is not self._cluster or out_of_date is not self._out_of_date:
+                self._cluster, self._out_of_date = cluster, out_of_date
+                self._clusters += 1
         return self._clusters + (0 if node is None else node.view().revision)
 
     async def changed(self) -> None:

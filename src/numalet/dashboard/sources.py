@@ -150,6 +150,14 @@ class NodeSource(Protocol):
         """Where the output of a container is kept; None where it is not."""
 
 
+@dataclass(frozen=True, slots=True)
+class OutOfDate:
+    """Since when a cluster may have changed without being seen to, and why."""
+
+    since: datetime
+    why: str
+
+
 class FleetSource(Protocol):
     """A cluster that can be shown."""
 
@@ -157,7 +165,11 @@ class FleetSource(Protocol):
         """The cluster as it is known now; the same value as long as nothing changes."""
 
     async def changed(self) -> None:
-        """Wait until there is another cluster."""
+        """Wait until there is another cluster, or it begins or ends to be out of date."""
+
+    @property
+    def out_of_date(self) -> OutOfDate | None:
+        """None while what is known is current; the same value as long as it is not."""
 
     @property
     def is_live(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,6 +11,7 @@ from numalet.cluster.following import FollowedView
 from numalet.cluster.shown_fleet import FollowedFleet, StillFleet
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model.findings import BadInput
+from numalet.dashboard.sources import OutOfDate
 from numalet.insight.usecases.clusters import ClusterNothingToRead, OpenedCluster
 
 
@@ -36,6 +38,30 @@ async def test_it_says_when_there_is_another_cluster() -> None:
     await again
     assert fleet.cluster() is second
     assert fleet.is_live
+
+
+async def test_a_lost_connection_is_said_once_and_its_end_too() -> None:
+    now, cluster = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), Cluster()
+    fleet = FollowedFleet(clock=lambda: now)
+    lost = OpenedCluster(cluster, {})
+    why = ClusterNothingToRead(sources="x")
+    await fleet.receive(FollowedView(lost))
+    assert fleet.out_of_date is None
+
+    begins = asyncio.create_task(fleet.changed())
+    await asyncio.sleep(0)
+    await fleet.receive(FollowedView(lost, 3.0, (why,)))
+    await begins
+    assert fleet.out_of_date == OutOfDate(now - timedelta(seconds=3), str(why))
+
+    again = asyncio.create_task(fleet.changed())
+    await asyncio.sleep(0)
+    await fleet.receive(FollowedView(lost, 8.0, (why,)))
+    await asyncio.sleep(0)
+    assert not again.done()
+    await fleet.receive(FollowedView(lost))
+    await again
+    assert fleet.out_of_date is None
 
 
 async def test_a_cluster_that_never_could_be_listed_is_an_error() -> None:

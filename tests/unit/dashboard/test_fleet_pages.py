@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Controller, UndecidedNode
 from numalet.core.node.node import Node, start
 from numalet.dashboard.application import application
+from numalet.dashboard.sources import OutOfDate
 from numalet.insight.usecases.clusters import ClusterNothingToRead
 from values import gpu_fleet
 from values.gpu_fleet import GPU, split_fleet
@@ -23,6 +26,7 @@ class _Cluster:
     def __init__(self, cluster: Cluster, *, is_live: bool = False) -> None:
         self.now = cluster
         self._is_live = is_live
+        self.out_of_date: OutOfDate | None = None
 
     def cluster(self) -> Cluster:
         return self.now
@@ -76,6 +80,35 @@ async def test_traps_come_first_and_every_node_is_drawn() -> None:
     assert "/ui/fleet/nodes/split" in page
     assert _EVIL not in page
     assert "&lt;script&gt;" in page
+
+
+async def test_a_cluster_that_is_not_followed_any_more_says_since_when_on_every_page() -> None:
+    source = _Cluster(_fleet(), is_live=True)
+    async with _client(source) as client:
+        for path in ("/fleet", "/fleet/nodes/split"):
+            source.out_of_date = None
+            assert "Out of date" not in (await client.get(path)).text
+            source.out_of_date = OutOfDate(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), _EVIL)
+            page = (await client.get(path)).text
+            assert "as it was at" in page
+            assert "2026-01-02 03:04:05 UTC" in page
+            assert _EVIL not in page
+
+
+async def test_all_traps_can_be_listed() -> None:
+    one = split_fleet().nodes["split"]
+    names = [f"split-{at:02}" for at in range(14)]
+    nodes = [replace(one, name=name) for name in names]
+    owners = {uid: Controller("DaemonSet", "each") for uid in "bdx"}
+    cluster = gpu_fleet.cluster(nodes, [gpu_fleet.pod("waits", 4)], owners)
+    async with _client(cluster) as client:
+        page = (await client.get("/fleet")).text
+        every = (await client.get("/fleet", params={"traps": "all"})).text
+    links = re.compile(r'<td><a href="/ui/fleet/nodes/([^"]+)">')
+    assert links.findall(page) == names[:10]
+    assert "All 14 traps" in page
+    assert links.findall(every) == names
+    assert "All 14 traps" not in every
 
 
 async def test_another_resource_one_pool_and_nodes_alike_by_address() -> None:

@@ -111,6 +111,11 @@ function showAge() {
     const seconds = Math.max((Date.now() - Date.parse(changed.dateTime)) / 1000, 0);
     changed.textContent = `last change ${ago(seconds)} ago`;
   }
+  const old = document.getElementById("out-of-date-age");
+  if (old && !document.hidden) {
+    const seconds = Math.max((Date.now() - Date.parse(old.dataset.since)) / 1000, 0);
+    old.textContent = `, ${ago(seconds)} ago`;
+  }
 }
 
 function away(words) {
