@@ -66,8 +66,8 @@ def draw(
         heading = "Devices at several NUMA nodes, or at none that is known"
         pen.line(picture, heading, Box(0, top, width), "heading")
         top = devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
-    if margins.has_matrix(pen):
-        top = margins.matrix(pen, picture, top, width) + GAP_PX
+    if margins.has_distances(pen):
+        top = margins.distances(pen, picture, top, width) + GAP_PX
     height = svg.number(max(top - GAP_PX + 1, 1))
     picture.set("height", height)
     picture.set("viewBox", f"-1 -1 {width + 2} {svg.number(float(height) + 2)}")

@@ -14,6 +14,9 @@ from numalet.insight.maps.cpu_map import CpuUse
 _SWATCH_PX: Final = 12
 _MOST_IN_MATRIX: Final = 16
 _ROW_PX: Final = 20
+_IN_TITLES: Final = (
+    "Distances between NUMA nodes: rest the pointer on one, and it says how far the others are."
+)
 
 
 def legend(pen: Pen, picture: Element, width_px: int) -> float:
@@ -31,16 +34,26 @@ def legend(pen: Pen, picture: Element, width_px: int) -> float:
     return top + LINE_PX + 8
 
 
-def has_matrix(pen: Pen) -> bool:
-    """Whether all distances are known and few enough for a table."""
+def has_distances(pen: Pen) -> bool:
+    """Whether all distances are known, and there are several NUMA nodes."""
     count = len(pen.chart.nodes)
-    return 1 < count <= _MOST_IN_MATRIX and all(
+    return count > 1 and all(
         each.distances is not None and len(each.distances) == count for each in pen.chart.nodes
     )
 
 
-def matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
-    """The distances between NUMA nodes as a table, by row from and by column to; its end."""
+def distances(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """The distances between NUMA nodes as a table, or where they are if it were large; its end."""
+    if len(pen.chart.nodes) <= _MOST_IN_MATRIX:
+        return _matrix(pen, picture, top_px, width_px)
+    for line in text.lines(_IN_TITLES, width_px, 3):
+        pen.line(picture, line, Box(0, top_px, width_px), "small")
+        top_px += LINE_PX
+    return top_px
+
+
+def _matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
+    """A row for each NUMA node from which, a column for each to which."""
     nodes = pen.chart.nodes
     cell_px = min((width_px - 32) // len(nodes), 36)
     pen.line(picture, "Distances between NUMA nodes", Box(0, top_px, width_px), "heading")
