@@ -221,6 +221,24 @@ async def test_bound_pods_run_or_are_rejected_and_the_state_follows() -> None:
         }
 
 
+@pytest.mark.parametrize(
+    "path", [f"{NUMA_NODES}/hollow-0", f"{PODS}/one/status"], ids=["state of a node", "status"]
+)
+async def test_what_a_server_refuses_that_has_just_started_is_written_later(path: str) -> None:
+    async with fake_api_server.running() as server, hollow_fleets.running(server.access()) as fleet:
+        server.refused[path] = 403
+        before = len(server.requests)
+        bind(server, "one", gpu="4")
+        await fleet.until(lambda: path in {each.path for each in server.requests[before:]})
+        del server.refused[path]
+        before = len(server.requests)
+        await fleet.settled()
+
+        assert path in {each.path for each in server.requests[before:]}
+        assert phase(server, "one") == "Running"
+        assert_as_published(server, fleet)
+
+
 async def test_a_pod_that_was_there_before_is_admitted_at_the_start() -> None:
     async with fake_api_server.running() as server:
         bind(server, "early", gpu="2")

@@ -20,7 +20,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 
 _RESET: Final = struct.pack("ii", 1, 0)
 _TURNS: Final = 4
-"""In so many turns of its loop asyncio makes a connection of what it accepted."""
+"""In so many turns of its loop asyncio makes a connection of what it accepted, or closes one."""
 
 
 class TcpServer:
@@ -53,6 +53,9 @@ class TcpServer:
         for writer in self._open:
             reset(writer)
         await ended(*self._serving)
+        # A connection that was being made is closed in a later turn.
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)

@@ -19,9 +19,15 @@ from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.pace import Backoff, Pace
 
 MOST_EVENTS: Final = 10_000
 PAUSE_SECONDS: Final = 1.0
+REFUSED_PACE: Final = Pace(first_seconds=1.0, longest_seconds=60.0)
+"""How often what the API server refuses of a pod is tried again.
+
+A server that has just started refuses what it allows a second later.
+"""
 
 
 @dataclass(slots=True)
@@ -58,6 +64,7 @@ class PodWriter:
         self._put_off = 0
         self._events: deque[tuple[str, NodeEvent, Workload | None]] = deque()
         self._written: dict[str, dict[str, Any]] = {}
+        self._refused_in_a_row: dict[str, Backoff] = {}
         self._turns: asyncio.Queue[None] = asyncio.Queue()
 
     @property
@@ -83,6 +90,7 @@ class PodWriter:
         """The API server does not have the pod any more."""
         self._written.pop(uid, None)
         self._wanted.pop(uid, None)
+        self._refused_in_a_row.pop(uid, None)
 
     async def work(self) -> None:
         """Write one thing after the other, without end; pods go before events."""
@@ -113,14 +121,22 @@ class PodWriter:
                 await self._api.delete(path, _now_and_only(uid))
                 self.counts.released += 1
         except ApiRefused as refused:
-            if refused.status.is_temporary:
-                self._again_later(uid)
-            else:
-                # The pod is gone, or another one has its name; the watch says so, too.
-                self.counts.refused += 1
-                self._refused(refused)
+            self._not_written(uid, refused)
         except ApiUnreachable:
-            self._again_later(uid)
+            self._again_later(uid, PAUSE_SECONDS)
+        else:
+            self._refused_in_a_row.pop(uid, None)
+
+    def _not_written(self, uid: str, refused: ApiRefused) -> None:
+        if refused.status.is_temporary:
+            self._again_later(uid, PAUSE_SECONDS)
+            return
+        self.counts.refused += 1
+        self._refused(refused)
+        if not (refused.status.is_absent or refused.status.is_conflict):
+            backoff = self._refused_in_a_row.setdefault(uid, Backoff(REFUSED_PACE))
+            self._again_later(uid, backoff.failed())
+        # Else the pod is gone, or another one has its name; the watch says so, too.
 
     async def _write_status(self, path: str, record: PodRecord) -> None:
         status = pod_object.status(record)
@@ -132,10 +148,10 @@ class PodWriter:
         self._written[record.uid] = status
         self.counts.statuses += 1
 
-    def _again_later(self, uid: str) -> None:
+    def _again_later(self, uid: str, seconds: float) -> None:
         self.counts.put_off += 1
         self._put_off += 1
-        asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._again, uid)
+        asyncio.get_running_loop().call_later(seconds, self._again, uid)
 
     def _again(self, uid: str) -> None:
         self._put_off -= 1

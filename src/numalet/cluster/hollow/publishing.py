@@ -21,6 +21,7 @@ from numalet.cluster.hollow.members import Member
 from numalet.io.documents import numa_node
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
+from numalet.io.kube_api.pace import Backoff, Pace
 from numalet.io.tasks import together
 
 C = TypeVar("C")
@@ -32,6 +33,12 @@ TOPOLOGY_BETWEEN_SECONDS: Final = 10.0
 """Between two writes of one NodeResourceTopology."""
 ALIVE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 1.0
+REFUSED_PACE: Final = Pace(first_seconds=1.0, longest_seconds=60.0)
+"""How often what the API server refuses is tried again.
+
+A server that has just started refuses what it allows a second later, and what it refuses for good
+an administrator may allow: a role, or a definition, that is applied after the nodes.
+"""
 
 
 class HollowPublisher:
@@ -116,6 +123,7 @@ class PacedObjects(Generic[C]):
         self._under_way: set[str] = set()
         self._written_at: dict[str, float] = {}
         self._stored: dict[str, C] = {}
+        self._refused_in_a_row: dict[str, Backoff] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -154,14 +162,17 @@ class PacedObjects(Generic[C]):
             self._waiting.discard(name)
             self._under_way.add(name)
             self._written_at[name] = loop.time()
-            is_done = await self._written(name)
+            again_seconds = await self._written(name)
             self._under_way.discard(name)
-            if not is_done and name not in self._waiting:
+            if again_seconds is not None and name not in self._waiting:
                 self._waiting.add(name)
-                loop.call_later(AGAIN_SECONDS, self._due.put_nowait, name)
+                loop.call_later(again_seconds, self._due.put_nowait, name)
 
-    async def _written(self, name: str) -> bool:
-        """Publish a node that has another state than was published; False: again later."""
+    async def _written(self, name: str) -> float | None:
+        """Publish a node that has another state than was published.
+
+        Seconds after which it is to be tried again; None where it is published.
+        """
         member = self._members[name]
         content = self._what.content(member)
         try:
@@ -171,10 +182,13 @@ class PacedObjects(Generic[C]):
                 self.written += 1
         except ApiRefused as refused:
             self._refused(refused)
-            return not refused.status.is_temporary
+            if refused.status.is_temporary:
+                return AGAIN_SECONDS
+            return self._refused_in_a_row.setdefault(name, Backoff(REFUSED_PACE)).failed()
         except ApiUnreachable:
-            return False
-        return True
+            return AGAIN_SECONDS
+        self._refused_in_a_row.pop(name, None)
+        return None
 
     async def _stay_alive(self) -> None:
         """Write every node once an hour although nothing has changed."""
