@@ -12,6 +12,8 @@ from typing import Final
 ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_SECONDS: Final = 120.0
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SHELL: Final = re.compile(r"^```(?:sh|ini)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_NAMED: Final = re.compile(r"(?:^|/)(numalet (?!agent-).*)$", re.MULTILINE)
 
 
 def shown(page: str) -> list[tuple[str, str]]:
@@ -42,3 +44,9 @@ def printed(command: str, folder: Path) -> str:
         timeout=_PATIENCE_SECONDS,
     )
     return done.stdout
+
+
+def commands(page: str) -> list[str]:
+    """The lines of ``sh`` and ``ini`` blocks of a page that run numalet."""
+    blocks = _SHELL.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    return [command for block in blocks for command in _NAMED.findall(block)]

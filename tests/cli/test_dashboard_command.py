@@ -1,22 +1,29 @@
-"""``numalet dashboard``: a simulated node served on loopback, and what it refuses."""
+"""``numalet dashboard``: a simulated node or a kubelet's served on loopback; what it refuses."""
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from cli.commands import DOCUMENTED, GUARANTEED, Runner
-from numalet.cli import dashboard_links
+from numalet.agent.keeper import wiring
+from numalet.cli import dashboard_links, dashboard_serving
 from numalet.cli.dashboard_links import LinkFormat
+from numalet.dashboard.sources import NodeSource
+from numalet.io import kubelets
+from numalet.io.agent_client import places
+from running import agents, kubelet_node
 
 
 @contextmanager
@@ -42,6 +49,16 @@ def _get(url: str, cookie: str = "") -> http.client.HTTPResponse:
     answer.read()
     connection.close()
     return answer
+
+
+def _asked(url: str, cookie: str) -> urllib.request.Request:
+    return urllib.request.Request(url, headers={"Cookie": cookie})
+
+
+def _text(url: str, cookie: str) -> str:
+    """A page of a session."""
+    with urllib.request.urlopen(_asked(url, cookie), timeout=60) as answer:
+        return str(answer.read().decode())
 
 
 def test_a_simulated_node_until_ctrl_c() -> None:
@@ -79,6 +96,83 @@ def test_no_agent_and_no_machine(numalet: Runner, tmp_path: Path) -> None:
     ended = numalet("dashboard", "--root", str(tmp_path))
     assert ended.status == 2
     assert "no agent" in ended.err
+
+
+def test_a_kubelet_without_an_agent_is_followed_until_ctrl_c(tmp_path: Path) -> None:
+    kubelet = kubelet_node.made(tmp_path / "k")
+    kubelet.admit("one")
+    words = ("-m", "2n8c1t", "--memory-per-node", "16Gi", "--kubelet-root", str(kubelet.root))
+    with _served(*words) as (process, link):
+        base = link.partition("/login")[0]
+        cookie = (_get(link).getheader("set-cookie") or "").partition(";")[0]
+        assert "uid-one" in _text(f"{base}/pods", cookie)
+        assert "kubectl get events" in _text(f"{base}/", cookie)
+        with urllib.request.urlopen(_asked(f"{base}/events", cookie), timeout=120) as events:
+            kubelet.admit("two")
+            while "uid-two" not in _text(f"{base}/pods", cookie):
+                assert events.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0
+        assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (("--socket", "agent.sock"), "--socket or --root"),
+        (("--native",), "--native"),
+        (("pods.yaml",), "pods.yaml"),
+        (("--cpu-manager-policy", "none"), "--cpu-manager-policy"),
+    ],
+)
+def test_what_can_not_go_with_a_kubelet(
+    numalet: Runner, tmp_path: Path, given: tuple[str, ...], word: str
+) -> None:
+    kubelet = kubelet_node.made(tmp_path / "k")
+    ended = numalet("dashboard", "--kubelet-root", str(kubelet.root), *given)
+    assert ended.status == 2
+    assert f"and {word} can not go with it" in ended.err
+
+
+def test_no_kubelet_in_the_folder(numalet: Runner, tmp_path: Path) -> None:
+    ended = numalet("dashboard", "--kubelet-root", str(tmp_path))
+    assert ended.status == 2
+    assert f"no kubelet runs in {tmp_path}" in ended.err
+
+
+def test_without_an_agent_it_is_the_kubelet_of_this_machine(
+    numalet: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[str] = []
+
+    async def opened(node: AbstractAsyncContextManager[NodeSource]) -> None:
+        async with node as source:
+            served.append(source.view().kind.value)
+
+    def serve(node: AbstractAsyncContextManager[NodeSource], *_: object, **__: object) -> None:
+        asyncio.run(opened(node))
+
+    kubelet = kubelet_node.made(tmp_path / "k")
+    monkeypatch.setattr(places, "default_root", lambda: tmp_path / "no-agent")
+    monkeypatch.setattr(dashboard_serving, "serve", serve)
+    monkeypatch.setattr(kubelets, "ROOT", tmp_path / "no-kubelet")
+    refused = numalet("dashboard")
+    assert (refused.status, served) == (2, [])
+    assert "no agent" in refused.err
+    monkeypatch.setattr(kubelets, "ROOT", kubelet.root)
+    ended = numalet("dashboard")
+    assert (ended.status, served) == (0, ["observing"])
+    assert f"no agent answers; the pages show what the kubelet in {kubelet.root}" in ended.err
+
+
+async def test_an_agent_serves_its_pages_where_it_does(numalet: Runner, tmp_path: Path) -> None:
+    settings = agents.settings(tmp_path, kube_api="0")
+    async with agents.running(settings) as agent, wiring.served(agent.keeper, settings):
+        words = ("dashboard", "--root", str(tmp_path), "--listen", "8080")
+        ended = await asyncio.to_thread(numalet, *words)
+    assert ended.status == 2
+    assert "leave --listen out" in ended.err
 
 
 def test_an_agent_and_a_machine(numalet: Runner, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import traceback
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
 import typer
@@ -33,24 +34,24 @@ def address(text: str) -> ListenAddress:
 
 
 def serve(
-    node: NodeSource | None,
+    node: AbstractAsyncContextManager[NodeSource] | None,
     wanted: ListenAddress,
     *,
     is_opened: bool,
     fleet: FleetSource | None = None,
     output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
-    """Serve pages of these sources until a signal comes.
+    """Serve pages of these sources until a signal comes; the node is opened, and closed at the end.
 
     Raises:
-        BadInput: nothing can listen there.
+        BadInput: nothing can listen there, or the node can not be opened.
     """
     work = serving(node, wanted, is_opened=is_opened, fleet=fleet, output=output)
     asyncio.run(until_signal(work))
 
 
 async def serving(
-    node: NodeSource | None,
+    node: AbstractAsyncContextManager[NodeSource] | None,
     wanted: ListenAddress,
     *,
     is_opened: bool,
@@ -61,11 +62,13 @@ async def serving(
     listener = addresses.bound(wanted)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
     async with contextlib.AsyncExitStack() as stack:
+        remembered = None
         if node is not None:
-            node = await stack.enter_async_context(
-                remembering(node, None, lambda: datetime.now(UTC), report_bug=_complain)
+            source = await stack.enter_async_context(node)
+            remembered = await stack.enter_async_context(
+                remembering(source, None, lambda: datetime.now(UTC), report_bug=complain)
             )
-        shown = served.served(node, fleet, report_bug=_complain)
+        shown = served.served(remembered, fleet, report_bug=complain)
         await stack.enter_async_context(listening.serving(shown.app, listener))
         link = shown.link(f"http://{at}")
         dashboard_links.say(PrintedLink(link.url, link.seconds), output, is_opened=is_opened)
@@ -73,6 +76,6 @@ async def serving(
         await asyncio.Event().wait()
 
 
-def _complain(bug: Exception) -> None:
+def complain(bug: Exception) -> None:
     """Print a bug of a page, or of the history; the rest goes on."""
     traceback.print_exception(bug)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.model.findings import Finding
+from numalet.core.model.findings import Finding, Severity
 
 
 class ClientNoPods(Finding):
@@ -288,3 +288,38 @@ class DashboardAgentAndPieces(Finding):
         "them out"
     )
     given: str
+
+
+class DashboardKubeletAndOthers(Finding):
+    code = "dashboard/kubelet-and-others"
+    sentence = (
+        "--kubelet-root shows what a kubelet leaves in a folder, and {given} can not go with it; "
+        "only --machine, --config, devices, --node-name and --kubelet-version can"
+    )
+    given: str
+
+
+class DashboardListenOfAgent(Finding):
+    code = "dashboard/listen-of-agent"
+    sentence = (
+        "--listen is where this command serves pages itself, but the agent answers and serves "
+        "its own; leave --listen out, or name the kubelet by --kubelet-root"
+    )
+
+
+class DashboardObserves(Finding):
+    code = "dashboard/observes"
+    severity = Severity.NOTE
+    sentence = (
+        "no agent answers; the pages show what the kubelet in {root} leaves on this machine: "
+        "its state files, PodResources, and cgroups"
+    )
+    root: str
+
+
+class DashboardNoKubelet(Finding):
+    code = "dashboard/no-kubelet"
+    sentence = (
+        "no kubelet runs in {root}, and there are no state files of one that this user may read"
+    )
+    root: str

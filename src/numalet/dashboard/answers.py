@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 import numalet
 from numalet.dashboard import standing
-from numalet.dashboard.sources import FleetSource, NodeSource
+from numalet.dashboard.sources import FleetSource, NodeSource, SourceKind
 from numalet.pages import templating
 
 POLICY: Final = (
@@ -49,6 +49,11 @@ class ShownSources:
         if self.node is None or not self.paths:
             return None
         return standing.standing(self.node.view())
+
+    @property
+    def is_beside_kubelet(self) -> bool:
+        """Whether a kubelet decides on this node, so that only what it leaves there is known."""
+        return self.node is not None and self.node.view().kind is SourceKind.OBSERVING
 
     @property
     def may_change(self) -> bool:

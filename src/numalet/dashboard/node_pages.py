@@ -12,7 +12,7 @@ from numalet.core.node.node import Node
 from numalet.dashboard import room
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.room import LargestPod, RoomRow
-from numalet.dashboard.sources import Level, NodeView, Note
+from numalet.dashboard.sources import Level, NodeView, Note, SourceKind
 from numalet.drawing import node_drawing
 from numalet.pages import templating
 from numalet.wording import numbers
@@ -98,9 +98,14 @@ def _address(opened: frozenset[int], *, is_narrow: bool) -> str:
 def _health(view: NodeView, notes: list[Note]) -> Note:
     """Whether the node is healthy, in one line."""
     needs = numbers.counted(len(notes), "note") + " below"
+    worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
+    if view.kind is SourceKind.OBSERVING:
+        # Whether the node is ready is the kubelet's to say, and the API server's to know.
+        if worst is Level.GOOD:
+            return Note(worst, "", "Nothing that can be observed needs attention.")
+        return Note(worst, "", f"What was observed needs attention; {needs}.")
     if not view.is_ready:
         return Note(Level.BAD, "", f"The node is not ready to admit pods; {needs}.")
-    worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
     if worst is Level.GOOD:
         return Note(worst, "", "The node is ready, and nothing needs attention.")
     return Note(worst, "", f"The node is ready; {needs}.")

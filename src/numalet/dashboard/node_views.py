@@ -80,7 +80,11 @@ def note(finding: Finding) -> Note:
 
 
 def container(
-    name: str, held: Placement, state: str, restarts: int = 0, audit: Audit | None = None
+    name: str,
+    held: Placement,
+    state: str,
+    restarts: int | None = 0,
+    audit: Audit | None = None,
 ) -> ContainerRow:
     """The row of a container that holds this, and what an audit says of it."""
     promised: dict[str, int] = {}

@@ -156,7 +156,7 @@ def _line(row: PodRow, holds: MapPod | None, now: datetime) -> ShownPod:
         promised=promised,
         actual=actual,
         misplaced_bytes=sum(each.misplaced_bytes or 0 for each in row.containers),
-        restarts=sum(each.restarts for each in row.containers),
+        restarts=sum(each.restarts or 0 for each in row.containers),
         age="" if row.created_at is None else age(seconds),
         age_seconds=seconds,
     )

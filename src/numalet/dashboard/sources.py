@@ -54,7 +54,8 @@ class ContainerRow:
 
     name: str
     state: str
-    restarts: int
+    restarts: int | None
+    """None where they are not known, as beside a kubelet."""
     promised_cpus: str
     promised_nodes: tuple[int, ...]
     promised_bytes: Mapping[str, int]
@@ -71,7 +72,11 @@ class PodRow:
 
     pod: Pod
     status: str
-    """``Running``, ``Pending``, ``Succeeded``, ``Failed``, or ``Rejected``."""
+    """``Running``, ``Pending``, ``Succeeded``, ``Failed``, or ``Rejected``.
+
+    Of a kubelet's pod ``Running`` where a container was seen to run; ``Stale`` where the kubelet
+    does not know the pod any more; else ``Observed``.
+    """
     containers: tuple[ContainerRow, ...] = ()
     created_at: datetime | None = None
     reason: str = ""

@@ -5,8 +5,8 @@ Beside a kubelet the pods are those that its state files know, with what was see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from numalet.agent.findings import notes
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import KubeletObservation, PodName
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
-from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.pod import ContainerKey, Pod, QosClass
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.workload import phase
@@ -61,8 +61,11 @@ class AgentNode:
         """The node as it is now; made anew where the agent has another view."""
         of = self._door.view()
         if self._made is None or self._made[0] is not of:
-            self._revision += 1
-            self._made = (of, _view(of, self._revision, self._clock()))
+            made = _view(of, self._revision + 1, self._clock())
+            if self._made is not None and _is_same(self._made[1], made):
+                made = self._made[1]
+            self._revision = made.revision
+            self._made = (of, made)
         return self._made[1]
 
     async def changed(self) -> None:
@@ -76,6 +79,15 @@ class AgentNode:
     def log_path(self, key: ContainerKey) -> Path | None:
         """Where the output of the latest attempt is."""
         return self._door.log_path(key)
+
+
+def _is_same(before: NodeView, after: NodeView) -> bool:
+    """Whether nothing changed but the moment, as when a kubelet is observed again."""
+    was, now = before.node, after.node
+    same_revision = replace(now.snapshot, revision=was.snapshot.revision)
+    if now.roster != was.roster or same_revision != was.snapshot:
+        return False
+    return replace(after, revision=before.revision, at=before.at, node=was) == before
 
 
 def _view(of: AgentView, revision: int, at: datetime) -> NodeView:
@@ -140,13 +152,20 @@ def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
         named = seen.evidence.pods.get(uid, PodName("default", uid))
         rows.append(
             PodRow(
-                pod=Pod(uid=uid, name=named.name, namespace=named.namespace),
-                status=document.STALE if seen.is_stale(uid) else "Running",
+                # Only Guaranteed pods get CPUs or memory of their own, which is all that is known.
+                pod=Pod(
+                    uid=uid,
+                    name=named.name,
+                    namespace=named.namespace,
+                    qos_class=QosClass.GUARANTEED,
+                ),
+                status=_observed_status(seen, uid, containers),
                 containers=tuple(
                     node_views.container(
                         name,
                         each,
-                        "running" if ContainerKey(uid, name) in seen.evidence.realities else "",
+                        "running" if _runs(seen, uid, name) else "not seen",
+                        restarts=None,
                         audit=seen.audits.get(ContainerKey(uid, name)),
                     )
                     for name, each in containers.items()
@@ -154,6 +173,17 @@ def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
             )
         )
     return rows
+
+
+def _runs(seen: KubeletObservation, uid: str, container: str) -> bool:
+    """Whether a cgroup of this container is there."""
+    return ContainerKey(uid, container) in seen.evidence.realities
+
+
+def _observed_status(seen: KubeletObservation, uid: str, containers: Iterable[str]) -> str:
+    if seen.is_stale(uid):
+        return document.STALE
+    return "Running" if any(_runs(seen, uid, each) for each in containers) else document.OBSERVED
 
 
 def _event(of: NodeEvent) -> EventRow:
