@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Page
 
+from browser.conftest import Open
 from numalet.drawing import node_drawing
 from numalet.insight.maps.node_map import NodeMap
 from values import node_charts
@@ -43,6 +44,21 @@ def _check(page: Page, chart: NodeMap) -> None:
 @pytest.mark.parametrize("name", _MACHINES)
 def test_texts_of_machines_fit(page: Page, name: str) -> None:
     _check(page, node_charts.machine(name))
+
+
+_DURATIONS: Final = """() => {
+  const mark = document.querySelector("svg.node rect[data-cpu]");
+  return getComputedStyle(mark).transitionDuration.split(", ");
+}"""
+
+
+@pytest.mark.parametrize(("motion", "expected"), [("no-preference", "0.2s"), ("reduce", "0s")])
+def test_marks_move_in_200_ms_and_at_once_where_motion_is_to_be_reduced(
+    visit: Open, motion: str, expected: str
+) -> None:
+    page = visit(reduced_motion=motion).page
+    page.set_content(node_drawing.draw(node_charts.held()))
+    assert {*page.evaluate(_DURATIONS)} == {expected}
 
 
 def test_texts_of_held_nodes_fit(page: Page) -> None:

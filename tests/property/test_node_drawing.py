@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import numalet
 from numalet.core.model import cpu_set
+from numalet.core.node.node import Node
 from numalet.drawing import node_drawing
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
@@ -64,6 +66,38 @@ def _check(chart: NodeMap, width_px: int, opened: tuple[int, ...]) -> None:
     assert held == sum(bar.total_bytes for node in chart.nodes for bar in node.memory)
     ids = [each.attrib["id"] for each in read.iter() if "id" in each.attrib]
     assert len(ids) == len(set(ids))
+
+
+@settings(max_examples=15)
+@given(
+    shape=st.tuples(st.integers(5, 64), st.integers(1, 6), st.integers(1, 2)),
+    seed=st.integers(0, 1 << 32),
+    pods=st.sampled_from([0, 3, 40]),
+    width_px=_WIDTHS,
+    data=st.data(),
+)
+def test_all_of_a_node_of_up_to_64_numa_nodes_is_drawn(
+    shape: tuple[int, int, int], seed: int, pods: int, width_px: int, data: st.DataObject
+) -> None:
+    nodes, cores, threads = shape
+    config = numalet.decode_config(
+        {
+            "cpuManagerPolicy": "static",
+            "reservedSystemCPUs": "0",
+            "memoryManagerPolicy": "Static",
+            "topologyManagerPolicy": "best-effort",
+            "topologyManagerPolicyOptions": {"max-allowable-numa-nodes": str(max(nodes, 8))},
+            "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1124Mi"}}],
+            "kubeReserved": {"memory": "1Gi"},
+        },
+        "test",
+    )
+    machine = numalet.open_machine(f"{nodes}n{cores}c{threads}t", memory_per_node="8Gi")
+    node = numalet.start_node(config, machine)
+    assert isinstance(node, Node)
+    chart = node_map.of_node(filled_nodes.filled(node, seed, pods), "large")
+    opened = data.draw(st.sets(st.integers(0, nodes - 1), max_size=5))
+    _check(chart, width_px, tuple(opened))
 
 
 @given(seed=st.integers(0, 1 << 32), width_px=_WIDTHS, opened=st.booleans())

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import sheets, svg, text
+from numalet.drawing import letters, sheets, svg, text
 from numalet.drawing.scales import Scale, Unit
 
 _ROW_PX: Final = 24
-_BAR_PX: Final = 12
+_BAR_PX: Final = 16
 _SMALLEST_LABELS: Final = 0.45
 """The share of the width that labels may have."""
 
@@ -96,10 +96,11 @@ def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float
     for part in row.parts:
         left_px, right_px = scale.at_px(so_far), scale.at_px(so_far + part.value)
         mark = svg.add(
-            group, "rect", css_class=part.css_class, x=left_px, y=top_px,
+            group, "rect", css_class=f"{part.css_class} part", x=left_px, y=top_px,
             width=right_px - left_px, height=_BAR_PX,
         )  # fmt: skip
         svg.named(mark, f"{row.label}: {part.name} {unit.written(part.value)}")
+        letters.mark(group, part.css_class, left_px, top_px, right_px - left_px, _BAR_PX)
         so_far += part.value
     svg.add(
         group, "line", css_class="grid", x1=scale.start_px, y1=middle_px - 10,
@@ -114,6 +115,10 @@ def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float
 
 
 def _legend_names(rows: Sequence[BarRow]) -> dict[str, str]:
-    """Colours by the name of the part; empty where every bar has the one same part."""
-    names = {part.name: part.css_class for row in rows for part in row.parts}
+    """Colours by the name of the part; empty where every bar has the one same part.
+
+    In the order of the bar with most parts.
+    """
+    whole_first = sorted(rows, key=lambda row: -len(row.parts))
+    names = {part.name: part.css_class for row in whole_first for part in row.parts}
     return names if len(names) > 1 else {}

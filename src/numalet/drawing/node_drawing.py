@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from numalet.core.model import numa_mask
 from numalet.drawing import svg, text
 from numalet.drawing.hues import hues
-from numalet.drawing.node import cpus, devices, layout, margins, memory, words
+from numalet.drawing.node import alike, cpus, devices, layout, margins, memory, words
 from numalet.drawing.node.layout import GAP_PX, Section, Tile
 from numalet.drawing.node.pen import LINE_PX, PAD_PX, Box, Link, Pen
 from numalet.drawing.node.style import STYLE, add_patterns
@@ -136,6 +136,8 @@ def _tile(
     for line in _lines(pen, tile, has_heading):
         pen.line(group, line, Box(inner.left, top, width))
         top += LINE_PX
+    if layout.is_folded(tile) and tile.total_bytes:
+        top = alike.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width)) + 4
     top = devices.mark_owners(pen, group, first, Box(inner.left, top, width))
     top = cpus.mark(pen, group, tile.blocks, Box(inner.left, top, width))
     top = memory.mark(pen, group, tile.blocks, Box(inner.left, top + 4, width))

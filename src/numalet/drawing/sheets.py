@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, text, tokens
+from numalet.drawing import letters, svg, text, tokens
 
 TITLE_PX: Final = 28
 LINE_PX: Final = 20
@@ -19,6 +19,7 @@ STYLE: Final = (
     f"svg.sheet .small{{font-size:{tokens.TEXT_PX['small']}px;fill:var(--ink-2)}}"
     "svg.sheet .strong{font-weight:600}svg.sheet .end{text-anchor:end}"
     "svg.sheet .middle{text-anchor:middle}svg.sheet .quiet{fill:var(--ink-2)}"
+    "svg.sheet .part{stroke:var(--paper);stroke-width:1}"
     "svg.sheet .grid{stroke:var(--line);stroke-width:1}"
     "svg.sheet .edge{fill:none;stroke:var(--line)}svg.sheet .ground{fill:var(--surface)}"
     "svg.sheet .free{fill:var(--free);stroke:var(--line)}svg.sheet .kept{fill:var(--kept)}"
@@ -30,8 +31,7 @@ STYLE: Final = (
     "svg.sheet .hollow.warning{stroke:var(--warning)}svg.sheet .hollow.bad{stroke:var(--bad)}"
     "svg.sheet .step{fill:none;stroke:var(--accent);stroke-width:2;stroke-linejoin:round}"
     "svg.sheet .area{fill:var(--accent);fill-opacity:.24}"
-    "svg.sheet a:focus-visible{outline:2px solid var(--accent)}"
-    + "".join(f"svg.sheet .hue-{at}{{fill:var(--hue-{at})}}" for at in range(1, tokens.HUES + 1))
+    "svg.sheet a:focus-visible{outline:2px solid var(--accent)}" + letters.style("svg.sheet")
 )
 
 
@@ -63,7 +63,8 @@ def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: in
     places = _legend_places(names, width_px)
     for (name, css_class), (left_px, below_px) in zip(names.items(), places, strict=True):
         y = top_px + below_px
-        svg.add(group, "rect", css_class=css_class, x=left_px, y=y + 2, width=10, height=10)
+        svg.add(group, "rect", css_class=css_class, x=left_px, y=y + 1, width=12, height=12)
+        letters.mark(group, css_class, left_px, y + 1, 12, 12)
         words = text.shortened(name, width_px - left_px - 16, "small")
         svg.add(group, "text", words, css_class="small", x=left_px + 16, y=y + 11)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import scales, sheets, svg, text
+from numalet.drawing import letters, scales, sheets, svg, text
 from numalet.drawing.scales import Scale, Unit
 
 _CHART_PX: Final = 148
@@ -229,13 +229,15 @@ def _column(
 ) -> None:
     left_px, right_px = across.at_px(bucket.start_s), across.at_px(bucket.end_s)
     gap_px = 1 if right_px - left_px > 4 else 0
+    wide_px = max(right_px - left_px - gap_px, 0.0)
     when = f"{scales.clock(bucket.start_s)} to {scales.clock(bucket.end_s)} UTC"
     so_far = 0
     for name, count in sorted(bucket.counts, key=lambda each: [*classes].index(each[0])):
         bottom_px, top_px = scale.at_px(so_far), scale.at_px(so_far + count)
         mark = svg.add(
-            group, "rect", css_class=classes[name], x=left_px, y=top_px,
-            width=max(right_px - left_px - gap_px, 0.0), height=bottom_px - top_px,
+            group, "rect", css_class=f"{classes[name]} part", x=left_px, y=top_px,
+            width=wide_px, height=bottom_px - top_px,
         )  # fmt: skip
+        letters.mark(group, classes[name], left_px, top_px, wide_px, bottom_px - top_px)
         svg.named(mark, f"{when}: {name} {count}")
         so_far += count

@@ -16,6 +16,8 @@ from numalet.pages.values import PageOrigin, TextTable
 from numalet.wording import kubelet, numbers
 
 _CHART_PX: Final = 960
+_ALWAYS: Final = 2
+"""A variant is always named by policy and scope."""
 
 
 def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
@@ -33,7 +35,7 @@ def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
 def drawn(rows: Sequence[VariantRow]) -> list[str]:
     """Charts: admitted by variant, and what is stranded on the NUMA nodes of each."""
     started = [row for row in rows if row.runs]
-    labels = [_label(row) for row in started]
+    labels = _labels(started)
     admitted = [
         BarRow(label=label, parts=(BarPart("admitted", row.admitted[1]),))
         for label, row in zip(labels, started, strict=True)
@@ -53,12 +55,22 @@ def drawn(rows: Sequence[VariantRow]) -> list[str]:
     ]
 
 
-def _label(row: VariantRow) -> str:
+def _labels(rows: Sequence[VariantRow]) -> list[str]:
+    """The variants by policy, scope, and whatever else is not the same for all of them."""
+    named = [_names(row) for row in rows]
+    differs = [len(set(each)) > 1 for each in zip(*named, strict=True)]
+    return [
+        " ".join(name for at, name in enumerate(names) if name and (at < _ALWAYS or differs[at]))
+        for names in named
+    ]
+
+
+def _names(row: VariantRow) -> tuple[str, ...]:
     variant = row.variant
     options = "" if variant.options is None else matrix_rows.option_text(variant.options)
     release = variant.config.behaviour.release.name
-    names = (variant.machine.name, variant.config.name, release, variant.policy, variant.scope)
-    return " ".join(filter(None, (*names[3:], options, *names[:3])))
+    always = (str(variant.policy), str(variant.scope))
+    return (*always, options, variant.machine.name, variant.config.name, release)
 
 
 def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> list[BarRow]:

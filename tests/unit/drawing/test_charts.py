@@ -51,3 +51,15 @@ def test_a_legend_has_as_many_lines_as_it_needs() -> None:
 def test_no_bars() -> None:
     picture = ElementTree.fromstring(charts.bars("Admitted", []))
     assert picture[1].text == "nothing to show"
+
+
+def test_parts_that_differ_by_hue_have_letters_for_print_in_grey() -> None:
+    parts = (BarPart("NUMA node 0", 6, "hue-1"), BarPart("NUMA node 1", 6, "hue-2"))
+    picture = ElementTree.fromstring(charts.bars("Stranded", [BarRow(label="one", parts=parts)]))
+    texts = [each.text for each in picture.iter() if "letter" in each.get("class", "").split()]
+    # Once in the legend, and once on its part.
+    assert texts == ["A", "B", "A", "B"]
+    narrow = (BarPart("NUMA node 0", 1, "hue-1"), BarPart("NUMA node 1", 500, "hue-2"))
+    picture = ElementTree.fromstring(charts.bars("Stranded", [BarRow(label="one", parts=narrow)]))
+    texts = [each.text for each in picture.iter() if "letter" in each.get("class", "").split()]
+    assert texts == ["A", "B", "B"]

@@ -64,14 +64,36 @@ def test_alike_nodes_of_a_large_machine_are_folded_and_opened() -> None:
         return ",".join(map(str, sorted(opened))) or "none"
 
     folded = node_drawing.draw(chart, link=link)
-    (anchor,) = _links(folded)
-    assert anchor.attrib["href"] == link(frozenset(range(64)))
+    whole, *each_of_them = _links(folded)
+    assert whole.attrib["href"] == link(frozenset(range(64)))
+    assert [each.attrib["href"] for each in each_of_them] == [str(at) for at in range(64)]
     opened = node_drawing.draw(chart, opened=[5], link=link)
-    assert [each.attrib["href"] for each in _links(opened)][1] == "none"
+    assert "none" in [each.attrib["href"] for each in _links(opened)]
     assert 'data-cpu="20"' in opened
     assert 'data-cpu="0"' not in opened
     all_opened = node_drawing.draw(chart, opened=range(64), link=link)
     assert len(_links(all_opened)) == 64
+
+
+def test_each_of_alike_nodes_has_a_mark_with_its_cpus_memory_and_distances() -> None:
+    titles = _titles(node_drawing.draw(node_charts.machine("64n4c2t")))
+    of_seven = [each for each in titles if each.startswith("NUMA node 7;")]
+    (words,) = [each for each in of_seven if "8 CPUs: " in each]
+    assert "of memory, huge pages included" in words
+    assert "distance 10 to 7" in words
+
+
+def test_alike_nodes_have_what_is_kept_back_on_their_marks() -> None:
+    bar = MemoryBar("memory", 64, 16, 48)
+    without = _block(4, distances=None, cores=(), memory=(MemoryBar("memory", 0, 0, 0),))
+    blocks = [_block(at, memory=(bar,)) for at in range(40)]
+    picture = node_drawing.draw(NodeMap(title="t", nodes=(*blocks,)), width_px=400)
+    titles = _titles(picture)
+    assert titles.count("kept back on NUMA node 39") == 1
+    assert 'data-alike="39"' in picture
+    many = [replace(without, node_id=at) for at in range(40)]
+    bare = node_drawing.draw(NodeMap(title="t", nodes=(*many,)))
+    assert "free memory of NUMA node 3" not in _titles(bare)
 
 
 def test_blocks_with_cells_have_no_link() -> None:

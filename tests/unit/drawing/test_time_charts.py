@@ -66,7 +66,7 @@ def test_the_seventh_name_is_neutral_and_no_counts_are_none() -> None:
     classes = [
         each.attrib["class"] for each in picture.iter() if len(each) and each.tag.endswith("rect")
     ]
-    assert classes[-2:] == ["hue-6", "holder"]
+    assert classes[-2:] == ["hue-6 part", "holder part"]
     empty = ElementTree.fromstring(time_charts.counts_over_time("Refused", [], HOUR))
     assert empty[1].text == "none"
 

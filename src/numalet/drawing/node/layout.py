@@ -20,6 +20,9 @@ from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
 GAP_PX: Final = 12
 NARROWEST_PX: Final = 180
 _WIDEST_PX: Final = 760
+MINI_PX: Final = 44
+"""The width of the mark of one of several alike NUMA nodes."""
+MINI_GAP_PX: Final = 4
 _FOLDED_PX: Final = 376
 _MANY_NODES: Final = 32
 _FEWEST_FOLDED: Final = 3
@@ -110,7 +113,10 @@ def is_folded(tile: Tile) -> bool:
 
 def _tile_width(tile: Tile, width_px: int, px_per_byte: float) -> int:
     if is_folded(tile):
-        return min(_FOLDED_PX, width_px) if tile.total_bytes else width_px
+        if not tile.total_bytes:
+            return width_px
+        in_one_line = len(tile.blocks) * (MINI_PX + MINI_GAP_PX) + 2 * GAP_PX
+        return min(max(_FOLDED_PX, in_one_line), width_px)
     to_scale = int(float(_about(tile.total_bytes)) * px_per_byte) // 4 * 4
     return min(max(to_scale, NARROWEST_PX), width_px)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, text, tokens
+from numalet.drawing import letters, svg, text, tokens
 from numalet.drawing.hues import Hues
 from numalet.drawing.node.style import pattern
 from numalet.insight.maps.node_map import MapPod, NodeMap
@@ -37,11 +37,6 @@ class Pen:
         """The name of a pod, or its uid."""
         pod = self.pods.get(uid)
         return uid if pod is None else pod.title
-
-    def letter(self, css_class: str) -> str:
-        """The letter that stands for a colour where there is none: ``A`` for the first hue."""
-        number = css_class.removeprefix("hue-")
-        return chr(ord("A") + int(number) - 1) if number.isdigit() else ""
 
     def rect(
         self, parent: Element, box: Box, css_class: str, words: str, *,
@@ -90,14 +85,7 @@ class Pen:
 
     def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
         """The letter of a colour in the middle of a mark, if it is large enough."""
-        letter = self.letter(css_class)
-        wide = text.width_px(letter, "small", is_bold=True)
-        if letter and box.width >= max(wide, 12) and box.height >= 12:
-            svg.add(
-                parent, "text", letter, css_class=f"letter on-{css_class}",
-                x=box.left + box.width / 2, y=box.top + (box.height + SMALL_PX * 0.72) / 2,
-                text_anchor="middle", aria_hidden="true",
-            )  # fmt: skip
+        letters.mark(parent, css_class, box.left, box.top, box.width, box.height)
 
 
 @dataclass(frozen=True, slots=True)

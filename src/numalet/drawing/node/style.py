@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 from xml.etree.ElementTree import Element
 
-from numalet.drawing import svg, tokens
+from numalet.drawing import letters, svg, tokens
 
 _SMALL: Final = tokens.TEXT_PX["small"]
 
@@ -20,7 +20,6 @@ STYLE: Final = (
     f"svg.node text.small{{font-size:{_SMALL}px;fill:var(--ink-2)}}"
     f"svg.node text.figure{{font-size:{_SMALL}px}}"
     "svg.node text.heading{font-weight:600}"
-    f"svg.node text.letter{{font-size:{_SMALL}px;font-weight:600;pointer-events:none}}"
     "svg.node a text{fill:var(--accent);text-decoration:underline}"
     "svg.node .block{fill:var(--surface);stroke:var(--line)}"
     "svg.node .section{fill:none;stroke:var(--line)}"
@@ -34,17 +33,14 @@ STYLE: Final = (
     "svg.node .joint-ground{fill:var(--holder)}"
     "svg.node .joint-line{stroke:var(--paper);stroke-width:2;fill:none}"
     "svg.node .holder{fill:var(--holder)}"
-    + "".join(
-        f"svg.node .hue-{at}{{fill:var(--hue-{at})}}"
-        f"svg.node text.on-hue-{at}{{fill:var(--on-hue-{at})}}"
-        for at in range(1, tokens.HUES + 1)
-    )
+    + letters.style("svg.node")
     + "svg.node text.on-holder{fill:var(--on-holder)}"
     "svg.node .ok{fill:none;stroke:var(--good);stroke-width:1.5}"
     "svg.node .busy{fill:var(--ink)}"
     "svg.node .broken{fill:none;stroke:var(--bad);stroke-width:2}"
     "svg.node text.bad{fill:var(--bad)}"
     "svg.node .cell{fill:none;stroke:var(--line)}"
+    "svg.node .mini{fill:var(--paper);stroke:var(--line)}"
     "svg.node .own{fill:var(--shared);stroke:var(--line)}"
     ".some-lit svg.node [data-pod]:not(.lit){opacity:.3}"
     "svg.node .lit{stroke:var(--accent);stroke-width:2}"
