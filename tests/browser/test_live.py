@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from numalet.core.model.pod import ContainerKey
 from numalet.dashboard.served import served
 from numalet.dashboard.sources import NodeView
 from running import browsers, dashboards
@@ -44,6 +46,24 @@ def test_a_change_arrives_in_the_table_and_the_filter_keeps_its_focus(page: Page
         expect(rows).to_have_count(1)
         assert page.url.endswith("?text=web")
         assert browsers.violations(page) == []
+
+
+def test_a_log_that_grows_is_followed_without_an_event(page: Page, tmp_path: Path) -> None:
+    view = _view()
+    source = dashboards.ChangingNode(view)
+    log = tmp_path / "log"
+    log.write_text("first line\n")
+    pod = view.rows[0].pod
+    (container,) = pod.containers()
+    source.log(ContainerKey(pod.uid, container.name), log)
+    dashboard = served(source)
+    with dashboards.listening(dashboard.app) as url:
+        page.goto(dashboard.link(url).url)
+        page.goto(f"{url}/pods/{pod.namespace}/{pod.name}")
+        expect(page.locator("pre.log")).to_have_text("first line\n")
+        with log.open("a") as file:
+            file.write("second line\n")
+        expect(page.locator("pre.log")).to_contain_text("second line", timeout=30_000)
 
 
 def test_a_server_that_goes_is_said_and_its_return_too(visit: Callable[..., Visit]) -> None:

@@ -13,6 +13,7 @@ from numalet.dashboard import room
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.room import LargestPod, RoomRow
 from numalet.dashboard.sources import Level, NodeView, Note, SourceKind
+from numalet.dashboard.why import Explanations
 from numalet.drawing import node_drawing
 from numalet.pages import templating
 from numalet.wording import numbers
@@ -32,12 +33,15 @@ def routes(shown: ShownSources) -> list[Route]:
     if source is None:
         return []
 
+    explanations = Explanations()
+
     async def overview(_request: Request) -> Response:
         view = source.view()
         rows = room.rooms(view.chart)
         gives_out_cpus = view.chart.gives_out_cpus
         best = room.roomiest(rows)
         refused = list(room.refusals(view))
+        shown_refused = [view.rows[at] for at in refused[:_MOST_REFUSED]]
         notes = [note for note in view.notes if note.level is not Level.GOOD]
         return shown.page(
             "overview.html",
@@ -52,7 +56,8 @@ def routes(shown: ShownSources) -> list[Route]:
             largest=_largest(view, best) if best is not None and gives_out_cpus else None,
             holders=room.largest_holders(view, _MOST_HOLDERS),
             holder_count=len(view.chart.pods),
-            refused=[view.rows[at] for at in refused[:_MOST_REFUSED]],
+            refused=shown_refused,
+            causes=await explanations.causes(view, shown_refused),
             refused_count=len(refused),
         )
 

@@ -38,7 +38,8 @@ def routes(shown: ShownSources) -> list[Route]:
         if row is None:
             return shown.message(_NO_POD, 404)
         name = f"{row.pod.namespace}/{row.pod.name}"
-        why = await explanations.of(view, row) if row.is_rejected else None
+        has_story = row.is_rejected or (row.pod.uid in view.node.snapshot.pods)
+        why = await explanations.of(view, row) if has_story else None
         return shown.page(
             "pod.html",
             title=name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -58,6 +59,8 @@ class Explanations:
     """Makes explanations and keeps the last ones, each with the snapshot that it is about."""
 
     _kept: OrderedDict[str, tuple[Snapshot, Why]] = field(default_factory=OrderedDict)
+    _causes: dict[str, str | None] = field(default_factory=dict)
+    _of_causes: Snapshot | None = None
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
 
     async def of(self, view: NodeView, row: PodRow) -> Why:
@@ -71,6 +74,17 @@ class Explanations:
                     self._keep(view, row, known)
         return known
 
+    async def causes(self, view: NodeView, rows: Sequence[PodRow]) -> Mapping[str, str | None]:
+        """What is short for each of these rejected pods, as ``causes`` says it; kept likewise."""
+        async with self._room:
+            if self._of_causes is not view.node.snapshot:
+                self._causes.clear()
+                self._of_causes = view.node.snapshot
+            asked = [row for row in rows if row.pod.uid not in self._causes]
+            if asked:
+                self._causes.update(await asyncio.to_thread(causes, view, asked))
+            return {row.pod.uid: self._causes[row.pod.uid] for row in rows}
+
     def _known(self, view: NodeView, row: PodRow) -> Why | None:
         snapshot, why = self._kept.get(row.pod.uid, (None, None))
         return why if snapshot is view.node.snapshot else None
@@ -80,6 +94,23 @@ class Explanations:
         self._kept.move_to_end(row.pod.uid)
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
+
+
+def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
+    """What is short for each of these pods, by uid, with figures; None if nothing is, now.
+
+    Empty where it is refused for something that has no figures.
+    """
+    pods = {each.pod.uid: each.pod for each in view.rows}
+    session = running.session(view.node, view.config, pods)
+    short: dict[str, str | None] = {}
+    for row in rows:
+        case = running.case(session, (), row.pod)
+        traced = story.trace(case.node, row.pod)
+        document = explanation_document.explanation(case, traced, (), 0)
+        is_admitted = traced.decision.admitted
+        short[row.pod.uid] = None if is_admitted else explanation_verdict.cause(document)
+    return short
 
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:

@@ -52,6 +52,32 @@ async def test_the_first_screen_answers_in_its_order() -> None:
     assert "The largest pod that fits there: 10 CPUs" in text
     assert 'href="/pods/team/big"' in text
     assert "TopologyAffinityError" in text
+    # What is short, with figures, in place of what the policy says.
+    assert "<strong>cpu:" in text or "CPUs short" in text
+    assert "topology policy" not in text[text.index('<h2 id="refused">') :]
+
+
+async def test_the_first_screen_says_what_is_short_now_and_what_would_be_admitted() -> None:
+    view = _view()
+    source = Shown(view)
+    async with _client(source) as client:
+        before = (await client.get("/")).text
+        source.show(replace(view, node=view.node.remove("uid-web-0").release_stale()))
+        after = (await client.get("/")).text
+    assert "2 CPUs short" in before
+    assert "would admit this pod now" not in before
+    assert "2 CPUs short" not in after
+    assert "would admit this pod now" in after
+
+
+async def test_a_pod_that_runs_has_the_hints_of_its_decision() -> None:
+    async with _client(Shown(_view())) as client:
+        text = (await client.get("/pods/team/web-1")).text
+        table = (await client.get("/pods")).text
+    assert "Why is it there?" in text
+    assert "Where app could go" in text
+    assert "What would have admitted it" not in text
+    assert "shared" not in table
 
 
 async def test_the_head_says_whose_page_it_is_and_which_pages_there_are() -> None:

@@ -4,6 +4,7 @@
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
 const TYPING_MS = 250;
+const GROWING_MS = 3000;
 
 const root = document.documentElement;
 const events = document.body.dataset.events;
@@ -215,8 +216,14 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden && isWanted) refresh();
 });
 
+// A log grows without an event.
+function follow() {
+  if (document.querySelector("[data-grows]") && !document.hidden && !awaySince) refresh();
+}
+
 showAge();
 setInterval(showAge, 1000);
+setInterval(follow, GROWING_MS);
 if (events) {
   say("connecting");
   connect();
