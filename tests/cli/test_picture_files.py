@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cli.commands import DOCUMENTED, EXAMPLES, GUARANTEED, SECOND, UID, Ended, Runner, pod, process
+from running import kubelet_node
 
 _MACHINE = ("machine", "2n4c2t", "--memory-per-node", "8Gi")
 
@@ -214,6 +215,28 @@ def test_state_files_as_a_page_and_compared(numalet: Runner, tmp_path: Path) -> 
     text = checked_page(page)
     assert text.count("<svg") == 2
     assert "What differs" in text
+
+
+def test_state_files_are_drawn_on_their_machine_with_what_contradicts_it(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    kubelet = kubelet_node.made(tmp_path / "k")
+    kubelet.admit("one")
+    page = tmp_path / "p.html"
+    shape = ("-m", "2n8c1t", "--memory-per-node", "16Gi", "--device", "example.com/gpu=g0@1")
+    files = str(kubelet.root)
+    assert numalet("state", "show", files, *shape, "--html", str(page)).status == 0
+    text = checked_page(page)
+    assert text.count("data-cpu=") == 16
+    assert text.count("data-device=") == 1
+    assert "on this machine" in text
+    assert "Does not match" not in text
+    assert numalet("state", "diff", files, files, *shape, "--html", str(page)).status == 0
+    assert checked_page(page).count("data-cpu=") == 32
+    assert numalet("state", "show", files, "-m", "1n2c", "--html", str(page)).status == 0
+    assert "Does not match the machine" in checked_page(page)
+    plain = numalet("state", "show", files, "-m", "nonsense", "--html", str(page))
+    assert plain.status == 2
 
 
 def test_state_files_that_are_not_readable_are_said_to_be(numalet: Runner, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from numalet.cli import drawing_options, machine_options, release_options
+from numalet.cli import drawing_options, machine_options, release_options, state_pictures
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
@@ -23,6 +23,12 @@ EPILOG = """Examples:
   # who holds what on this node
   kubectl get pods -A -o json > pods.json
   numalet state show --pods pods.json
+
+  # the same as a page for a ticket, with CPUs and devices drawn where they are
+  numalet state show -m / --html node.html --pods pods.json
+
+  # before and after side by side
+  numalet state diff -m node7.tar.gz --html diff.html before after
 
   # are the files sound, and about this machine
   numalet state verify -m node7.tar.gz ./copy-of-var-lib-kubelet
@@ -90,6 +96,9 @@ def show(
     path: Directory = Path(ROOT_DIR),
     *,
     pods: Pods = None,
+    machine: state_pictures.PicturedOn = None,
+    sizes: machine_options.Sizes,
+    devices: machine_options.Devices,
     output: Output = OutputFormat.TABLE,
     pictures: drawing_options.PageAndDrawing,
 ) -> None:
@@ -116,7 +125,8 @@ def show(
         chart = holder_map.state_map(states, uid_names | dict(names.by_uid), is_gone)
     known = {each.key.pod_uid: each.name for each in chart.holders}
     if pictures.are_wanted:
-        state_view.write_pictures(states, str(path), known, pictures)
+        on = state_pictures.pictured(machine, sizes, devices, [source])
+        state_pictures.write_shown(states, str(path), known, pictures, on)
     if not pictures.is_on_output:
         state_view.show_map(chart, states, output)
 
@@ -174,6 +184,9 @@ def diff(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help=_DIRECTORY)],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The same, later.")],
     *,
+    machine: state_pictures.PicturedOn = None,
+    sizes: machine_options.Sizes,
+    devices: machine_options.Devices,
     output: Output = OutputFormat.TABLE,
     pictures: drawing_options.Page,
 ) -> None:
@@ -185,12 +198,14 @@ def diff(
     from numalet.insight.state import reading, state_diff
     from numalet.insight.usecases import state_doctor
 
-    both = [reading.read(state_doctor.read(each).files) for each in (before, after)]
+    sources = [state_doctor.read(each) for each in (before, after)]
+    both = [reading.read(each.files) for each in sources]
     differences = state_diff.differences(*both)
     unreadable = tuple(each for states in both for each in state_diff.unreadable(states))
     if pictures.are_wanted:
         named = tuple(zip((str(before), str(after)), both, strict=True))
-        state_view.write_compared(named, differences, pictures)
+        on = state_pictures.pictured(machine, sizes, devices, sources)
+        state_pictures.write_compared(named, differences, pictures, on)
     if not pictures.is_on_output:
         state_view.show_differences(differences, unreadable, output)
     raise typer.Exit(1 if differences or unreadable else 0)

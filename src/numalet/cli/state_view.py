@@ -5,7 +5,7 @@ Rich, which draws, is loaded only for drawings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -27,7 +27,7 @@ from numalet.insight.usecases.state_doctor import ReplacedStateFile, StateSource
 from numalet.wording import releases
 
 if TYPE_CHECKING:
-    from numalet.cli.drawing_options import PictureFiles
+    pass
 
 _STATUS_OF_ANSWER: Final = {
     RestartAnswer.ACCEPTED: 0,
@@ -63,45 +63,6 @@ def show_map(chart: StateMap, states: States, chosen: OutputFormat) -> None:
     from numalet.cli import state_tables
 
     output.print_all(state_tables.chart(chart))
-
-
-def write_pictures(
-    states: States, path: str, names: Mapping[str, str], pictures: PictureFiles
-) -> None:
-    """Write what the files say as a page, and the node drawn."""
-    from numalet.cli import drawing_options
-    from numalet.drawing import node_drawing
-    from numalet.insight.state import state_chart
-    from numalet.pages import file, state_pages
-
-    chart = state_chart.state_chart(states, path, names)
-    origin = drawing_options.origin()
-    notes = [each.located for each in state_diff.unreadable(states)]
-    pictures.write(
-        html=lambda: file.file(f"State files of {path}", state_pages.shown(chart, origin, notes)),
-        svg=lambda: node_drawing.draw(chart),
-    )
-
-
-def write_compared(
-    named: Sequence[tuple[str, States]],
-    differences: Sequence[StateDifference],
-    pictures: PictureFiles,
-) -> None:
-    """Write two sets of state files, with their paths, as one page."""
-    from numalet.cli import drawing_options
-    from numalet.insight.state import state_chart
-    from numalet.pages import file, state_pages
-
-    before, after = (state_chart.state_chart(states, path, {}) for path, states in named)
-    notes = [each.located for _, states in named for each in state_diff.unreadable(states)]
-    origin = drawing_options.origin()
-    pictures.write(
-        html=lambda: file.file(
-            "State files compared",
-            state_pages.compared(before, after, differences, origin, notes),
-        )
-    )
 
 
 def show_reports(

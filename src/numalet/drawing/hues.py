@@ -40,4 +40,4 @@ def hues(chart: NodeMap) -> Hues:
 def _name(pod: MapPod, *, by_namespace: bool) -> str:
     if by_namespace:
         return pod.namespace or "not known"
-    return "not known" if pod.qos_class is None else pod.qos_class.value
+    return "held by pods" if pod.qos_class is None else pod.qos_class.value

@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from numalet.core.model import resources
 from numalet.drawing import node_drawing
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.state.state_diff import StateDifference
 from numalet.pages import pod_lines, templating
 from numalet.pages.values import PageOrigin, TextTable
+from numalet.wording import numbers
 
 _HALF_PX: Final = 640
 
 
-def shown(chart: NodeMap, origin: PageOrigin, notes: Iterable[str]) -> Any:
-    """The body of the page of one set of state files, as markup."""
+def shown(
+    chart: NodeMap, origin: PageOrigin, notes: Iterable[str], contradictions: Iterable[str] = ()
+) -> Any:
+    """The body of the page of one set of state files, as markup.
+
+    ``notes`` say what could not be read, ``contradictions`` what does not fit the machine.
+    """
     return templating.part(
         "bodies/state.html",
         origin=origin,
         drawing=templating.trusted(node_drawing.draw(chart)),
         lines=pod_lines.of_chart(chart),
         notes=[*notes],
+        contradictions=[*contradictions],
     )
 
 
@@ -31,6 +39,7 @@ def compared(
     differences: Sequence[StateDifference],
     origin: PageOrigin,
     notes: Iterable[str],
+    contradictions: Iterable[str] = (),
 ) -> Any:
     """The body of the page of two sets: both drawn, and what differs in words."""
     both = [
@@ -45,13 +54,23 @@ def compared(
             "What differs",
             ("File", "Of what", "What", "Before", "After"),
             tuple(
-                (each.file, each.subject, each.what, _text(each.before), _text(each.after))
+                (
+                    each.file,
+                    each.subject,
+                    each.what,
+                    _text(each.before, each.what),
+                    _text(each.after, each.what),
+                )
                 for each in differences
             ),
         ),
         notes=[*notes],
+        contradictions=[*contradictions],
     )
 
 
-def _text(value: int | str | None) -> str:
-    return "-" if value is None else str(value)
+def _text(value: int | str | None, what: str) -> str:
+    if value is None:
+        return "-"
+    is_size = isinstance(value, int) and resources.is_memory_type(what.partition(" ")[0])
+    return numbers.size(int(value)) if is_size else str(value)

@@ -29,7 +29,7 @@ def test_by_qos_class_within_one_namespace() -> None:
         nodes=(),
         pods=(_pod(1, "a"), _pod(2, "a", QosClass.BURSTABLE), _pod(3, "a", None)),
     )
-    assert [*hues(chart).by_name] == ["Burstable", "Guaranteed", "not known"]
+    assert [*hues(chart).by_name] == ["Burstable", "Guaranteed", "held by pods"]
 
 
 def test_the_thirteenth_is_neutral() -> None:

@@ -1,46 +1,107 @@
-"""State files as a node to be drawn: memory of the NUMA nodes, and who holds what.
+"""State files as a node to be drawn: its NUMA nodes, and who holds what.
 
-The files do not say which CPUs a NUMA node has. So blocks have no CPUs, and the exclusive CPUs of a
-pod stand with the pod.
+The files do not say which CPUs a NUMA node has, nor where a device is that no container holds. Both
+are known with the machine; without it blocks have no CPUs, and exclusive CPUs stand with the pod.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from numalet.core.managers.cpu import ledger as cpu_ledger
-from numalet.core.managers.device.ledger import DeviceLedger
+from numalet.core.managers.device import inventory as inventories
+from numalet.core.managers.device.inventory import Device, Inventory
+from numalet.core.managers.device.ledger import DeviceLedger, Records
 from numalet.core.managers.memory import ledger as memory_ledger
 from numalet.core.managers.memory.ledger import MemoryLedger
+from numalet.core.model import cpu_set
+from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import MapPod, NodeMap
 from numalet.insight.state.reading import States
 
-_NO_DEVICES: Final = DeviceLedger()
+_NO_RECORDS: Final[Records] = MappingProxyType({})
 
 
-def state_chart(states: States, title: str, names: Mapping[str, str]) -> NodeMap:
+@dataclass(frozen=True, slots=True)
+class StateMachine:
+    """The machine that state files are about, with the devices that are known there."""
+
+    info: MachineInfo
+    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+
+
+def state_chart(
+    states: States, title: str, names: Mapping[str, str], machine: StateMachine | None = None
+) -> NodeMap:
     """The node that the files describe; ``names`` are ``namespace/pod`` by uid, where known."""
     memory = memory_ledger.EMPTY_LEDGER if states.memory is None else states.memory.ledger
-    snapshot = Snapshot(
-        memory=memory,
-        cpu=cpu_ledger.EMPTY_LEDGER if states.cpu is None else states.cpu.ledger,
-        device=_NO_DEVICES
-        if states.device is None
-        else DeviceLedger(records=states.device.written.records),
+    cpu = cpu_ledger.EMPTY_LEDGER if states.cpu is None else states.cpu.ledger
+    given = NO_DEVICES if machine is None else machine.devices
+    snapshot = Snapshot(memory=memory, cpu=cpu, device=_devices(states, given))
+    info = _machine(memory) if machine is None else machine.info
+    gives_out = bool(cpu.default or cpu.exclusive)
+    chart = node_map.of_snapshot(
+        snapshot,
+        info,
+        title,
+        {},
+        kept_back=_in_no_pool(snapshot, info) if gives_out else cpu_set.EMPTY,
+        gives_out_cpus=machine is None or gives_out,
     )
-    chart = node_map.of_snapshot(snapshot, _machine(memory), title, {})
-    return replace(
-        chart,
+    blocks = chart.nodes
+    if machine is None:
         # That no CPU is known does not make a NUMA node one without CPUs.
-        nodes=tuple(replace(each, node_class=NodeClass.CPU) for each in chart.nodes),
-        pods=tuple(_named(each, names) for each in chart.pods),
-    )
+        blocks = tuple(replace(each, node_class=NodeClass.CPU) for each in blocks)
+    return replace(chart, nodes=blocks, pods=tuple(_named(each, names) for each in chart.pods))
+
+
+def _in_no_pool(snapshot: Snapshot, machine: MachineInfo) -> CpuSet:
+    """CPUs that are neither shared nor anyone's: those that are reserved strictly."""
+    exclusive = (cpus for held in snapshot.cpu.exclusive.values() for cpus in held.values())
+    return frozenset(machine.cpu_ids).difference(snapshot.cpu.default, *exclusive)
+
+
+def _devices(states: States, given: Devices) -> DeviceLedger:
+    """What the checkpoint says, of the devices that are given, and of others that it names."""
+    written = None if states.device is None else states.device.written
+    records = _NO_RECORDS if written is None else written.records
+    known = {name: {each.device_id: each for each in listed} for name, listed in given.items()}
+    for resource, ids in ({} if written is None else written.registered).items():
+        for name in ids:
+            known.setdefault(resource, {}).setdefault(name, Device(name))
+    in_use: dict[str, frozenset[str]] = {}
+    for resource, places in _held(records).items():
+        in_use[resource] = frozenset(places)
+        for name, nodes in places.items():
+            of_resource = known.setdefault(resource, {})
+            if name not in of_resource or not of_resource[name].numa_nodes:
+                of_resource[name] = Device(name, nodes)
+    inventory: Inventory = inventories.NOTHING_REPORTED
+    for resource in sorted(known):
+        inventory = inventories.reported(inventory, resource, known[resource].values())
+    return DeviceLedger(inventory=inventory, records=records, in_use=in_use)
+
+
+def _held(records: Records) -> dict[str, dict[str, tuple[int, ...]]]:
+    """The NUMA nodes of each device that a container holds, by resource."""
+    places: dict[str, dict[str, tuple[int, ...]]] = {}
+    for containers in records.values():
+        for of_container in containers.values():
+            for resource, record in of_container.items():
+                of_resource = places.setdefault(resource, {})
+                for node_id, ids in sorted(record.by_node.items()):
+                    for name in ids:
+                        here = (node_id,) if node_id >= 0 else ()
+                        of_resource[name] = (*of_resource.get(name, ()), *here)
+    return places
 
 
 def _named(pod: MapPod, names: Mapping[str, str]) -> MapPod:

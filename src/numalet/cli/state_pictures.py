@@ -1,0 +1,115 @@
+"""Pictures of state files: on which machine they are drawn, and the pages that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from numalet.cli.drawing_options import PictureFiles
+    from numalet.cli.machine_options import DeviceOptions, MachineOptions
+    from numalet.insight.state.reading import States
+    from numalet.insight.state.state_chart import StateMachine
+    from numalet.insight.state.state_diff import StateDifference
+    from numalet.insight.usecases.state_doctor import StateSource
+
+PicturedOn = Annotated[
+    str | None,
+    typer.Option(
+        "-m",
+        "--machine",
+        metavar="MACHINE",
+        help=(
+            "For pictures: the machine that the files are of, so that CPUs and free devices are"
+            " drawn where they are; as for 'verify', '/' for the machine that this runs on."
+        ),
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PicturedMachine:
+    """The machine on which files are drawn; ``contradictions`` are what of them does not fit it."""
+
+    name: str = ""
+    machine: StateMachine | None = None
+    contradictions: tuple[str, ...] = ()
+
+
+def pictured(
+    machine: str | None,
+    sizes: MachineOptions,
+    devices: DeviceOptions,
+    sources: Sequence[StateSource],
+) -> PicturedMachine:
+    """The machine that was named, if any. Raises ``BadInput``."""
+    from numalet.cli.output import show_findings
+    from numalet.insight.state import verify as state_verify
+    from numalet.insight.state.state_chart import StateMachine
+    from numalet.io import devices as device_door
+
+    if machine is None:
+        return PicturedMachine()
+    loaded = replace(sizes, machine=machine).choice().open()
+    show_findings(loaded.notes)
+    on_it = device_door.devices_on(loaded, devices.file, list(devices.texts))
+    contradictions: list[str] = []
+    for source in sources:
+        alone = [each for report in state_verify.verify(source.files) for each in report.findings]
+        for report in state_verify.verify(source.files, loaded.info):
+            others = [each for each in report.findings if each not in alone]
+            contradictions += [f"{source.path}: {each.located}" for each in others]
+    return PicturedMachine(machine, StateMachine(loaded.info, on_it), tuple(contradictions))
+
+
+def write_shown(
+    states: States,
+    path: str,
+    names: Mapping[str, str],
+    pictures: PictureFiles,
+    on: PicturedMachine,
+) -> None:
+    """Write what the files say as a page, and the node drawn."""
+    from numalet.cli import drawing_options
+    from numalet.drawing import node_drawing
+    from numalet.insight.state import state_chart, state_diff
+    from numalet.pages import file, state_pages
+
+    chart = state_chart.state_chart(states, path, names, on.machine)
+    origin = drawing_options.origin(machine=on.name)
+    notes = [each.located for each in state_diff.unreadable(states)]
+    pictures.write(
+        html=lambda: file.file(
+            f"State files of {path}",
+            state_pages.shown(chart, origin, notes, on.contradictions),
+        ),
+        svg=lambda: node_drawing.draw(chart),
+    )
+
+
+def write_compared(
+    named: Sequence[tuple[str, States]],
+    differences: Sequence[StateDifference],
+    pictures: PictureFiles,
+    on: PicturedMachine,
+) -> None:
+    """Write two sets of state files, with their paths, as one page."""
+    from numalet.cli import drawing_options
+    from numalet.insight.state import state_chart, state_diff
+    from numalet.pages import file, state_pages
+
+    before, after = (
+        state_chart.state_chart(states, path, {}, on.machine) for path, states in named
+    )
+    notes = [each.located for _, states in named for each in state_diff.unreadable(states)]
+    origin = drawing_options.origin(machine=on.name)
+    pictures.write(
+        html=lambda: file.file(
+            "State files compared",
+            state_pages.compared(before, after, differences, origin, notes, on.contradictions),
+        )
+    )
