@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
+from playwright.sync_api import Page, expect
 
 from numalet.cluster.shown_fleet import StillFleet
 from numalet.dashboard.application import application
@@ -38,3 +39,29 @@ def test_all_people_can_use_it(visit: Callable[..., Visit], options: dict[str, A
             width_px = options["viewport"]["width"]
             assert page.evaluate("document.documentElement.scrollWidth") <= width_px, path
             assert browsers.violations(page) == [], path
+
+
+def test_the_keyboard_alone_asks_whether_a_pod_fits_and_opens_a_node(page: Page) -> None:
+    name = "node-7.rack.example.com"
+    cluster = gpu_fleet.cluster([gpu_fleet.running(name, [])])
+    with dashboards.listening(application(None, StillFleet(cluster))) as url:
+        page.goto(f"{url}/fleet")
+        _tab_to(page, "#pod")
+        page.keyboard.type("gpu: 1, cpu: 4, memory: 32Gi")
+        page.keyboard.press("Tab")
+        page.keyboard.type("1")
+        page.keyboard.press("Enter")
+        expect(page.locator("#fit h3")).to_contain_text("1 of 1 fit")
+        assert browsers.violations(page) == []
+        _tab_to(page, f"svg a[href$='{name}']")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text(name)
+
+
+def _tab_to(page: Page, selector: str) -> None:
+    """Press the key until this element has the focus."""
+    for _ in range(100):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(selector)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,9 +15,10 @@ from starlette.routing import Route
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
 from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput
-from numalet.dashboard import fleet_words
+from numalet.dashboard import fleet_words, forms
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
+from numalet.dashboard.forms import FormRefused
 from numalet.drawing import node_drawing
 from numalet.insight.fleet import held
 from numalet.insight.fleet.fit import Fit
@@ -31,8 +33,9 @@ MOST_ROWS: Final = 40
 MOST_TRAPS: Final = 10
 """So many traps are listed unless all are asked for, so that the map is not far below."""
 MOST_CHARACTERS: Final = 16_000
-"""A longer manifest is refused: it is a part of the address."""
+"""A longer text is no part of the address, and the answer to it can not be linked to."""
 
+_LINKED: Final = ("resource", "pod", "count")
 _ORIGINS: Final = {
     Origin.PUBLISHED: "published by the node itself",
     Origin.REBUILT: "rebuilt: its pods were admitted again in the order in which they started",
@@ -49,6 +52,8 @@ def routes(shown: ShownSources) -> list[Route]:
     pages = _FleetPages(shown, FleetAnswers(shown.path))
 
     async def fleet(request: Request) -> Response:
+        if request.method == "POST":
+            return await pages.sent(source.cluster(), request)
         return await pages.fleet(source.cluster(), request.query_params)
 
     async def node(request: Request) -> Response:
@@ -57,7 +62,10 @@ def routes(shown: ShownSources) -> list[Route]:
     async def first(_request: Request) -> Response:
         return RedirectResponse(f"{shown.path}/fleet")
 
-    every = [Route("/fleet", fleet), Route("/fleet/nodes/{name:path}", node)]
+    every = [
+        Route("/fleet", fleet, methods=["GET", "POST"]),
+        Route("/fleet/nodes/{name:path}", node),
+    ]
     return every if shown.node is not None else [Route("/", first), *every]
 
 
@@ -87,12 +95,34 @@ class _FleetPages:
     shown: ShownSources
     answers: FleetAnswers
 
-    async def fleet(self, cluster: Cluster, query: Mapping[str, str]) -> Response:
-        """The page of all pools, of one, or of nodes that are alike."""
+    async def sent(self, cluster: Cluster, request: Request) -> Response:
+        """The answer to the box as a form: by its address, if the text is not too long for one."""
+        try:
+            values = await forms.fields(request, "pod")
+        except FormRefused as refused:
+            return await self.fleet(cluster, {}, _FitBox(refused.status, (str(refused),)))
+        if len(values.get("pod", "")) > MOST_CHARACTERS:
+            return await self.fleet(cluster, values, is_linked=False)
+        query = urlencode({name: values[name] for name in _LINKED if values.get(name)})
+        return RedirectResponse(f"{self.shown.path}/fleet?{query}#fit", 303)
+
+    async def fleet(
+        self,
+        cluster: Cluster,
+        query: Mapping[str, str],
+        refusal: _FitBox | None = None,
+        *,
+        is_linked: bool = True,
+    ) -> Response:
+        """The page of all pools, of one, or of nodes that are alike.
+
+        ``refusal`` is what is said in place of an answer; ``is_linked`` whether the address has all
+        that was asked.
+        """
         question = MapQuestion(query.get("resource", ""), query.get("pool"), query.get("alike", ""))
         asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
         drawn = await self.answers.drawn(cluster, question)
-        box = await self._box(cluster, asked)
+        box = refusal or await self._box(cluster, asked, is_linked=is_linked)
         names = [fleet_fit_document.shape_name(each) for each in drawn.traps.shapes]
         resource = drawn.fleet.resource
         return self.shown.page(
@@ -125,18 +155,18 @@ class _FleetPages:
             has_shapes=bool(drawn.traps.shapes),
             asked=asked,
             example=_EXAMPLE,
-            most_characters=MOST_CHARACTERS,
+            is_linked=is_linked and refusal is None,
             findings=box.findings,
             fits=box.fits,
             is_live=self.shown.fleet is not None and self.shown.fleet.is_live,
         )
 
-    async def _box(self, cluster: Cluster, asked: _FitAsked) -> _FitBox:
+    async def _box(self, cluster: Cluster, asked: _FitAsked, *, is_linked: bool) -> _FitBox:
         """The answer to what is in the box."""
-        if len(asked.text) > MOST_CHARACTERS:
+        if is_linked and len(asked.text) > MOST_CHARACTERS:
             words = (
-                f"the text has {len(asked.text)} characters; {MOST_CHARACTERS} are allowed here."
-                " Use: numalet fleet fit FILE"
+                f"the text of this address has {len(asked.text)} characters; {MOST_CHARACTERS} are"
+                " allowed in one. Paste it into the box."
             )
             return _FitBox(413, findings=(words,))
         if not asked.text.strip():

@@ -103,7 +103,7 @@ class NodeHistory:
             # Only what is no database, or a wrong one, is set aside: not a disk that is full.
             if self._path is None or isinstance(error, sqlite3.OperationalError):
                 raise
-            path = self._path.with_name(self._path.name + ".damaged")
+            path = _aside(self._path)
             self._path.replace(path)
             self.set_aside = DashboardHistorySetAside(problem=str(error), path=str(path))
             self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
@@ -188,6 +188,12 @@ class NodeHistory:
     def _stop(self, error: Exception) -> None:
         self.problem = str(error)
         self._release()
+
+
+def _aside(path: Path) -> Path:
+    """Where a damaged file goes: the first one stays, and of later ones the last."""
+    first = path.with_name(f"{path.name}.damaged")
+    return path.with_name(f"{path.name}.damaged-last") if first.exists() else first
 
 
 @contextlib.contextmanager

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from numalet.core.config.rules import Scope, TopologyPolicy
-from numalet.dashboard import what_if, what_if_links
+from numalet.dashboard import forms, what_if, what_if_links
 from numalet.dashboard.answers import ShownSources
+from numalet.dashboard.forms import FormRefused
 from numalet.dashboard.sources import NodeSource
 from numalet.dashboard.what_if import WhatIfQuestion
 from numalet.dashboard.what_if_samples import samples
@@ -24,22 +24,9 @@ from numalet.wording import explanations
 from numalet.wording import kubernetes_api as words
 
 MOST_AT_ONCE: Final = 2
-_LARGEST_FORM_BYTES: Final = 3 * words.LARGEST_BODY_BYTES + 64 * 1024
-"""Browsers write most characters of a manifest as three in a form."""
-
 _LONGEST_VALUE_CHARS: Final = 1_000
-_MOST_FIELDS: Final = 16
-_TOO_LARGE: Final = words.TOO_LARGE.format(limit_bytes=words.LARGEST_BODY_BYTES)
 _POLICIES: Final = tuple(each.value for each in TopologyPolicy)
 _SCOPES: Final = tuple(each.value for each in Scope)
-
-
-class WhatIfRefused(Exception):  # noqa: N818 - it is not an error of the program
-    """A question that is not answered: in which words, with which status."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -62,13 +49,14 @@ class _WhatIfPage:
             if request.method != "POST":
                 question = self._of_link(dict(request.query_params))
             else:
-                question = await _of_form(request)
+                values = await forms.fields(request, "manifest")
+                question = _question(values, values.get("manifest", ""))
                 link = self._link(question)
                 if link is not None:
                     # So the address is the link, and to load the page again asks again.
                     return RedirectResponse(link, 303)
             return await self._answered(question)
-        except WhatIfRefused as refused:
+        except FormRefused as refused:
             return self._page(question, refused.status, problem=str(refused))
 
     def _of_link(self, values: Mapping[str, str]) -> WhatIfQuestion:
@@ -81,7 +69,7 @@ class _WhatIfPage:
             unpacked = what_if_links.unpacked(values["m"])
             if unpacked is None:
                 most = what_if_links.LONGEST_LINK_CHARS
-                raise WhatIfRefused(
+                raise FormRefused(
                     400,
                     "This link is damaged or too long: a manifest in a link has at most"
                     f" {most} characters. Paste the manifest instead.",
@@ -93,7 +81,7 @@ class _WhatIfPage:
         if not question.text.strip() and not question.uid:
             return self._page(question, 200)
         if self._working >= MOST_AT_ONCE:
-            raise WhatIfRefused(429, words.BUSY)
+            raise FormRefused(429, words.BUSY)
         self._working += 1
         try:
             answer = await asyncio.to_thread(what_if.answer, self._source.view(), question)
@@ -147,7 +135,7 @@ class _WhatIfPage:
 def _question(values: Mapping[str, str], text: str) -> WhatIfQuestion:
     policy, scope = values.get("policy", ""), values.get("scope", "")
     if policy not in ("", *_POLICIES) or scope not in ("", *_SCOPES):
-        raise WhatIfRefused(400, "There is no such topology policy or scope.")
+        raise FormRefused(400, "There is no such topology policy or scope.")
     pod = values.get("pod", "")
     return WhatIfQuestion(
         text=text,
@@ -157,27 +145,3 @@ def _question(values: Mapping[str, str], text: str) -> WhatIfQuestion:
         chosen=int(pod) if pod.isascii() and pod.isdecimal() and len(pod) < 6 else None,
         way=values.get("way", "")[:_LONGEST_VALUE_CHARS],
     )
-
-
-async def _of_form(request: Request) -> WhatIfQuestion:
-    content = bytearray()
-    try:
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > _LARGEST_FORM_BYTES:
-                raise WhatIfRefused(413, _TOO_LARGE)
-    except ClientDisconnect:
-        raise WhatIfRefused(400, words.CLIENT_LEFT) from None
-    values = await asyncio.to_thread(_fields, bytes(content))
-    text = values.get("manifest", "")
-    if len(text.encode("utf-8", "replace")) > words.LARGEST_BODY_BYTES:
-        raise WhatIfRefused(413, _TOO_LARGE)
-    return _question(values, text)
-
-
-def _fields(content: bytes) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(content.decode("latin-1"), max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        raise WhatIfRefused(400, "This form has too many fields.") from None
-    return dict(pairs)

@@ -166,6 +166,43 @@ async def test_what_can_not_be_asked_is_refused_with_its_reason(
     assert _EVIL not in answer.text
 
 
+async def test_a_form_becomes_an_address_if_it_is_not_too_long_for_one() -> None:
+    asked = {"pod": f"{GPU}=1", "count": "2", "resource": GPU, "other": "x"}
+    async with _client(_fleet()) as client:
+        answer = await client.post("/fleet", data=asked)
+        assert answer.status_code == 303
+        address = answer.headers["location"]
+        assert address.endswith("#fit")
+        assert "other" not in address
+        path = address.removeprefix("/ui").partition("#")[0]
+        assert "2 of 2 fit" in (await client.get(path)).text
+
+
+async def test_a_long_text_is_answered_without_an_address() -> None:
+    manifest = (
+        "{apiVersion: v1, kind: Pod, metadata: {name: long, annotations: {x: '%s'}}, spec:"
+        " {containers: [{name: c, resources: {limits: {cpu: '1', memory: 1Gi}}}]}}"
+    )
+    async with _client(_fleet()) as client:
+        answer = await client.post("/fleet", data={"pod": manifest % ("x" * 100_000)})
+        plain = await client.get("/fleet")
+    assert answer.status_code == 200
+    assert "1 of 1 fit" in answer.text
+    # It stays as it is when the cluster changes, as nothing could be asked again.
+    assert "data-still" in answer.text
+    assert "data-still" not in plain.text
+
+
+async def test_a_text_of_10_megabytes_is_refused_in_the_words_of_the_agent() -> None:
+    async with _client(_fleet()) as client:
+        answer = await client.post("/fleet", data={"pod": "x" * 10_000_000})
+        many = await client.post("/fleet", content="&".join(f"f{at}=1" for at in range(40)))
+    assert answer.status_code == 413
+    assert "Request entity too large" in answer.text
+    assert many.status_code == 400
+    assert "too many fields" in many.text
+
+
 async def test_a_pasted_text_never_names_a_file() -> None:
     async with _client(_fleet()) as client:
         answer = await client.get("/fleet", params={"pod": "/etc/hostname"})
