@@ -91,6 +91,9 @@ def test_alike_nodes_have_what_is_kept_back_on_their_marks() -> None:
     titles = _titles(picture)
     assert titles.count("kept back on NUMA node 39") == 1
     assert 'data-alike="39"' in picture
+    memory_only = [_block(at, cores=(), memory=(bar,)) for at in range(40)]
+    titles = _titles(node_drawing.draw(NodeMap(title="t", nodes=(*memory_only,))))
+    assert "NUMA node 7; 64 of memory, huge pages included" in titles
     many = [replace(without, node_id=at) for at in range(40)]
     bare = node_drawing.draw(NodeMap(title="t", nodes=(*many,)))
     assert "free memory of NUMA node 3" not in _titles(bare)

@@ -20,7 +20,7 @@ _HEIGHT_PX: Final = LINE_PX + _BAR_PX + 4
 
 
 def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> float:
-    """Mark each of several NUMA nodes by its id and its memory; gives where they end."""
+    """Mark each of several NUMA nodes with memory by its id and that; gives where they end."""
     per_line = max(1, int((place.width + MINI_GAP_PX) // (MINI_PX + MINI_GAP_PX)))
     if per_line > _ROUND:
         # Ids are easier to find in lines of 8 or 16.
@@ -49,8 +49,6 @@ def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
     bar = Box(place.left + 4, place.top + LINE_PX, place.width - 8, _BAR_PX)
     total = sum(each.total_bytes for each in block.memory)
     kept = sum(each.kept_back_bytes for each in block.memory)
-    if not total:
-        return
     pen.rect(parent, bar, "free", f"free memory of NUMA node {block.node_id}")
     if kept:
         held = Box(bar.left, bar.top, bar.width * kept / total, bar.height)
@@ -64,8 +62,7 @@ def _words(pen: Pen, block: NumaBlock) -> str:
         listed = cpu_set.text(cell.cpu for cell in block.cpus)
         parts.append(f"{numbers.counted(len(block.cpus), 'CPU')}: {listed}")
     total = sum(each.total_bytes for each in block.memory)
-    if total:
-        parts.append(f"{numbers.rounded_size(total)} of memory, huge pages included")
+    parts.append(f"{numbers.rounded_size(total)} of memory, huge pages included")
     if distances := margins.distance_words(pen, block.node_id):
         parts.append(distances)
     return "; ".join(parts)
