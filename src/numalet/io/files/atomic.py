@@ -13,7 +13,6 @@ import fcntl
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,15 +20,18 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from numalet.core.model.findings import BadInput, Location
 from numalet.io.files import intent
 from numalet.io.files.intent import ReplacedFile, refusing
 from numalet.io.findings.files import FilesNotAFile
 
+TextsByPath: TypeAlias = Mapping[Path, str | bytes] | Mapping[str, str | bytes]
+
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
+_NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_OPEN: Final = 64
 """So many temporary files are open at a time."""
 
@@ -39,7 +41,7 @@ def write_text(path: Path, text: str) -> None:
     write_texts({path: text})
 
 
-def write_texts(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) -> None:
+def write_texts(texts: TextsByPath, *, new_mode: int | None = None) -> None:
     """Replace the content of several files; a text is written as UTF-8.
 
     No file is touched before the new contents of all are on the disk. A process that is killed
@@ -54,7 +56,7 @@ def write_texts(texts: Mapping[Path, str | bytes], *, new_mode: int | None = Non
 
 
 @contextmanager
-def replaced(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) -> Iterator[None]:
+def replaced(texts: TextsByPath, *, new_mode: int | None = None) -> Iterator[None]:
     """Do the same before the block, and count it as finished after it.
 
     In the block the folders may be had on the disk, where one may arrive before the other.
@@ -62,10 +64,10 @@ def replaced(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) 
     if not texts:
         yield
         return
-    whole = {os.path.join(os.getcwd(), path): text for path, text in texts.items()}
+    whole = {_absolute(path): text for path, text in texts.items()}
     folders = {os.path.dirname(path) for path in whole}
-    folder = os.path.commonpath(folders)
-    intent.settle(Path(folder))
+    folder = os.path.commonpath(folders) if len(folders) > 1 else next(iter(folders))
+    intent.settle(folder)
     with ExitStack() as lock:
         writing = _Writing(folder, len(whole) > 1, lock, new_mode)
         try:
@@ -73,7 +75,8 @@ def replaced(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) 
             if len(folders) > 1:
                 # The names in one folder get to the disk in the order in which they changed.
                 sync_folders([Path(folder)])
-            intent.carry_out(folder, writing.steps)
+            intent.carry_out(folder, writing.steps, writing.targets)
+            writing.are_in_place = True
             yield
         except intent.Unfinished:
             # The next one needs everything that is there.
@@ -83,6 +86,12 @@ def replaced(texts: Mapping[Path, str | bytes], *, new_mode: int | None = None) 
             raise
         else:
             writing.clear()
+
+
+def _absolute(path: Path | str) -> str:
+    """The whole path as it was written, links and all."""
+    text = str(path)
+    return text if text.startswith("/") else os.path.join(os.getcwd(), text)
 
 
 class _Writing:
@@ -96,20 +105,27 @@ class _Writing:
         self, folder: str, are_several: bool, lock: ExitStack, new_mode: int | None
     ) -> None:
         self.steps: list[ReplacedFile] = []
+        self.targets: list[str] = []
+        """What the steps replace, behind all links."""
+        self.are_in_place = False
+        """Whether all new contents have got their names."""
         self._folder = folder
         self._are_several = are_several
         self._lock = lock
         self._new_mode = new_mode
         self._temporary: list[str] = []
+        self._new: set[str] = set()
+        """Temporary names that the new contents, and the intent, have until they are renamed."""
 
     def clear(self) -> None:
         """Remove the intent, then the names that nothing needs any more."""
         if self._are_several:
             intent.forget(self._folder)
+        gone = self._new if self.are_in_place else ()
         for path in self._temporary:
-            # Most of them have got other names.
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+            if path not in gone:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
 
     def prepare(self, texts: Mapping[str, str | bytes]) -> None:
         """Have all new contents on the disk, and the intent. Raises ``BadInput``."""
@@ -132,19 +148,18 @@ class _Writing:
         """A descriptor of a temporary file with the text in it, not yet on the disk."""
         with refusing(path):
             target, mode = _target_and_mode(path)
-            place, base = os.path.split(target)
+            place, _, base = target.rpartition("/")
             descriptor, new = self._create(place, intent.prefix(base))
             opened.callback(os.close, descriptor)
             mode = self._new_mode if mode is None else mode
             _fill(descriptor, text.encode() if isinstance(text, str) else text, mode)
             kept, before = intent.keep(target, self._temporary) if self._are_several else ("", ())
             name = path[len(self._folder) :].lstrip("/")
-            after = intent.identity(new)
-            assert after is not None
-            step = ReplacedFile(
-                name=name, new=os.path.basename(new), after=after, kept=kept, before=before
-            )
+            after = intent.identity_of(os.fstat(descriptor))
+            new_name = new[len(place) + 1 :]
+            step = ReplacedFile(name=name, new=new_name, after=after, kept=kept, before=before)
             self.steps.append(step)
+            self.targets.append(target)
             return descriptor
 
     def _write_intent(self) -> tuple[str, int]:
@@ -158,10 +173,15 @@ class _Writing:
         return path, descriptor
 
     def _create(self, folder: str, prefix: str) -> tuple[int, str]:
-        # mkstemp makes the file with mode 0600 whatever the umask says.
-        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=folder)
-        self._temporary.append(name)
-        return descriptor, name
+        while True:
+            name = f"{folder}/{prefix}{intent.random_end()}"
+            try:
+                descriptor = os.open(name, _NEW_FILE, 0o600)
+            except FileExistsError:
+                continue
+            self._temporary.append(name)
+            self._new.add(name)
+            return descriptor, name
 
 
 def left_behind(path: Path) -> list[Path]:

@@ -18,8 +18,8 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +31,7 @@ from numalet.io.findings.files import FilesForeignIntent, FilesUnfinished, Files
 
 NAME: Final = ".numalet-unfinished-write"
 RANDOM: Final = "[a-z0-9_]{8}"
-"""What ``tempfile`` puts behind the prefix."""
+"""How names of temporary files end; earlier versions took them from ``tempfile``."""
 _LARGEST_BYTES: Final = 1 << 20
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -88,15 +88,24 @@ def encode(steps: Sequence[ReplacedFile]) -> bytes:
 def identity(path: str) -> FileIdentity | None:
     """The identity of what is there; None if nothing is."""
     try:
-        status = os.lstat(path)
+        return identity_of(os.lstat(path))
     except FileNotFoundError:
         return None
+
+
+def identity_of(status: os.stat_result) -> FileIdentity:
+    """The identity of the file with this status."""
     return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def prefix(name: str) -> str:
     """How the names of temporary files of a file begin; names have an end."""
     return f".{name[:100]}."
+
+
+def random_end() -> str:
+    """An end of a name that no other temporary file is likely to have."""
+    return os.urandom(4).hex()
 
 
 def keep(place: str, temporary: list[str]) -> tuple[str, tuple[FileIdentity, ...]]:
@@ -108,8 +117,8 @@ def keep(place: str, temporary: list[str]) -> tuple[str, tuple[FileIdentity, ...
     there = identity(place)
     if there is None:
         return "", ()
-    folder, name = os.path.split(place)
-    kept_name = prefix(name) + os.urandom(4).hex()
+    folder, _, name = place.rpartition("/")
+    kept_name = prefix(name) + random_end()
     kept = f"{folder}/{kept_name}"
     temporary.append(kept)
     if _link_or_copy(place, kept):
@@ -133,17 +142,19 @@ def _beside(place: str, name: str) -> str:
     return f"{os.path.dirname(place)}/{name}"
 
 
-def carry_out(folder: str, steps: Sequence[ReplacedFile]) -> None:
-    """Have every step done, or none.
+def carry_out(
+    folder: str, steps: Sequence[ReplacedFile], targets: Sequence[str] | None = None
+) -> None:
+    """Have every step done, or none. With ``targets``, what they replace, none is done yet.
 
     Raises:
         BadInput: one can not be done; those before it were undone.
         Unfinished: neither could be done; the next call of ``settle`` tries again.
     """
     try:
-        for step in steps:
-            place = step.place(folder)
-            if identity(place) != step.after:
+        for at, step in enumerate(steps):
+            place = step.place(folder) if targets is None else targets[at]
+            if targets is not None or identity(place) != step.after:
                 with refusing(place):
                     _replace(place, step)
     except BaseException:
@@ -198,7 +209,7 @@ def _clear(folder: str, steps: Sequence[ReplacedFile]) -> None:
                     os.unlink(_beside(place, name))
 
 
-def settle(folder: Path) -> None:
+def settle(folder: Path | str) -> None:
     """Finish, or undo, what a write of several files in this folder left when it was killed.
 
     Waits for a writer that lives.
@@ -282,13 +293,26 @@ def _is_below(folder: str, step: ReplacedFile) -> bool:
     return all(pattern.fullmatch(name) for name in names)
 
 
-@contextmanager
-def refusing(path: Path | str) -> Iterator[None]:
-    """Turns an error of the operating system into a finding about this file."""
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadInput(
-            [FilesUnwritable(path=str(path), error=reason, where=Location(str(path)))]
-        ) from error
+class refusing:  # noqa: N801 - it reads as what it does
+    """Turns an error of the operating system in its block into a finding about this file.
+
+    A class, since an agent passes several of them at every decision.
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if isinstance(error, OSError | ValueError):
+            path = str(self._path)
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadInput(
+                [FilesUnwritable(path=path, error=reason, where=Location(path))]
+            ) from error

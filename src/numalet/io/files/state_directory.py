@@ -7,6 +7,7 @@ written, all of them or none.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,7 +51,8 @@ class StateDirectory:
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
         """Write what differs from what was read; the names that were written."""
         changed = [name for name in sorted(files) if self.files.get(name) != files[name]]
-        atomic.write_texts({self.path_of(name): files[name] for name in changed})
+        whole = str(self.path)
+        atomic.write_texts({_place_of(whole, name): files[name] for name in changed})
         return tuple(changed)
 
 
@@ -94,12 +96,22 @@ def is_state_file(path: Path) -> bool:
 
 
 def _path_of(directory: Path, name: str) -> Path:
-    """The first place of a state file, unless it is only in the other one."""
-    beside = directory / name
+    return Path(_place_of(str(directory), name))
+
+
+def _place_of(directory: str, name: str) -> str:
+    """The first place of a state file, unless it is only in the other one.
+
+    A text: an agent asks at every decision.
+    """
+    beside = f"{directory}/{name}"
     if name != device_file.FILE_NAME:
         return beside
-    below = directory / DEVICE_PLUGINS / name
-    return below if below.exists() or (below.parent.is_dir() and not beside.exists()) else beside
+    below = f"{directory}/{DEVICE_PLUGINS}/{name}"
+    if os.path.exists(below):
+        return below
+    is_below = os.path.isdir(os.path.dirname(below)) and not os.path.exists(beside)
+    return below if is_below else beside
 
 
 def read_file(path: Path) -> str | None:

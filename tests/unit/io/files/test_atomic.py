@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.files import atomic
+from numalet.io.files import atomic, intent
 from running import faults
 
 
@@ -21,6 +21,19 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
     assert (tmp_path / "new").read_bytes() == b"text\r\n"
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
     assert names(tmp_path) == ["new"]
+
+
+def test_a_temporary_name_that_is_there_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = iter(["00000000", "00000001"])
+    monkeypatch.setattr(intent, "random_end", lambda: next(ends))
+    there = tmp_path / ".state.00000000"
+    there.write_text("of another process")
+    atomic.write_text(tmp_path / "state", "new")
+    assert (tmp_path / "state").read_text() == "new"
+    assert there.read_text() == "of another process"
+    assert sorted(each.name for each in tmp_path.iterdir()) == [there.name, "state"]
 
 
 def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
