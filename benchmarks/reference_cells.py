@@ -26,7 +26,9 @@ from typing import Any, Final
 GIB: Final = 1 << 30
 DEVICE: Final = "example.com/device"
 _WARM_UP: Final = 5
-_IN_MEMORY: Final = Path("/dev/shm")
+_SHARED_MEMORY: Final = Path("/dev/shm")
+IN_MEMORY: Final = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else None
+"""Where files are in memory; None for the usual place of temporary files."""
 _HAS_CORE: Final = importlib.util.find_spec("numalet.core") is not None
 
 
@@ -101,12 +103,12 @@ def kubelet_ms(cell: ReferenceCell) -> float | None:
 
 def rounds(cell: ReferenceCell, count: int) -> list[ReferenceRound]:
     """So many rounds, each with a node and a pod of its own, and with amounts that vary."""
-    with tempfile.TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         return [_round(cell, number, Path(folder)) for number in range(count)]
 
 
-def _round(cell: ReferenceCell, number: int, folder: Path) -> ReferenceRound:
-    files = _module("files.state_directory", "io", "adapters")
+def prepared(cell: ReferenceCell, number: int) -> tuple[Any, Any]:
+    """The node and the pod of one round."""
     node = _started(cell)
     more = number % 3
     if cell.is_fragmented:
@@ -115,10 +117,15 @@ def _round(cell: ReferenceCell, number: int, folder: Path) -> ReferenceRound:
         if not decision.admitted:
             raise AssertionError(decision)
         node = node.pod_started(filling.uid).release_stale()
+    amounts = (20, 90 + more, 10, 5) if cell.is_fragmented else (2 + 2 * more, 2 + more, 1, 1)
+    return node, _pod(cell, f"{number:08x}-0000-4000-8000-ffffffffffff", *amounts)
+
+
+def _round(cell: ReferenceCell, number: int, folder: Path) -> ReferenceRound:
+    files = _module("files.state_directory", "io", "adapters")
+    node, pod = prepared(cell, number)
     files.StateDirectory(folder, {}).write(node.state_files())
     directory = files.read(folder)
-    amounts = (20, 90 + more, 10, 5) if cell.is_fragmented else (2 + 2 * more, 2 + more, 1, 1)
-    pod = _pod(cell, f"{number:08x}-0000-4000-8000-ffffffffffff", *amounts)
     begin = process_time()
     after, decision = node.admit(pod)
     directory.write(after.state_files())
