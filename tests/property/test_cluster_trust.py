@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from numalet.core.cluster import classes, published, trust
@@ -42,9 +42,38 @@ def pods(life: Life, phase: str = "Pending") -> dict[str, ClusterPod]:
     }
 
 
+def has_miscounted(node: Node) -> bool:
+    """Whether what is reserved on NUMA nodes differs from the blocks there, in its own ledger.
+
+    As in the kubelet: memory of one node of a group may be given to a container alone, and when
+    such blocks are released, the figures of the nodes drift apart, or some of them stay for good.
+    """
+    ledger = node.snapshot.memory
+    blocks = [block for _, block in ledger.counted_blocks()]
+    together = [{node_id} for node_id in ledger.nodes]
+    for block in blocks:
+        joined = [each for each in together if each & set(block.nodes)]
+        together = [each for each in together if each not in joined]
+        together.append(set().union(*joined))
+    for node_ids in together:
+        here = [block for block in blocks if node_ids & set(block.nodes)]
+        for name in {name for each in node_ids for name in ledger.nodes[each].tables}:
+            reserved = sum(ledger.nodes[each].tables[name].reserved for each in node_ids)
+            if reserved != sum(block.size_bytes for block in here if block.resource == name):
+                return True
+    return any(
+        each.assignments != sum(node_id in block.nodes for block in blocks)
+        for node_id, each in ledger.nodes.items()
+    )
+
+
 @given(lives)
 def test_an_honest_state_has_no_contradictions(life: Life) -> None:
-    """But where pods came while their devices had no plugin: they run without these for ever."""
+    """But where pods came while their devices had no plugin: they run without these for ever.
+
+    And but for memory that a kubelet itself has miscounted.
+    """
+    assume(not has_miscounted(life.node))
     state = published.of_node(life.node)
     has_lacked_plugins = any("expired" in each or "restart" in each for each in life.story)
     running = pods(life, "Pending" if has_lacked_plugins else "Running")

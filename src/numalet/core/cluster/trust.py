@@ -8,7 +8,9 @@ started after the state was published. Two equal CPUs that are swapped between t
 are no contradiction either: nothing else knows of them.
 
 A pod that came while its devices had no plugin runs without them for ever, and counts as one
-whose devices are kept secret; its node is rebuilt, which is the safer mistake of the two.
+whose devices are kept secret; its node is rebuilt, which is the safer mistake of the two. So is the
+node of a kubelet that has miscounted memory: one that gave memory of a node of a group to a
+container alone, as kubelets do, may keep figures that no blocks account for.
 """
 
 from __future__ import annotations
