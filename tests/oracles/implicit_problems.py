@@ -59,7 +59,7 @@ def problems(draw: st.DrawFn, fewest_nodes: int = 1, most_nodes: int = 6) -> Pro
     if "c" in kinds:
         families.append(draw(cpus(nodes)))
     families += [draw(devices(nodes)) for _ in range(kinds.count("d"))]
-    offers: list[Offer] = [_ruled(family) for family in families if _offers_any(family)]
+    offers: list[Offer] = [_offer(family) for family in families if _offers_any(family)]
     if draw(st.integers(0, 3)) == 0:
         offers.insert(draw(st.integers(0, len(offers))), draw(explicit(nodes)))
     return Problem(nodes, tuple(offers), draw(st.none() | distances(nodes)))
@@ -69,9 +69,11 @@ def _offers_any(family: HintFamily) -> bool:
     return bool(family.hints())
 
 
-def _ruled(family: HintFamily) -> Offer:
+def _offer(family: HintFamily) -> Offer:
+    """By rule; of memory on one or two NUMA nodes as a list."""
     (offer,) = filtering.lists_of([{"r": family}])
-    assert isinstance(offer, Ruled)
+    is_listed = isinstance(family, MemoryHintFamily) and len(family.ledger.nodes) <= 2
+    assert isinstance(offer, Ruled) is not is_listed
     return offer
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from numalet.core.hints import requirement, rule
 from numalet.core.hints.hint import Candidates, Hint
@@ -48,6 +49,9 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
+_FEW_NODES: Final = 2
+"""Of so many NUMA nodes there are three sets, which are tried more quickly than laid out."""
+
 
 @dataclass(frozen=True)
 class MemoryHintFamily:
@@ -59,8 +63,11 @@ class MemoryHintFamily:
 
     @cached_property
     def rule(self) -> HintRule | None:
-        """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
-        if _wraps_around(self.ledger, self.demand):
+        """What is offered, by rule; None where the sets are so few that a list is quicker.
+
+        None too if sizes wrap around, so that sums follow no rule.
+        """
+        if len(self.ledger.nodes) <= _FEW_NODES or _wraps_around(self.ledger, self.demand):
             return None
         open_sets = _open_sets(self.ledger.nodes, self.demand)
         islands = tuple(
@@ -89,7 +96,7 @@ class MemoryHintFamily:
         All nodes, if no set could.
         """
         nodes = self.ledger.nodes
-        if _wraps_around(self.ledger, self.demand):
+        if len(nodes) <= _FEW_NODES or _wraps_around(self.ledger, self.demand):
             for mask in numa_mask.by_size(nodes):
                 if _too_little_allocatable(nodes, self.demand, mask) is None:
                     return mask.bit_count()
