@@ -55,9 +55,12 @@ Nodes and snapshots are values: the earlier ones are still there, and can be com
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# Not from ``typing``, which takes as long to import as Python takes to start.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numalet.core.admission.decision import Decision as Decision
     from numalet.core.admission.recorder import Recorder as Recorder
     from numalet.core.config.behaviour import EXACT as EXACT

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import numalet
+
+_SOURCE = str(Path(numalet.__file__).parents[1])
 HEAVY = {
     "asyncio",
     "httpx",
@@ -52,3 +56,18 @@ def test_a_picture_of_a_machine_loads_no_decisions_and_no_network() -> None:
     assert "numalet.cli.machine_picture" in loaded
     assert loaded & {"asyncio", "httpx", "numalet.wording.english"} == set()
     assert [each for each in loaded if each.startswith("numalet.core.admission")] == []
+
+
+def test_the_package_alone_imports_no_more_than_itself() -> None:
+    """Names are imported when they are first used; ``typing`` would take as long as Python."""
+    # Without site-packages, whose startup files import what they like.
+    program = f"""
+import sys
+sys.path.insert(0, {_SOURCE!r})
+before = {{*sys.modules}}
+import numalet
+print(*sorted({{*sys.modules}} - before))
+"""
+    command = [sys.executable, "-S", "-c", program]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["__future__", "numalet"]
