@@ -55,10 +55,12 @@ def pages() -> tuple[CommandPage, ...]:
     return tuple(_pages(main.commands(), ("numalet",)))
 
 
-def _pages(command: Any, words: tuple[str, ...]) -> Iterator[CommandPage]:
+def _pages(command: Any, words: tuple[str, ...], parent: Any = None) -> Iterator[CommandPage]:
     import typer
 
-    context = typer.Context(command, info_name=" ".join(words))
+    # As when it is run: a command remembers the names of its option for help.
+    settings = command.context_settings
+    context = typer.Context(command, info_name=words[-1], parent=parent, **settings)
     children: dict[str, Any] = dict(getattr(command, "commands", {}))
     arguments, options = _parameters(command, context)
     examples, status = _closing_words(command.epilog or "")
@@ -76,7 +78,7 @@ def _pages(command: Any, words: tuple[str, ...]) -> Iterator[CommandPage]:
         ),
     )
     for name, each in children.items():
-        yield from _pages(each, (*words, name))
+        yield from _pages(each, (*words, name), context)
 
 
 def _parameters(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.cli import manual
+from numalet.cli import main, manual
 from numalet.cli.manual import CommandOption, CommandPage
 
 
@@ -53,3 +53,9 @@ def test_a_formatter_reads_them_without_a_warning(tmp_path: Path) -> None:
             ["groff", "-man", "-ww", "-z", str(path)], capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stderr) == (0, ""), path.name
+
+
+def test_the_pages_leave_the_commands_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    manual.pages()
+    assert main.run(["ps", "-h"]) == 0
+    assert "numalet ps" in capsys.readouterr().out
