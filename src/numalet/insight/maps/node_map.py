@@ -14,7 +14,7 @@ from typing import Final
 
 from numalet.core.managers.device.inventory import Health
 from numalet.core.managers.device.ledger import DeviceLedger
-from numalet.core.managers.memory.ledger import NodeMemory
+from numalet.core.managers.memory.ledger import MemoryLedger, NodeMemory
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import CpuSet
@@ -25,8 +25,9 @@ from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
-from numalet.insight.maps import cpu_map, device_map, memory_map
+from numalet.insight.maps import cpu_map, device_map, memory_map, pod_sums
 from numalet.insight.maps.cpu_map import CpuCell, NodeCpus
+from numalet.insight.maps.pod_sums import PodSums
 
 _NOTHING_HELD: Final = Snapshot()
 _PCI_ADDRESS: Final = re.compile(
@@ -202,18 +203,26 @@ def of_snapshot(
     named = {**known, **snapshot.pods}
     held = placement.of_all(snapshot)
     cores = _cores(cpu_map.cpu_map(snapshot, machine, kept_back))
-    holders = {key.pod_uid for key in held}
+    of_pods: dict[str, list[Placement]] = {}
+    for key, each in held.items():
+        of_pods.setdefault(key.pod_uid, []).append(each)
+    holders = of_pods.keys()
     uids = [*(uid for uid in snapshot.pods if uid in holders), *sorted(holders - {*snapshot.pods})]
     return NodeMap(
         title=title,
         nodes=tuple(
-            _block(each, cores, _managed(each, snapshot.memory.nodes.get(each.node_id), held))
-            for each in _by_id(machine)
+            _block(each, cores, _managed(each, snapshot.memory)) for each in _by_id(machine)
         ),
         groups=_groups(snapshot.memory.nodes, held),
         devices=tuple(_devices(snapshot.device)),
         pods=tuple(
-            _pod(uid, named.get(uid), held, machine, uid not in left_behind) for uid in uids
+            _pod(
+                uid,
+                named.get(uid),
+                pod_sums.of_pod(uid, of_pods[uid], snapshot, machine),
+                is_active=uid not in left_behind,
+            )
+            for uid in uids
         ),
         socket_count=machine.socket_count,
         gives_out_cpus=gives_out_cpus,
@@ -257,30 +266,38 @@ def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:
     )
 
 
-def _managed(
-    node: NumaNodeInfo, ledger: NodeMemory | None, held: Mapping[ContainerKey, Placement]
-) -> tuple[MemoryBar, ...]:
+def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
     """The memory types of one NUMA node by the Memory Manager's ledger, where there is one."""
-    if ledger is None:
+    of_node = ledger.nodes.get(node.node_id)
+    if of_node is None:
         return _unmanaged(node)
     bars = []
-    for row in memory_map.type_rows(ledger):
+    for row in memory_map.type_rows(of_node):
         if not row.total_bytes:
             continue
         alone: dict[str, int] = {}
-        for key, part in held.items():
-            for block in part.memory:
-                if block.resource == row.resource and block.nodes == (node.node_id,):
-                    alone[key.pod_uid] = alone.get(key.pod_uid, 0) + block.size_bytes
-        parts = [MemoryPart(uid, size_bytes) for uid, size_bytes in alone.items() if size_bytes]
-        rest = row.reserved_bytes - sum(part.size_bytes for part in parts)
-        if rest > 0:
-            parts.append(MemoryPart("", rest))
+        for key, block in ledger.counted_blocks():
+            if block.resource == row.resource and block.nodes == (node.node_id,):
+                alone[key.pod_uid] = alone.get(key.pod_uid, 0) + block.size_bytes
         kept_back = row.total_bytes - row.reserved_bytes - row.free_bytes
-        bars.append(
-            MemoryBar(row.resource, row.total_bytes, kept_back, row.free_bytes, tuple(parts))
-        )
+        parts = tuple(_parts(alone, row.reserved_bytes))
+        bars.append(MemoryBar(row.resource, row.total_bytes, kept_back, row.free_bytes, parts))
     return tuple(bars)
+
+
+def _parts(alone: Mapping[str, int], reserved_bytes: int) -> Iterator[MemoryPart]:
+    """What is reserved, by pod; the rest is of several NUMA nodes together.
+
+    A kubelet that cut a group may count less on a node than its pods hold there.
+    """
+    left_bytes = reserved_bytes
+    for uid, size_bytes in sorted(alone.items()):
+        shown_bytes = min(size_bytes, left_bytes)
+        if shown_bytes > 0:
+            yield MemoryPart(uid, shown_bytes)
+        left_bytes -= shown_bytes
+    if left_bytes > 0:
+        yield MemoryPart("", left_bytes)
 
 
 def _groups(
@@ -317,34 +334,15 @@ def _devices(ledger: DeviceLedger) -> Iterator[MapDevice]:
                 yield MapDevice(row.resource, name, row.nodes, state, uid)
 
 
-def _pod(
-    uid: str,
-    pod: Pod | None,
-    held: Mapping[ContainerKey, Placement],
-    machine: MachineInfo,
-    is_active: bool,
-) -> MapPod:
-    own = [part for key, part in held.items() if key.pod_uid == uid]
-    cpus = frozenset[int]().union(*(part.cpus for part in own))
-    memory: dict[str, int] = {}
-    devices: dict[str, tuple[str, ...]] = {}
-    nodes = {node_id for part in own for node_id in part.memory_nodes}
-    nodes |= {
-        node.node_id for node in machine.nodes for core in node.cores if cpus & {*core.threads}
-    }
-    for part in own:
-        for block in part.memory:
-            memory[block.resource] = memory.get(block.resource, 0) + block.size_bytes
-        for resource, names in part.devices.items():
-            devices[resource] = tuple(sorted({*devices.get(resource, ()), *names}))
+def _pod(uid: str, pod: Pod | None, sums: PodSums, *, is_active: bool) -> MapPod:
     return MapPod(
         uid=uid,
         namespace="" if pod is None else pod.namespace,
         name="" if pod is None else pod.name,
         qos_class=None if pod is None else pod.qos_class,
-        nodes=tuple(sorted(nodes)),
-        cpus=cpus,
-        memory_bytes=memory,
-        devices=devices,
+        nodes=sums.nodes,
+        cpus=sums.cpus,
+        memory_bytes=sums.memory_bytes,
+        devices=sums.devices,
         is_active=is_active,
     )

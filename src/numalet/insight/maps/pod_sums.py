@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from numalet.core.admission.decision import Decision
 from numalet.core.managers.device.ledger import NO_NODE
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.snapshot.placement import Placement
+from numalet.core.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,15 @@ class PodSums:
 
 def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
     """The sums right after the decision; nothing for a rejected pod."""
-    placements = decision.placements.values()
+    if not decision.admitted:
+        return PodSums((), frozenset(), {}, {})
+    return of_pod(decision.pod.uid, decision.placements.values(), decision.after, machine)
+
+
+def of_pod(
+    uid: str, placements: Collection[Placement], snapshot: Snapshot, machine: MachineInfo
+) -> PodSums:
+    """The sums over the placements of a pod's containers in this snapshot."""
     cpus: CpuSet = frozenset().union(*(held.cpus for held in placements))
     nodes = {
         node.node_id for node in machine.nodes for core in node.cores if cpus & {*core.threads}
@@ -35,7 +45,7 @@ def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
     memory: dict[str, int] = {}
     devices: dict[str, set[str]] = {}
     # The containers of a pod that was placed as a whole divide its memory, some of it twice.
-    whole = decision.after.memory.pods.get(decision.pod.uid) if decision.admitted else None
+    whole = snapshot.memory.pods.get(uid)
     for block in whole or ():
         memory[block.resource] = block.size_bytes
     for held in placements:
@@ -45,17 +55,15 @@ def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
         for resource, names in held.devices.items():
             devices.setdefault(resource, set()).update(names)
     return PodSums(
-        nodes=tuple(sorted(nodes | _device_nodes(decision))),
+        nodes=tuple(sorted(nodes | _device_nodes(uid, snapshot))),
         cpus=cpus,
         memory_bytes=memory,
         devices={resource: tuple(sorted(devices[resource])) for resource in sorted(devices)},
     )
 
 
-def _device_nodes(decision: Decision) -> set[int]:
+def _device_nodes(uid: str, snapshot: Snapshot) -> set[int]:
     """The NUMA nodes of the pod's devices, as reported when they were allocated."""
-    if not decision.admitted:
-        return set()
-    records = decision.after.device.records.get(decision.pod.uid, {})
+    records = snapshot.device.records.get(uid, {})
     groups = (record.by_node for held in records.values() for record in held.values())
     return {node_id for by_node in groups for node_id in by_node} - {NO_NODE}

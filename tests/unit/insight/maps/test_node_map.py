@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numalet
+from numalet.core.managers.memory.ledger import MemoryBlock, MemoryLedger, MemoryTable, NodeMemory
 from numalet.core.node.node import Node
+from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
 from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap
+from values import builders
 
 _PODS = """
 {apiVersion: v1, kind: Pod, metadata: {name: near}, spec: {containers: [
@@ -123,3 +126,18 @@ def test_without_the_memory_manager_memory_is_free() -> None:
     assert isinstance(node, Node)
     chart = node_map.of_node(node, "n")
     assert [bar.free_bytes >> 30 for block in chart.nodes for bar in block.memory] == [8, 8]
+
+
+def test_pods_that_hold_more_than_a_node_counts_share_what_it_counts() -> None:
+    """As after a kubelet cut a group: its figures of single nodes are too low."""
+    table = MemoryTable(10, 0, 10, 5, 5)
+    blocks = {
+        uid: {"c": (MemoryBlock((0,), "memory", size),)}
+        for uid, size in (("a", 3), ("b", 4), ("c", 1))
+    }
+    ledger = MemoryLedger({0: NodeMemory(3, {"memory": table}, 1)}, blocks)
+    chart = node_map.of_snapshot(Snapshot(memory=ledger), builders.machine(1), "n", {})
+    (bar,) = chart.nodes[0].memory
+    assert [(part.pod_uid, part.size_bytes) for part in bar.parts] == [("a", 3), ("b", 2)]
+    assert (bar.free_bytes, bar.total_bytes) == (5, 10)
+    assert [sum(pod.memory_bytes.values()) for pod in chart.pods] == [3, 4, 1]

@@ -50,16 +50,28 @@ def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
 
 
 def test_all_nodes_are_preferred_if_not_even_what_wraps_around_is_enough() -> None:
-    family = offered(reserved_beyond((1, 10), reserved_gib=2), 1 << 40)
+    family = offered(reserved_beyond((1, 10, 10), reserved_gib=2), 1 << 40)
 
     assert family.rule is None
-    assert (family.is_empty, family.preferred_size) == (True, 2)
+    assert (family.is_empty, family.preferred_size) == (True, 3)
 
 
 def test_more_free_than_allocatable_is_no_rule_either() -> None:
-    node = NodeMemory(0, {"memory": MemoryTable(10, 0, 8, 0, 9)}, 0b1)
+    state = ledger(10, 10, 10)
+    node = NodeMemory(0, {"memory": MemoryTable(10, 0, 8, 0, 9)}, 0b100)
 
-    assert MemoryHintFamily(MemoryLedger({0: node}, {}), "u", {"memory": 9}).rule is None
+    assert offered(state, 4).rule is not None
+    assert offered(MemoryLedger({**state.nodes, 2: node}, {}), 4).rule is None
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_sets_of_one_or_two_nodes_are_listed(nodes: int) -> None:
+    family = offered(ledger(*[10, 3][:nodes]), 4)
+
+    assert family.rule is None
+    assert family.masks == ((0b01,), (0b01, 0b11))[nodes - 1]
+    assert (family.preferred_size, family.is_empty) == (1, False)
+    assert offered(ledger(*[3, 0][:nodes]), 4).is_empty
 
 
 def test_an_unused_node_in_a_group_is_never_offered_alone() -> None:
