@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-@dataclass(frozen=True, slots=True)
-class Breakable:
+class Breakable(Value):
     """A text that may be broken after blanks and after each of the characters ``after``."""
 
     text: str

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from numalet.cli import output
 from numalet.core.config.behaviour import EXACT, Behaviour, Mode
 from numalet.core.model.findings import Location, Severity
+from numalet.core.model.value import replace
 from numalet.insight.lint import combining, github, junit, rows, sarif
 from numalet.insight.lint.combining import NamedRows
 from numalet.insight.lint.junit import JunitSuite

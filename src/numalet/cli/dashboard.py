@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,6 +21,7 @@ from numalet.cli.findings import (
 )
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.insight.usecases.simulating import SimulateInputs
@@ -143,13 +143,11 @@ def dashboard(
         raise typer.Exit(_simulated(pieces, wanted))
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Value):
     """Where pages are wanted, and how the link is printed."""
 
     listen: str
     link: LinkFormat
-    _: KW_ONLY
     is_opened: bool
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import typer
+
+from numalet.core.model.value import Value
 
 
 class LinkFormat(StrEnum):
@@ -18,8 +19,7 @@ class LinkFormat(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedLink:
+class PrintedLink(Value):
     """A link that works once within so many seconds.
 
     ``fingerprint`` is the SHA-256 of a certificate that no browser knows, empty without one.

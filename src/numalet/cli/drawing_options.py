@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,6 +15,7 @@ import typer
 
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.pages.values import PageOrigin
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _OUTPUT: Final = "-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureFiles:
+class PictureFiles(Value, kw_only=True):
     """Where pictures go; ``-`` is the standard output."""
 
     html: str | None = None

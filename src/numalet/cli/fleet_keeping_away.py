@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
@@ -12,6 +11,7 @@ from numalet.cli.findings import FleetNothingToChange, FleetOption
 from numalet.cli.fleet_options import FleetFormat, SourceOptions
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.insight.fleet.traps import Trap
@@ -24,8 +24,7 @@ MOST_NODES: Final = 10
 How: TypeAlias = Literal["cordon", "taint", "undo"]
 
 
-@dataclass(frozen=True, slots=True)
-class KeepingOptions:
+class KeepingOptions(Value):
     """What is to be done about traps, if anything."""
 
     how: How | None

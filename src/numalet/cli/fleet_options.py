@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,6 +12,7 @@ import typer
 
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.option_groups import OptionGroup, in_group, option
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.io.documents.pod_shapes import PodShape
@@ -46,8 +46,7 @@ Watch = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceOptions:
+class SourceOptions(Value, kw_only=True):
     """The cluster as it was named."""
 
     kubeconfig: Path | None

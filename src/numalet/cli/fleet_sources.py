@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from numalet.cli import output, progress
@@ -16,6 +16,7 @@ from numalet.cli.findings import (
     FleetPairs,
 )
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value, replace
 
 if TYPE_CHECKING:
     from numalet.cli.fleet_options import SourceOptions
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from numalet.io.documents.pod_shapes import PodShape
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeOptions:
+class ChangeOptions(Value, kw_only=True):
     """What of the nodes is to be otherwise, as it was written."""
 
     policy: str | None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -19,6 +18,7 @@ from numalet.cli.findings import FlagTwoValues
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.cli.release_options import ReleaseOptions
 from numalet.core.model.findings import Findings, Location
+from numalet.core.model.value import Value, field
 
 if TYPE_CHECKING:
     from numalet.io.documents.kubelet_config import ConfigSources
@@ -72,8 +72,7 @@ _SEPARATORS: Final = {
 """What stands between key and value of the flags that are maps."""
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletFlags:
+class KubeletFlags(Value):
     """A kubelet's configuration but for its file: drop-ins, and flags with their values.
 
     The others are our own; None leaves what the file says.

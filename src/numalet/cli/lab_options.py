@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.lab.request import GuestRequest, Terminal
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 _TIMEOUT_SECONDS: Final = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestOptions:
+class GuestOptions(Value, kw_only=True):
     """The options of a guest, but for its topology and its command."""
 
     hugepages: str | None

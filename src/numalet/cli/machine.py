@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ from numalet.cli import drawing_options, machine_options, output
 from numalet.cli.findings import MachineCaptureSource, MachineListAlone, MachineTwoMachines
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles

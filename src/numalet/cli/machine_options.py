@@ -6,7 +6,6 @@ the sizes alone, for commands that take the machine in a way of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,14 +13,14 @@ import typer
 
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io.findings.machines import MachinePageCount
 
 if TYPE_CHECKING:
     from numalet.io.machines import MachineChoice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineOptions:
+class MachineOptions(Value, kw_only=True):
     """The machine as it was named, and the sizes that make a shape a machine."""
 
     machine: str | None = None
@@ -44,8 +43,7 @@ class PodSourceOption(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodChoice:
+class PodChoice(Value, kw_only=True):
     """Where pods are read from, and what is known of their node."""
 
     node_name: str | None
@@ -63,8 +61,7 @@ class PodChoice:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOptions:
+class DeviceOptions(Value):
     """Devices as texts, and the file that has more of them."""
 
     texts: tuple[str, ...]

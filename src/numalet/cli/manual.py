@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from numalet.core.model.value import Value
 
 _AS_WRITTEN: Final = "\b\n"
 _EXAMPLES: Final = "Examples:"
@@ -18,16 +19,14 @@ _STATUS: Final = "Exit status:"
 _PLAIN: Final = "Options"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOption:
+class CommandOption(Value):
     """One option or argument: its names with the form of its value, and what it says."""
 
     names: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandPage:
+class CommandPage(Value, kw_only=True):
     """One command. ``words`` are ``("numalet", "state", "show")``; ``options`` are by group.
 
     ``examples`` are command lines as they were written, ``children`` the commands below it.

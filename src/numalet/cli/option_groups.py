@@ -11,12 +11,12 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
+from numalet.core.model.value import Value
 
-@dataclass(frozen=True, slots=True)
-class OptionGroup:
+
+class OptionGroup(Value):
     """Options in the order of ``--help``, and what is made of their values, given by name."""
 
     options: tuple[inspect.Parameter, ...]

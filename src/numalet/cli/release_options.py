@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import Findings
+from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
     from numalet.io.documents.kubelet_version import KubeletAtHand
@@ -37,8 +37,7 @@ def named(help_text: str) -> Any:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseOptions:
+class ReleaseOptions(Value):
     """The release that is followed, by its name or by the version of a kubelet."""
 
     name: str | None = None

@@ -6,7 +6,6 @@ Rich, which draws the tables, is not needed here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 import typer
@@ -20,6 +19,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.cpu_map import NodeCpus
 from numalet.insight.maps.device_map import DeviceRow
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from numalet.insight.usecases.simulating import Prepared
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationResult:
+class SimulationResult(Value):
     """A simulation that has ended."""
 
     prepared: Prepared

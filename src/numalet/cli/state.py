@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,6 +12,7 @@ from numalet.cli import kubelet_options as kubelet
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
+from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from numalet.insight.state.restart_check import RestoreCheck

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from numalet.core.model.value import Value, replace
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
@@ -31,8 +32,7 @@ PicturedOn = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class PicturedMachine:
+class PicturedMachine(Value):
     """The machine on which files are drawn; ``contradictions`` are what of them does not fit it."""
 
     name: str = ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ from numalet.cli import drawing_options, machine_options, release_options
 from numalet.cli import kubelet_options as kubelet
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.option_groups import expanded
+from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.agent.servers.api.listening import ListeningSocket
 from numalet.cluster.findings import ClusterAddressUnusable, ClusterListenText
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 
 _HIGHEST_PORT: Final = 65_535
 _LOCALHOST: Final = "localhost"
 
 
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
+class ListenAddress(Value):
     """A host, as a name or an address, and a port; port 0 is any that is free."""
 
     host: str

@@ -9,7 +9,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -20,6 +19,7 @@ from prometheus_client.registry import Collector
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.model import resources
+from numalet.core.model.value import Value
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
 
@@ -47,8 +47,7 @@ HELP: Final[Mapping[str, str]] = {
 """By the name without its prefix."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetMeasures:
+class FleetMeasures(Value, kw_only=True):
     """One moment of a fleet, measured. Amounts are by (pool, resource).
 
     ``published_seconds`` is when the node of a pool changed its object that did so longest ago,

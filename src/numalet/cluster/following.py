@@ -14,13 +14,13 @@ import asyncio
 import contextlib
 import gc
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster import building
 from numalet.core.cluster.building import ClassRule
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.insight.usecases import clusters
 from numalet.insight.usecases.clusters import ClusterSources, OpenedCluster
 from numalet.io.kube_api import client
@@ -34,8 +34,7 @@ LONGEST_PAUSE_SECONDS: Final = 15.0
 _REST_FOR_WORK: Final = 9.0
 
 
-@dataclass(frozen=True, slots=True)
-class FollowedView:
+class FollowedView(Value):
     """What is known at one moment.
 
     ``opened`` is None until everything was listed once. ``age_seconds`` is how long some of it may
@@ -50,8 +49,7 @@ class FollowedView:
 Receiver = Callable[[FollowedView], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FollowedClasses:
+class FollowedClasses(Value, kw_only=True):
     """What the user says of nodes: which class they are of, and which label names their pool."""
 
     rules: Iterable[ClassRule] = ()

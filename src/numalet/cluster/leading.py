@@ -21,12 +21,12 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeAlias
 
 from numalet.cluster.refusals import Refusals
 from numalet.core.model import moments
+from numalet.core.model.value import Value
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import Body
 from numalet.io.kube_api.pace import Clock
@@ -59,8 +59,7 @@ class UptimeClock:
         await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseName:
+class LeaseName(Value):
     """Which lease."""
 
     namespace: str
@@ -77,8 +76,7 @@ class LeaseName:
         return f"{self.collection}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseTiming:
+class LeaseTiming(Value, kw_only=True):
     """Seconds; those of Kubernetes' own controllers. The deadline is less than the duration."""
 
     duration_seconds: int = 15

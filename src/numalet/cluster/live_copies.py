@@ -8,10 +8,10 @@ from typing import Any
 
 from numalet.cluster.object_kinds import OBJECT_KINDS
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadObject:
+class UnreadObject(Value):
     """In the place of an object that can not be read; a pod is on a node all the same."""
 
     node_name: str = ""

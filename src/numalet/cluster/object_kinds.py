@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.agent.kubernetes import node_resource_topology
+from numalet.core.model.value import Value
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import listing, paths
 from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectKind:
+class ObjectKind(Value):
     """Objects of one kind and where they are; without those that are needed there is no cluster."""
 
     name: str

@@ -25,6 +25,7 @@ from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.value import Value
 from numalet.insight.usecases.clusters import OpenedCluster
 from numalet.io.kube_api.values import Access
 
@@ -36,8 +37,7 @@ class FleetAddressUnusable(Finding):
     problem: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetServer:
+class FleetServer(Value, kw_only=True):
     """What is shown where.
 
     ``complain`` is called with findings for which the measures are not current, once for each new

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from numalet.cluster.following import FollowedView
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value, replace
 from numalet.dashboard.sources import OutOfDate
 
 
@@ -67,8 +68,7 @@ class FollowedFleet:
         await self._news.wait()
 
 
-@dataclass(frozen=True, slots=True)
-class StillFleet:
+class StillFleet(Value):
     """A cluster that stays as it is: a dump, or a description."""
 
     known: Cluster

@@ -12,7 +12,6 @@ although a node would have it is tried again after a while, and then less and le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -20,13 +19,13 @@ from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import Verdicts
+from numalet.core.model.value import Value, replace
 from numalet.insight.fleet import eligible
 
 _GROWTH: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WakingLimits:
+class WakingLimits(Value, kw_only=True):
     """How often.
 
     A node is touched at most once in ``node_seconds``; no more than ``most_nodes`` are touched at
@@ -40,8 +39,7 @@ class WakingLimits:
     longest_seconds: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingShape:
+class WaitingShape(Value):
     """Pods of one shape that wait: the nodes that would have one, and when to try again."""
 
     nodes: frozenset[str]
@@ -51,13 +49,12 @@ class WaitingShape:
     """There was more to say than could be said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waking:
+class Waking(Value, kw_only=True):
     """What is remembered between two times. Moments are seconds of any steady clock."""
 
-    shapes: Mapping[PodKey, WaitingShape] = field(default_factory=lambda: MappingProxyType({}))
-    touched_at: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    pods_of: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+    shapes: Mapping[PodKey, WaitingShape] = MappingProxyType({})
+    touched_at: Mapping[str, float] = MappingProxyType({})
+    pods_of: Mapping[str, frozenset[str]] = MappingProxyType({})
     """The pods of each node that can not be decided on."""
 
     @property
@@ -67,8 +64,7 @@ class Waking:
         return min(moments, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Value):
     """A node of which a label is to be changed, and a pod that waits for it."""
 
     node_name: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from starlette.responses import HTMLResponse, Response
 
 import numalet
+from numalet.core.model.value import Value, field
 from numalet.dashboard import standing
 from numalet.dashboard.sources import FleetSource, NodeSource, SourceKind
 from numalet.pages import templating
@@ -29,8 +29,7 @@ GUARDING_HEADERS: Final = {
 """Of every answer. What is shown of a node stays in no cache of a browser."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownSources:
+class ShownSources(Value, kw_only=True):
     """What is shown: a node, a fleet, or both; below which path, such as ``/ui``."""
 
     node: NodeSource | None

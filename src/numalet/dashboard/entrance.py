@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +22,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from numalet.core.model.value import Value
 from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
 from numalet.dashboard.sessions import SESSION_SECONDS, Sessions
 
@@ -37,8 +37,7 @@ Peer = tuple[str, int]
 """The address and port of a client."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSession:
+class OpenSession(Value):
     """The session of a request; ``use`` says whether it is still open, and keeps it from idling."""
 
     id: str

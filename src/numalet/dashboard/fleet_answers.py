@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster
+from numalet.core.model.value import Value
 from numalet.dashboard import fleet_words
 from numalet.drawing import heat_map
 from numalet.drawing.heat_map import HeatCell, HeatPool
@@ -31,8 +31,7 @@ _MOST_MAPS: Final = 16
 _MOST_FITS: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class MapQuestion:
+class MapQuestion(Value):
     """What of the fleet is to be drawn; empty for all of it and for the scarcest resource."""
 
     resource: str = ""
@@ -40,8 +39,7 @@ class MapQuestion:
     alike: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnFleet:
+class DrawnFleet(Value):
     """A map with its drawing, and the traps of the same moment."""
 
     fleet: FleetMap

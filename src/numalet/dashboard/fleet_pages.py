@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin
 from numalet.core.model import pod_demand
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.dashboard import fleet_words, forms
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.fleet_answers import MOST_COPIES, FleetAnswers, MapQuestion
@@ -69,8 +69,7 @@ def routes(shown: ShownSources) -> list[Route]:
     return every if shown.node is not None else [Route("/", first), *every]
 
 
-@dataclass(frozen=True, slots=True)
-class _FitAsked:
+class _FitAsked(Value):
     """What is in the box: a text, and how many copies as it was written."""
 
     text: str
@@ -81,8 +80,7 @@ class _NoCountError(Exception):
     """A text is no number of copies."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FitBox:
+class _FitBox(Value):
     """What is said of what is in the box."""
 
     status: int = 200
@@ -90,8 +88,7 @@ class _FitBox:
     fits: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _FleetPages:
+class _FleetPages(Value):
     shown: ShownSources
     answers: FleetAnswers
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from numalet.core.model.value import replace
 from numalet.dashboard.sources import HistoryPoint, NodeView
 
 KEPT: Final = timedelta(hours=48)

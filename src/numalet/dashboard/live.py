@@ -17,6 +17,7 @@ from typing import Any, Final
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from numalet.core.model.value import Value
 from numalet.dashboard import entrance
 from numalet.dashboard.entrance import OpenSession
 from numalet.dashboard.revisions import Revisions
@@ -37,8 +38,7 @@ _HEADERS: Final = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LivePace:
+class LivePace(Value, kw_only=True):
     """How often things happen, in seconds."""
 
     tick: float = TICK_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +12,7 @@ from numalet.core.enforcement.audit import Audit
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot.placement import Placement
 from numalet.dashboard.sources import (
@@ -33,8 +33,7 @@ _LEVELS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShownNode:
+class ShownNode(Value):
     """What stays the same of a node that is shown."""
 
     title: str

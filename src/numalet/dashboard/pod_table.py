@@ -6,17 +6,16 @@ Sizes in bytes. An unknown value of a filter gives no lines, an unknown order is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from numalet.core.model.value import Value, field
 from numalet.dashboard.sources import NodeView, PodRow
 from numalet.insight.maps.node_map import MapPod
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownPod:
+class ShownPod(Value, kw_only=True):
     """One pod of the table: ``promised`` and ``actual`` are bytes by NUMA nodes."""
 
     row: PodRow
@@ -37,8 +36,7 @@ class ShownPod:
         return self.row.pod.qos_class.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Value, kw_only=True):
     """What of the table is shown; empty fields let everything pass."""
 
     text: str = ""
@@ -81,8 +79,7 @@ _KEYS: Final[Mapping[str, Callable[[ShownPod], Any]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownPods:
+class ShownPods(Value, kw_only=True):
     """The lines that are shown, of so many, and what there is to choose from."""
 
     lines: list[ShownPod]

@@ -11,12 +11,13 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from numalet.core.model.value import Value
 
 KEPT_SECONDS: Final = 2.0
 MOST_PAGES: Final = 64
@@ -27,8 +28,7 @@ _DETERMINING: Final = ("accept", "x-requested-with")
 """Headers of a request on which its answer may depend."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(Value):
     revision: int
     made_at: float
     headers: tuple[tuple[bytes, bytes], ...]

@@ -6,12 +6,12 @@ Sizes in bytes. What the largest pod is, is asked of the node: nothing is decide
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
@@ -22,8 +22,7 @@ from numalet.insight.maps.node_map import DeviceUse, MapPod, MemoryBar, NodeMap,
 _PROBE: Final = "numalet-largest-pod"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomRow:
+class RoomRow(Value, kw_only=True):
     """What is free on one NUMA node. ``devices`` are free and all of them, by resource.
 
     ``together_with`` are the other nodes of its memory group: no pod gets memory of it alone.
@@ -48,8 +47,7 @@ class RoomRow:
         return not (self.cpus or self.devices or any(bar.total_bytes for bar in self.memory))
 
 
-@dataclass(frozen=True, slots=True)
-class LargestPod:
+class LargestPod(Value):
     """The most CPUs that one container can have on a NUMA node, with all of its free memory."""
 
     node_id: int
@@ -57,8 +55,7 @@ class LargestPod:
     memory_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class RoomTables:
+class RoomTables(Value):
     """The rows of the first screen: those shown at once, the others, and nodes with nothing."""
 
     first: tuple[RoomRow, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from starlette.types import ASGIApp
 
+from numalet.core.model.value import Value
 from numalet.dashboard import application
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.entrance import Entrance, Peer
@@ -16,16 +16,14 @@ from numalet.dashboard.sessions import TOKEN_SECONDS, Sessions
 from numalet.dashboard.sources import FleetSource, NodeSource
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Value):
     """Where a browser opens a session, once, within so many seconds."""
 
     url: str
     seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class ServedDashboard:
+class ServedDashboard(Value):
     """An ASGI application, and who makes the links that lead into it."""
 
     app: ASGIApp

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from numalet.core.admission.decision import Decision
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.snapshot import placement
 from numalet.dashboard import node_views
 from numalet.dashboard.node_views import ShownNode
@@ -27,8 +27,7 @@ from numalet.insight.simulate.session import Asked, NotRestarted, Record, Remove
 from numalet.wording import english, kubelet
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedNode:
+class SimulatedNode(Value):
     """A node after the last step of a simulation."""
 
     shown: NodeView

@@ -8,7 +8,6 @@ bytes; moments have their zone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Protocol
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.maps.node_map import NodeMap
 
@@ -38,8 +38,7 @@ class Level(Enum):
     BAD = "bad"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Value):
     """One thing that an administrator should know: a sentence, its code, and what mends it."""
 
     level: Level
@@ -48,8 +47,7 @@ class Note:
     mend: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerRow:
+class ContainerRow(Value, kw_only=True):
     """One container: what it was promised, and what the kernel says; None where that is unread."""
 
     name: str
@@ -66,8 +64,7 @@ class ContainerRow:
     stray_nodes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodRow:
+class PodRow(Value, kw_only=True):
     """One pod, admitted or rejected; then ``reason`` and ``message`` are the kubelet's."""
 
     pod: Pod
@@ -90,8 +87,7 @@ class PodRow:
         return self.status == "Rejected"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRow:
+class EventRow(Value, kw_only=True):
     """One event, in the words of Kubernetes."""
 
     at: datetime
@@ -102,8 +98,7 @@ class EventRow:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
+class NodeView(Value, kw_only=True):
     """A node at one moment, whole. ``rows`` are in the order of acceptance, events oldest first.
 
     ``revision`` grows with every change. ``node`` and ``config`` are what questions are asked of:
@@ -121,11 +116,10 @@ class NodeView:
     events: tuple[EventRow, ...] = ()
     notes: tuple[Note, ...] = ()
     is_ready: bool = True
-    by_uid: Mapping[str, PodRow] = field(default_factory=lambda: MappingProxyType({}))
+    by_uid: Mapping[str, PodRow] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPoint:
+class HistoryPoint(Value):
     """Figures of one moment. Bytes are by NUMA node and memory type.
 
     ``admitted`` and ``refused_by_reason`` count pods since the point before.
@@ -155,8 +149,7 @@ class NodeSource(Protocol):
         """Where the output of a container is kept; None where it is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfDate:
+class OutOfDate(Value):
     """Since when a cluster may have changed without being seen to, and why."""
 
     since: datetime

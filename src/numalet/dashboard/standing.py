@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.dashboard.sources import NodeView, SourceKind
 
 KIND_WORDS: Final = {
@@ -29,8 +29,7 @@ _PAGES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageHead:
+class PageHead(Value, kw_only=True):
     """The head of a page: whose it is, what decides there, and when it last changed."""
 
     title: str

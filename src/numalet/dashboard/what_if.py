@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
 from numalet.insight.explain import running, search, story
@@ -34,8 +34,7 @@ UID: Final = "what-if-"
 """Uids of pods that are asked about begin so: style sheets mark what these would hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfQuestion:
+class WhatIfQuestion(Value, kw_only=True):
     """What is asked: a manifest or the uid of a pod of the node, and under which policy and scope.
 
     An empty policy or scope is the configured one. ``chosen`` is the place of the pod that is shown
@@ -50,8 +49,7 @@ class WhatIfQuestion:
     way: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfRow:
+class WhatIfRow(Value):
     """What became of one of the pods."""
 
     title: str
@@ -60,8 +58,7 @@ class WhatIfRow:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfAnswer:
+class WhatIfAnswer(Value, kw_only=True):
     """The answer: rows in the order of asking, and one pod closely; or what is wrong with it.
 
     ``lost`` are pods of the node that would not be admitted again.

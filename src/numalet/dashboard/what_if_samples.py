@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import resources
+from numalet.core.model.value import Value
 from numalet.insight.maps.node_map import NodeMap
 
 _MIB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SampleManifest:
+class SampleManifest(Value):
     """A manifest with a name for links and a title for people."""
 
     name: str

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.dashboard.sources import NodeView, PodRow
 from numalet.insight.explain import running, search, story
@@ -29,8 +30,7 @@ BUDGET_SECONDS: Final = 2.0
 _MOST_KEPT: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class WayOut:
+class WayOut(Value):
     """A change that would have the pod admitted: its sentence, and the node as it would be."""
 
     text: str
@@ -39,8 +39,7 @@ class WayOut:
     nodes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Value):
     """An explanation: the document of ``numalet explain -o json``, and the ways out in its order.
 
     ``is_admitted`` says whether the pod would be admitted if it came now; ``cause`` what is short,

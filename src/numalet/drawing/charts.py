@@ -8,10 +8,10 @@ are in ``time_charts``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from numalet.core.model.value import Value
 from numalet.drawing import letters, sheets, svg, text
 from numalet.drawing.scales import Scale, Unit
 
@@ -21,8 +21,7 @@ _SMALLEST_LABELS: Final = 0.45
 """The share of the width that labels may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class BarPart:
+class BarPart(Value):
     """A part of a bar: its name, its figure, and the class of its colour (``tokens.COLOURS``)."""
 
     name: str
@@ -30,8 +29,7 @@ class BarPart:
     css_class: str = "accent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarRow:
+class BarRow(Value, kw_only=True):
     """One bar of parts after one another. ``ticks`` are figures marked on it, by name.
 
     ``note`` stands at its end instead of the sum of the parts.

@@ -8,10 +8,10 @@ many, so that 5,000 nodes are one picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from numalet.core.model.value import Value
 from numalet.drawing import sheets, svg, text
 from numalet.wording import numbers
 
@@ -38,8 +38,7 @@ _STYLE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeatCell:
+class HeatCell(Value, kw_only=True):
     """One node: how much is free on each NUMA node, by ascending id; None where not known.
 
     ``words`` are what is said of it beside its name and figures; ``href`` is where it leads, empty
@@ -53,8 +52,7 @@ class HeatCell:
     href: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeatPool:
+class HeatPool(Value, kw_only=True):
     """Nodes of one kind; ``most_per_numa_node`` is what is free on an empty NUMA node."""
 
     name: str

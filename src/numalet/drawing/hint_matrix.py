@@ -6,11 +6,11 @@ why not where there is room. All of its words are its text alternative.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 from xml.etree.ElementTree import Element
 
 from numalet.core.model import numa_mask
+from numalet.core.model.value import replace
 from numalet.drawing import sheets, svg, text
 from numalet.insight.maps.hint_map import HintCell, HintMap, HintSet, HintStatus
 from numalet.wording import numbers

@@ -8,14 +8,13 @@ namespace has the same place among those that hold something.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from numalet.core.model.value import Value
 from numalet.drawing import tokens
 from numalet.insight.maps.node_map import MapPod, NodeMap
 
 
-@dataclass(frozen=True, slots=True)
-class Hues:
+class Hues(Value):
     """The colours of one drawing. ``by_name`` has the names of the legend, ``by_uid`` its pods."""
 
     by_name: Mapping[str, str]

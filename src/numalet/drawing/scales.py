@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.wording import numbers
 
 _STEPS: Final = (1, 2, 5, 10)
@@ -28,8 +28,7 @@ class Unit(Enum):
         return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Value):
     """Figures from 0 to the last tick, on a length from ``start_px`` to ``end_px``."""
 
     ticks: tuple[float, ...]

@@ -6,10 +6,10 @@ Moments are seconds since the epoch, and shown in UTC; what now is, the caller s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from numalet.core.model.value import Value
 from numalet.drawing import letters, scales, sheets, svg, text
 from numalet.drawing.scales import Scale, Unit
 
@@ -21,8 +21,7 @@ _TOP_PX: Final = 32
 _NAMED_HUES: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSeries:
+class TimeSeries(Value):
     """Figures over time, which hold until the next one; moments ascend, in seconds (epoch).
 
     A figure of None is a gap: nothing is known from then on. ``most`` is what there is in all, such
@@ -34,8 +33,7 @@ class TimeSeries:
     most: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSpan:
+class TimeSpan(Value):
     """From when to when a chart goes, in seconds since the epoch."""
 
     start_s: float
@@ -115,8 +113,7 @@ def _steps(
     _times(group, across, _GROUND_PX)
 
 
-@dataclass(frozen=True, slots=True)
-class _Across:
+class _Across(Value):
     """Where moments are from left to right."""
 
     span: TimeSpan
@@ -168,8 +165,7 @@ def _times(group: Element, across: _Across, ground_px: float) -> None:
             svg.add(group, "text", words, css_class="small middle", x=at_px, y=ground_px + 18)
 
 
-@dataclass(frozen=True, slots=True)
-class TimeBucket:
+class TimeBucket(Value):
     """Counts by name from one moment to another, in seconds since the epoch."""
 
     start_s: float

@@ -6,12 +6,12 @@ The same for several pods is one note.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import NotAsked, Unknown
 from numalet.core.model.findings import Finding, NoteFinding
+from numalet.core.model.value import Value
 
 
 class DecisionNote(NoteFinding):
@@ -127,8 +127,7 @@ _NOTES: Final[Mapping[Unknown, type[NotAskedNote]]] = {
 _MOST_PODS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Value):
     """What is to be known of decisions beside their verdicts; pods are named.
 
     ``not_asked`` are pods by predicate and why, ``passed_over`` pods by extended resource,

@@ -12,10 +12,10 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.io.documents import kubelet_flags
 from numalet.wording.kubelet_start import ROOT_DIR
 
@@ -47,8 +47,7 @@ def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletProcess:
+class KubeletProcess(Value):
     """A process that is a kubelet, or has one inside.
 
     ``started_ticks`` is when it started, in clock ticks after boot. ``root_dir`` is its root

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.value import Value, field
 from numalet.io.documents import (
     cadvisor,
     device_file,
@@ -54,8 +54,7 @@ _MEMORY_FLAG: Final = "--memory-per-node"
 _PAGES_FLAG: Final = "--hugepages-per-node"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedMachine:
+class LoadedMachine(Value):
     """A machine, and the kubelet's view of it.
 
     ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.
@@ -78,8 +77,7 @@ class LoadedMachine:
         return (*self.reading_notes, *machine_notes(self.machine, self.info))
 
 
-@dataclass(frozen=True, slots=True)
-class MachineChoice:
+class MachineChoice(Value):
     """The machine as a user gave it; the fields are the arguments of ``open_machine``."""
 
     text: str | None = None

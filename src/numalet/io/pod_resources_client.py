@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,6 +13,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.findings.clients import RpcNoAnswer, RpcNoSocket, RpcNotASocket, SocketUnusable
 from numalet.io.rpc import methods
@@ -27,23 +27,20 @@ A = TypeVar("A", bound=Message)
 _FAR_END_IS_GONE: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonAnswer:
+class JsonAnswer(Value):
     """An answer, in the JSON form of protocol buffers."""
 
     document: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CallRefused:
+class CallRefused(Value):
     """The server answered with an error: gRPC's code in Go's words, and its text."""
 
     code: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodResourcesClient:
+class PodResourcesClient(Value):
     """Calls over one socket; each call waits ``timeout_seconds`` at most."""
 
     socket: Path

@@ -6,19 +6,18 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.lab.findings import LabNoApt, LabNoPackage
 
 _DEPENDS: Final = re.compile(r"^Depends:.*?\b(linux-image-[\w.+-]+) \(= ([^)]+)\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Value):
     """One package at one version."""
 
     name: str

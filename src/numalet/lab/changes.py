@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Location
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 from numalet.lab.findings import LabLittleMemory, LabNodeMemory, LabNoProcessor, LabNoSuchNode
 from numalet.lab.topology import LEAST_MEMORY_MIB, Topology, with_memory, without_node
 

@@ -7,8 +7,9 @@ Several archives, one after the other, are one to the kernel. Format: the kernel
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from numalet.core.model.value import Value
 
 _FOLDER: Final = 0o040755
 _FILE: Final = 0o100644
@@ -16,8 +17,7 @@ _PROGRAM: Final = 0o100755
 _TRAILER: Final = "TRAILER!!!"
 
 
-@dataclass(frozen=True, slots=True)
-class CpioEntry:
+class CpioEntry(Value):
     """One folder, file or program; ``name`` without a leading slash."""
 
     name: str

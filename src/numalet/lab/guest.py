@@ -14,11 +14,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.lab import host, job, kernel_cache, protocol, qemu
 from numalet.lab.kernel_cache import CachedKernel
 from numalet.lab.request import GuestRequest
@@ -40,8 +40,7 @@ class Ending(Enum):
     DIED = "died"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedGuest:
+class EndedGuest(Value, kw_only=True):
     """A guest that is no more.
 
     ``status`` is the command's own; 124 when the time was up, 125 when the guest ended before
@@ -184,8 +183,7 @@ def _in_memory(name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pipe:
+class _Pipe(Value):
     """Both ends of a pipe."""
 
     of: int

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.value import Value, replace
 from numalet.lab.findings import LabHugepages, LabHugepagesNode, LabHugepagesTwice
 from numalet.lab.topology import GuestNode, Topology
 
@@ -23,8 +23,7 @@ _GIB: Final = 1024
 _COUNT: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,7})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedPages:
+class ReservedPages(Value):
     """So many pages of one size in one node."""
 
     node_id: int

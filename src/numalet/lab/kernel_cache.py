@@ -18,11 +18,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.lab import apt, job, kernel_image, kernel_modules
 from numalet.lab.apt import Package
@@ -40,8 +40,7 @@ _KERNEL: Final = "vmlinux"
 _MODULES: Final = "modules.cpio"
 
 
-@dataclass(frozen=True, slots=True)
-class CachedKernel:
+class CachedKernel(Value):
     """A kernel ready to boot. ``name`` is that of its package and version."""
 
     name: str

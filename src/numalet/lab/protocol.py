@@ -8,8 +8,9 @@ token, a word, perhaps more words, and a line end; whatever is not that is outpu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from numalet.core.model.value import Value
 
 _MARK: Final = b"\x1e"
 _LONGEST: Final = 256
@@ -18,8 +19,7 @@ READY: Final = "ready"
 EXIT: Final = "exit"
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Value):
     """One line of the lab."""
 
     word: str

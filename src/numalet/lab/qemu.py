@@ -8,10 +8,10 @@ CPUs have siblings under TCG.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import cpu_set
+from numalet.core.model.value import Value
 from numalet.lab import hugepages
 from numalet.lab.request import GuestRequest, Init, Share
 from numalet.lab.topology import Topology
@@ -45,8 +45,7 @@ _SYSTEMD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Value):
     """Paths that QEMU opens: the kernel, the first archive, and where console and errors go."""
 
     kernel: str

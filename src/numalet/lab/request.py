@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.lab.hugepages import ReservedPages
 from numalet.lab.topology import Topology
 
@@ -31,8 +31,7 @@ class Init(Enum):
     SYSTEMD = "systemd"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Value):
     """A folder of this machine that the guest sees, and writes to, at a path of its own."""
 
     host: Path
@@ -40,8 +39,7 @@ class Share:
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(Value):
     """The guest's command has this terminal."""
 
     kind: str
@@ -49,8 +47,7 @@ class Terminal:
     columns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestRequest:
+class GuestRequest(Value, kw_only=True):
     """One guest. The root is read, never written; ``folder`` is where the command starts.
 
     ``modules`` are kernel modules to load besides those of the root, ``qemu`` more arguments
@@ -60,7 +57,7 @@ class GuestRequest:
     topology: Topology
     command: tuple[str, ...]
     folder: PurePosixPath
-    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    environment: Mapping[str, str] = MappingProxyType({})
     hugepages: tuple[ReservedPages, ...] = ()
     kernel_arguments: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()

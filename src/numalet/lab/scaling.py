@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import cpu_set
@@ -17,7 +16,9 @@ from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine import Machine, NumaNode
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
+from numalet.core.model.value import Value
 from numalet.lab.findings import (
     LabMemory,
     LabNoProcessor,
@@ -41,8 +42,7 @@ _HOME: Final = 10
 _FARTHEST: Final = 254
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(Value):
     """The topology, and notes on what is different in it."""
 
     topology: Topology

@@ -12,10 +12,10 @@ topologies have none where a package has several nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from numalet.core.model.cpu_set import EMPTY, CpuSet
+from numalet.core.model.value import Value, replace
 
 MOST_NODES: Final = 128
 MOST_CPUS: Final = 255
@@ -26,16 +26,14 @@ Distances = tuple[tuple[int, ...], ...]
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class GuestNode:
+class GuestNode(Value):
     """One node; no memory (0) or no CPU is fine, but not neither."""
 
     memory_mib: int
     cpus: CpuSet = EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLayout:
+class CpuLayout(Value):
     """Packages, dies in each, cores in each die, threads in each core."""
 
     packages: int
@@ -49,8 +47,7 @@ class CpuLayout:
         return self.packages * self.dies * self.cores * self.threads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topology:
+class Topology(Value, kw_only=True):
     """A whole machine. ``distances`` has a row per node, or is None: the firmware says nothing."""
 
     name: str

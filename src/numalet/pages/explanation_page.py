@@ -6,10 +6,10 @@ It is made of the document, so it reads the same whether this process or an agen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from numalet.core.model import numa_mask
+from numalet.core.model.value import Value
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.maps.node_map import NodeMap
 from numalet.insight.output import explanation_verdict, hint_maps
@@ -19,8 +19,7 @@ from numalet.pages.values import PageOrigin, TextTable
 from numalet.wording import explanations, numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoryText:
+class StoryText(Value, kw_only=True):
     """An explanation part by part; ``matrices`` are markup, a drawing of hints per subject."""
 
     admitted: bool

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodLine:
+class PodLine(Value, kw_only=True):
     """One pod in words. ``level`` is ``good``, ``warning``, ``bad`` or empty, and colours.
 
     ``uid`` ties it to its marks in drawings, ``why`` stands below the status, ``href`` may lead to

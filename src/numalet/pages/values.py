@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet import __version__
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageOrigin:
+class PageOrigin(Value, kw_only=True):
     """What made a page, for those who get it without its maker.
 
     ``command`` is the command line or the function, ``machine`` what the machine is called;
@@ -32,8 +30,7 @@ class PageOrigin:
         return tuple((name, text) for name, text in known if text)
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
+class TextTable(Value):
     """A table with a title; every row has as many cells as there are columns."""
 
     title: str

@@ -8,13 +8,13 @@ far as it is known by codes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Final
 
 from numalet.agent.findings import lost_promises, recorded
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.core.workload.run import Cause
 
 _CAUSE: Final = "cause"
@@ -114,8 +114,7 @@ def _classes() -> Mapping[str, type[Finding]]:
     return recorded.by_code(each for room in rooms for each in room.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value):
     """The text of an event of ours, and what it is made of.
 
     Without causes it can not be made again, and is written down as it is: a manager from outside

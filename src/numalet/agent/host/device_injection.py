@@ -7,15 +7,14 @@ thing the first counts. Kubelet: ``deviceRunContainerOptions``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
+from numalet.core.model.value import Value
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 
 
-@dataclass(frozen=True, slots=True)
-class HandedOut:
+class HandedOut(Value):
     """Environment by name; host paths of mounts and device nodes by path in the container."""
 
     environment: Mapping[str, str]

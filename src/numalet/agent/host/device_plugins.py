@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +28,7 @@ from numalet.core.managers.device.preference import (
     PreferenceQuestion,
     Preferred,
 )
+from numalet.core.model.value import Value
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
 from numalet.io.rpc.methods import A, Method, Q
@@ -42,8 +42,7 @@ _OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deadlines:
+class Deadlines(Value, kw_only=True):
     """How long to wait for a plugin, in seconds: for its socket, and for an answer."""
 
     connect_seconds: float = 10.0

@@ -19,7 +19,6 @@ import contextlib
 import ipaddress
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -32,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from numalet.agent.findings.servers import KubeApiCertificate, KubeApiFolder
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic
@@ -46,8 +46,7 @@ _LOOPBACK: Final = ("127.0.0.1", "::1")
 IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(Value):
     """What clients may call the agent."""
 
     dns: frozenset[str]
@@ -60,8 +59,7 @@ class _Names:
         return cls(frozenset({"localhost", *own}), frozenset({host, *loopback}))
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Value):
     """Whom clients trust, who the agent is, who may come in.
 
     ``trusted`` is PEM; ``server_name`` is what clients hold the certificate against, empty for

@@ -10,7 +10,6 @@ Kubelet v1.32: ``legacyLogSymlink``, ``BuildPodLogsDirectory``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +19,7 @@ from numalet.core.enforcement import drift, kubepods
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
 LOGS: Final = Path("/var/log/containers")
@@ -29,8 +29,7 @@ _DEEPEST: Final = 4
 """Levels from the root of all pods to a container: class, pod, container, and one to spare."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedContainer:
+class NamedContainer(Value):
     """A container by name, and its pod's."""
 
     key: ContainerKey

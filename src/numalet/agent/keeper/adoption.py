@@ -13,7 +13,6 @@ pods ask for admission again, after the commands.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from numalet.agent.findings.agent import (
@@ -29,6 +28,7 @@ from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
 from numalet.agent.keeper.shared_state import FOLDER, HOLDERS, Content, SharedState
 from numalet.agent.keeper.store import StoredState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.value import Value
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verdict
 from numalet.core.workload.spec import Runner, of_command
@@ -36,8 +36,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 
 
-@dataclass(frozen=True, slots=True)
-class Adopted:
+class Adopted(Value):
     """The state to recover from, and the uids of commands that are in it for the first time."""
 
     stored: StoredState

@@ -19,10 +19,11 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
+
+from numalet.core.model.value import Value
 
 UNIX_SOCKETS: Final = Path("/proc/net/unix")
 SCOPE: Final = "NUMALET_SCOPE"
@@ -39,8 +40,7 @@ _PAUSE_SECONDS: Final = 0.005
 _NAME: Final = re.compile(r"([0-9a-f]+:[0-9]+)/([0-9]+)/(\S*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Announced:
+class Announced(Value):
     """A root folder in use. ``user`` and ``pid`` come from the kernel; None if it can not know.
 
     ``root`` is what the other process announced, and may be cut off at its end.

@@ -7,7 +7,7 @@ begin, when the whole batch is on the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from numalet.agent.keeper import decisions, requests, steps, transitions
@@ -27,6 +27,7 @@ from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.preference import PreferredDevices
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias, assert_never
 
@@ -19,6 +18,7 @@ from numalet.core.admission.reasons import Rejection
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.findings import Severity
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import Cause, Evicted, PodRun, Verdict
@@ -32,8 +32,7 @@ Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since some moment; for measuring how long a decision takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedDecision:
+class TracedDecision(Value):
     """A decision, everything that was recorded while it was made, and how long it took."""
 
     rules: NodeRules
@@ -42,8 +41,7 @@ class TracedDecision:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Value):
     """The state after a request, the answer, and what was decided if anything was."""
 
     state: NodeState
@@ -238,8 +236,7 @@ def event_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(Value):
     """The state after the manifest folder was read, and what was decided."""
 
     state: NodeState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from numalet.agent.host.runtime.port import NotStarted, Runtime
@@ -21,6 +20,7 @@ from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 
 
 class NothingHanded:
@@ -37,8 +37,7 @@ class NothingHanded:
         return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeeperDependencies:
+class KeeperDependencies(Value, kw_only=True):
     """What the keeper works with.
 
     ``on_decision`` is called with every decision that is safe on the disk, for logs and tests;

@@ -15,6 +15,7 @@ from numalet.core.enforcement.reality import Reality
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerPhase
@@ -26,8 +27,7 @@ _MOST_BRANCHES: Final = 64
 """Pods whose containers start at the same time; what is forgotten is worked out anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch:
+class _Branch(Value):
     """The cgroup of a pod, and everything in the node state that it depends on."""
 
     pod: Pod

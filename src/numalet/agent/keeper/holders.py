@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from typing import Any, Final
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import lock_file
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 from numalet.core.workload.run import Cause
 
 FOLDER: Final = "holders"
@@ -31,8 +31,7 @@ CONTAINER: Final = "main"
 _FOLDER_MODE: Final = 0o700
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunHolder:
+class RunHolder(Value, kw_only=True):
     """One run: its pod, and the process that stays with its command.
 
     ``pid`` is its id in its own PID namespace; ``ticks`` and ``boot`` distinguish it from a later

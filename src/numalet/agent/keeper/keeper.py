@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -42,6 +41,7 @@ from numalet.agent.servers.door import (
     RequestRefused,
 )
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io import os_problem

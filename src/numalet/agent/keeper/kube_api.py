@@ -11,7 +11,6 @@ import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,13 +21,13 @@ from numalet.agent.servers.dashboard import PATH, AgentNode, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import KubeApi
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.dashboard import history
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.served import served as served_dashboard
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Value):
     """Where it is listened, and the file that kubectl takes."""
 
     url: str

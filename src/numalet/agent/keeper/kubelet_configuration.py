@@ -8,7 +8,7 @@ While no kubelet runs, the configuration of the last one holds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.versions import FollowedRelease
 from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.value import Value, replace
 from numalet.io import kubelet_program, kubelets
 from numalet.io.documents import kubelet_config, kubelet_flags
 from numalet.io.documents.kubelet_config import Base, ConfigSources
@@ -30,8 +31,7 @@ _Identity: TypeAlias = tuple[object, ...]
 _CONFIG_DIR = "config-dir"
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedConfiguration:
+class ObservedConfiguration(Value):
     """What the node of a kubelet is made from.
 
     ``file`` names the configuration, empty if it is not known; then ``premises`` are the agent's

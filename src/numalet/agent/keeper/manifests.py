@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ from numalet.agent.findings.agent import ManifestsBug, ManifestsFirstAlone
 from numalet.agent.keeper.requests import FolderRead
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.value import Value
 from numalet.core.workload import static_pods
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.io import os_problem
@@ -37,8 +37,7 @@ RETRY_SECONDS: Final = 0.5
 """How soon a file that could not be read is read again: it may have been half-written."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Value):
     """A file as it was read: its bytes, and what they are worth.
 
     ``findings`` say why there is no workload, or what its author should know of it.

@@ -9,13 +9,13 @@ root folder is a new one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from numalet.core.model.value import Value
 from numalet.io.files import atomic
 
 FILE_NAME: Final = "node.json"
@@ -33,8 +33,7 @@ class _File(msgspec.Struct, kw_only=True, rename="camel"):
     unschedulable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAge:
+class NodeAge(Value):
     """``created_at`` is when the root folder was first used, ``first_version`` what may be used.
 
     ``unschedulable`` is whether the node was cordoned.

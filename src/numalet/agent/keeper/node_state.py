@@ -8,7 +8,6 @@ ahead of what is on the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -16,6 +15,7 @@ from numalet.agent.kubelet.observed import KubeletObservation
 from numalet.agent.telemetry import cpu_gauges
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts, Labels
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.records import Records
@@ -26,8 +26,7 @@ EVENTS_KEPT: Final = 1000
 _RECENT_EVENTS: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeState:
+class NodeState(Value, kw_only=True):
     """The node's promises, every pod's record by uid in order of acceptance, recent events.
 
     ``resource_version`` is that of the latest change of any of them. ``counts`` are not kept on
@@ -44,7 +43,7 @@ class NodeState:
     counts: Counts = field(default_factory=Counts)
     kubelet: KubeletObservation | None = None
     cpu_gauges: CpuGauges | None = None
-    gone: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    gone: Mapping[str, int] = MappingProxyType({})
 
     def at(self, node: Node) -> NodeState:
         """The same records over another node."""

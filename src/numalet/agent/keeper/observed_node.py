@@ -10,7 +10,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from numalet.agent.keeper.settings import AgentOptions, OwnerChoice, RuntimeKind
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.dashboard import AgentNode
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import replace
 from numalet.io import kubelets
 from numalet.io.files import state_directory
 

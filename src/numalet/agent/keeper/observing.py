@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io import kubelets
@@ -47,8 +48,7 @@ _POD_RESOURCES: Final = Path("pod-resources", "kubelet.sock")
 _ANSWER_SECONDS: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletPlaces:
+class KubeletPlaces(Value, kw_only=True):
     """Where the traces of a kubelet are on its node."""
 
     root: Path = kubelets.ROOT

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from numalet.agent.findings.agent import AgentKubeletPins
 from numalet.agent.findings.run import RunKubeletPins
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.io import kubelets
 from numalet.io.files import state_directory
 
@@ -49,16 +49,14 @@ class OwnerKind(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Value):
     """A program that sets CPUs or memory of other programs. ``who`` says where it is."""
 
     kind: OwnerKind
     who: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Value, kw_only=True):
     """Where owners are searched; ``every_kubelet``: whether those of other directories count."""
 
     proc: Path = PROC

@@ -31,6 +31,7 @@ from numalet.core.managers.device.preference import (
     PreferredDevices,
 )
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 MOST_AT_ONCE: Final = 32
 """Plugins that are asked at the same time; each may take all of its deadline."""
@@ -89,8 +90,7 @@ class Aside:
     """How often it was asked; each decision may need an answer that the last one did not."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rehearsed:
+class Rehearsed(Value, eq=False):
     """The plugins have answered; now the keeper can decide."""
 
     aside: Aside

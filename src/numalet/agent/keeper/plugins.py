@@ -21,6 +21,7 @@ from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.managers.device.preference import CallFailed
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 
 @dataclass(slots=True)
@@ -65,8 +66,7 @@ class Relay:
         self.enqueue(PluginExpired(resource))
 
 
-@dataclass(frozen=True, slots=True)
-class FromPlugins:
+class FromPlugins(Value):
     """What containers are started with because of their devices."""
 
     plugins: DevicePlugins

@@ -14,7 +14,6 @@ admits it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
@@ -40,6 +39,7 @@ from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
@@ -63,22 +63,20 @@ class OnInvalidState(Enum):
     no file is damaged, else stop."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Premises:
+class Premises(Value, kw_only=True):
     """What the node is made from."""
 
     config: KubeletConfig
     machine: MachineInfo
     behaviour: Behaviour
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    devices: Devices = NO_DEVICES
     plugins: PreferredDevices = NO_SAY
     on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
     root: str = ""
     identity: NodeIdentity = UNKNOWN_NODE
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Value):
     """The state to begin with, what is to be done at once, and what was decided anew.
 
     ``findings`` say what was lost or mended on the way, ``events`` are those of the state that are
@@ -98,8 +96,7 @@ def in_order(stored: StoredState, uids: Iterable[str]) -> StoredState:
     return replace(stored, records={**first, **stored.records})
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredNode:
+class RestoredNode(Value):
     """A node on its state files, and how they were made to fit.
 
     ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.

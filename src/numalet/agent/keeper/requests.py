@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from numalet.agent.host.runtime.port import Answered, Ended, NotHeld, NotStarted, Started
@@ -18,6 +17,7 @@ from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
@@ -25,16 +25,14 @@ from numalet.core.workload.spec import Workload
 Answer: TypeAlias = "asyncio.Future[PodRecord | RequestRefused]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Create:
+class Create(Value, eq=False):
     """Run this pod."""
 
     workload: Workload
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Delete:
+class Delete(Value, kw_only=True, eq=False):
     """End this pod and remove it. ``grace_seconds`` None is the pod's own period."""
 
     namespace: str
@@ -44,8 +42,7 @@ class Delete:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Revise:
+class Revise(Value, kw_only=True, eq=False):
     """Replace ``before`` by ``after``; ``version`` None is any version."""
 
     before: Workload
@@ -54,8 +51,7 @@ class Revise:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Began:
+class Began(Value):
     """The runtime started an attempt, or could not."""
 
     key: ContainerKey
@@ -63,30 +59,26 @@ class Began:
     result: Started | NotStarted
 
 
-@dataclass(frozen=True, slots=True)
-class Delayed:
+class Delayed(Value):
     """The host lacked something for a start, which is tried again."""
 
     key: ContainerKey
     why: NotStarted
 
 
-@dataclass(frozen=True, slots=True)
-class StartWithdrawn:
+class StartWithdrawn(Value):
     """An attempt that was recorded was not asked for: its pod is over."""
 
     key: ContainerKey
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(Value):
     """The runtime has nothing of this pod any more."""
 
     pod_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRead:
+class FolderRead(Value):
     """What the manifest folder holds, and what is wrong in it by path.
 
     ``unreadable`` are the paths whose pods are not known now: they are left as they are. The
@@ -100,15 +92,13 @@ class FolderRead:
     remarks: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderPod:
+class FolderPod(Value):
     """A pod of the manifest folder that is decided on by itself, since a plugin is asked for it."""
 
     workload: Workload
 
 
-@dataclass(frozen=True, slots=True)
-class ResyncResult:
+class ResyncResult(Value):
     """The result of a resync: audits of running containers, settings that were mended.
 
     ``mended`` are names of settings by container; the key of a cgroup above has no container.
@@ -120,8 +110,7 @@ class ResyncResult:
     not_held: Mapping[ContainerKey, NotHeld] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletSeen:
+class KubeletSeen(Value):
     """The kubelet that owns this node was observed; ``node`` is None if it is not known."""
 
     node: Node | None
@@ -133,28 +122,24 @@ class KubeletSeen:
         return self.observation.audits
 
 
-@dataclass(frozen=True, slots=True)
-class SourcesReady:
+class SourcesReady(Value):
     """Every source of pods has been read since the start."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginReported:
+class PluginReported(Value):
     """A device plugin says which devices it has."""
 
     resource: str
     devices: tuple[Device, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginStopped:
+class PluginStopped(Value):
     """A device plugin went."""
 
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class PluginExpired:
+class PluginExpired(Value):
     """A device plugin went, and did not come back in time."""
 
     resource: str

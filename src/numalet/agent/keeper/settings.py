@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -34,6 +33,7 @@ from numalet.core.config.reservation import Spread
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.value import Value, field, replace
 from numalet.io import devices as device_door
 from numalet.io import kubelets
 from numalet.io.agent_client.places import SYSTEM_ROOT
@@ -63,8 +63,7 @@ class OwnerChoice(Enum):
     OBSERVE = "observe"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
+class AgentOptions(Value, kw_only=True):
     """As it was given on the command line."""
 
     root: Path = SYSTEM_ROOT
@@ -89,8 +88,7 @@ class AgentOptions:
     kubelet_root: Path = kubelets.ROOT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletChoice:
+class KubeletChoice(Value, kw_only=True):
     """Which kubelet was chosen: its release if that was named, its version if that was given.
 
     ``refusal`` is why an agent that decides itself can not follow that version.
@@ -101,8 +99,7 @@ class KubeletChoice:
     refusal: Finding | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
+class AgentSettings(Value, kw_only=True):
     """What an agent is made from. ``notes`` are what the administrator should know."""
 
     premises: Premises

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from numalet.agent.keeper.holders import Holders, RunHolder
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.files import atomic, state_directory
 
@@ -38,8 +39,7 @@ _PIDS: Final = 1 << 31
 _HOLDERS: Final = msgspec.json.Decoder(tuple[RunHolder, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Value):
     """What is in the shared state: state files by name, and the holders in order of admission.
 
     ``live`` are those whose runs are there, ``dead`` what others left.

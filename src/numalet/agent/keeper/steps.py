@@ -7,21 +7,20 @@ held is released before its record goes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from numalet.agent.keeper import decisions
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.tasks import ForgetPod, StartContainer, StopContainer, Task
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.spec import WorkloadSource
 from numalet.wording import kubelet_events
 
 
-@dataclass(frozen=True, slots=True)
-class NextSteps:
+class NextSteps(Value):
     """The state after a pod's next steps, what is to be done, and when it is due again."""
 
     state: NodeState

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +23,7 @@ from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
 from numalet.io import os_problem
@@ -56,8 +56,7 @@ class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class StoredState:
+class StoredState(Value):
     """What was on the disk: state files by name, and records by uid, oldest first."""
 
     state_files: Mapping[str, str]

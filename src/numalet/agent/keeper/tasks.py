@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainer:
+class StartContainer(Value):
     """Start this attempt, which the state on the disk already names."""
 
     key: ContainerKey
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
-class StopContainer:
+class StopContainer(Value):
     """Let the container end, and kill it after this time."""
 
     key: ContainerKey
     grace_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetPod:
+class ForgetPod(Value):
     """Remove what the runtime has of a pod that is to go."""
 
     pod_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
+class Settle(Value):
     """The promises changed: bring what runs to what it is to have now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Resync:
+class Resync(Value):
     """Compare everything that runs with what is wanted, mend it, and see what it really has."""
 
 

@@ -6,7 +6,6 @@ A fact that came late or twice, or about a pod that is gone, changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, assert_never
 
@@ -46,6 +45,7 @@ from numalet.agent.telemetry.metric_definitions import (
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.workload import folding, lifecycle

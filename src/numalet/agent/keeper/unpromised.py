@@ -8,7 +8,6 @@ its record, so that a later start, with more room, can admit it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from numalet.agent.findings import events, lost_promises
@@ -22,6 +21,7 @@ from numalet.agent.keeper import decisions
 from numalet.agent.keeper.decisions import Decided
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.core.model.value import replace
 from numalet.core.workload import rejections
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase

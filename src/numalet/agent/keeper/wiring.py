@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -50,6 +49,7 @@ from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.limits import Limits
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value, field, replace
 from numalet.core.workload.record import NodeEvent
 from numalet.io.agent_client.places import SOCKET_NAME
 from numalet.io.documents import pod_record
@@ -62,8 +62,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hooks:
+class Hooks(Value, kw_only=True):
     """What tests put in the place of the world."""
 
     runtime: Runtime | None = None
@@ -164,8 +163,7 @@ async def _recovered(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
+class _Begun(Value):
     """A keeper before its life, and where its facts come from."""
 
     keeper: Keeper

@@ -16,7 +16,6 @@ Kubelet v1.32: ``staticPolicy.RemoveContainer``, which calls ``Delete`` and ``Se
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
@@ -42,6 +41,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot import placement, runtime_sets
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
@@ -62,16 +62,14 @@ NOT_RUNNING: Final = "kubelet/not-running"
 KEEPS_RESTARTING: Final = "kubelet/keeps-restarting"
 
 
-@dataclass(frozen=True, slots=True)
-class PodName:
+class PodName(Value):
     """What a pod of the kubelet is called."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Value, kw_only=True):
     """What was read: state files by name, and what is in force for each container by name.
 
     ``unread`` says why files could not be read at all. ``refusal`` is why a kubelet would not
@@ -83,7 +81,7 @@ class Evidence:
     """
 
     root: str
-    files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    files: Mapping[str, str] = MappingProxyType({})
     unread: tuple[Finding, ...] = ()
     refusal: Finding | None = None
     config: str = ""
@@ -92,12 +90,11 @@ class Evidence:
     running: str | None = None
     known_pods: frozenset[str] | None = None
     app_containers: Mapping[PodName, frozenset[str]] | None = None
-    realities: Mapping[ContainerKey, Reality] = field(default_factory=lambda: MappingProxyType({}))
-    pods: Mapping[str, PodName] = field(default_factory=lambda: MappingProxyType({}))
+    realities: Mapping[ContainerKey, Reality] = MappingProxyType({})
+    pods: Mapping[str, PodName] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletProblem:
+class KubeletProblem(Value):
     """Something that is not as it should be since a moment; ``key`` if it is about a container.
 
     ``has_lasted`` says that it has lasted, or needs not to.
@@ -109,8 +106,7 @@ class KubeletProblem:
     lasts: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletObservation:
+class KubeletObservation(Value, kw_only=True):
     """One observation.
 
     ``held`` is what the state files promise, by container; ``audits`` are of those of them that
@@ -195,8 +191,7 @@ def observe(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _History:
+class _History(Value):
     """What several observations together say of the kubelet and of its files."""
 
     at: datetime

@@ -7,7 +7,6 @@ concerned. Kubelet: ``nodestatus.MachineInfo``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, Final
@@ -17,6 +16,7 @@ from numalet.core.config.releases.versions import NOT_SEEN, FollowedRelease
 from numalet.core.model import moments as kube_time
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.wording import kubelet_status
 
@@ -33,8 +33,7 @@ class Unready(Enum):
     STOPPING = "AgentStops"
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletCondition:
+class KubeletCondition(Value):
     """Whether the kubelet that owns the node runs, since when; None if that can not be known.
 
     ``release`` is the one by which it is judged.
@@ -45,8 +44,7 @@ class KubeletCondition:
     release: FollowedRelease = NOT_SEEN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
+class NodeFacts(Value, kw_only=True):
     """What the node object shows of the host; empty where it is not known.
 
     ``architecture`` in Go's words (``amd64``), ``version`` that of this program.

@@ -8,17 +8,16 @@ NUMA nodes ascending. Source: pod-resources ``server_v1.go`` and the managers' `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from numalet.core.managers.device.ledger import NO_NODE
 from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PodResourcesDevice:
+class PodResourcesDevice(Value):
     """One device on at most one NUMA node; ``node_id`` is None where no node is known.
 
     A device of several nodes has one entry for each.
@@ -29,8 +28,7 @@ class PodResourcesDevice:
     node_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEntry:
+class MemoryEntry(Value):
     """Bytes of one memory type on one NUMA node, or on several together."""
 
     memory_type: str
@@ -38,8 +36,7 @@ class MemoryEntry:
     node_ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerEntry:
+class ContainerEntry(Value):
     """One container. ``cpus`` are its exclusive CPUs: the shared pool is not listed."""
 
     name: str
@@ -48,8 +45,7 @@ class ContainerEntry:
     memory: tuple[MemoryEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PodEntry:
+class PodEntry(Value):
     """One pod with its sidecars and app containers; ``app_containers`` are the latter's names."""
 
     name: str
@@ -58,8 +54,7 @@ class PodEntry:
     app_containers: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Allocatable:
+class Allocatable(Value):
     """What the node has to give, given away or not."""
 
     devices: tuple[PodResourcesDevice, ...]

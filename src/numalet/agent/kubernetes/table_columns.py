@@ -7,14 +7,14 @@ holds the pod up, not its phase. Kubernetes: the printer of pods, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from numalet.core.model.value import Value
 
 _Object: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodColumns:
+class PodColumns(Value, kw_only=True):
     """The columns READY, STATUS and RESTARTS.
 
     ``restarted_at`` is the end of the attempt before the latest restart, as text, empty without

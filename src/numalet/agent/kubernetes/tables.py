@@ -7,12 +7,12 @@ here, at the moment of the answer. Kubernetes: ``pkg/printers/internalversion``,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from numalet.agent.kubernetes import table_columns
 from numalet.agent.kubernetes.ages import UNKNOWN, age
+from numalet.core.model.value import Value
 
 Cell: TypeAlias = "str | int"
 _Object: TypeAlias = Mapping[str, Any]
@@ -20,8 +20,7 @@ _Object: TypeAlias = Mapping[str, Any]
 NONE: Final = "<none>"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Value):
     """One column. ``format`` is ``name`` for the column that names the object."""
 
     name: str
@@ -40,8 +39,7 @@ class Column:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Printer:
+class Printer(Value):
     """The columns of a kind, and the cells of an object of it at a moment."""
 
     columns: tuple[Column, ...]

@@ -6,7 +6,6 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +28,7 @@ from numalet.agent.telemetry import log_line
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.value import Value, field, replace
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.kube_api import client, paths
@@ -41,8 +41,7 @@ from numalet.io.tasks import beside, together
 USER_AGENT: Final = f"numalet-publish/{__version__}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishOptions:
+class PublishOptions(Value, kw_only=True):
     """As it was given on the command line; ``given`` wins over what the configuration says."""
 
     given: PublishSettings = field(default_factory=PublishSettings)
@@ -59,8 +58,7 @@ class PublishOptions:
     proc: Path = kubelets.PROC
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedPublishing:
+class PreparedPublishing(Value):
     """The kubelet that is read, and what is published of its node."""
 
     settings: AgentSettings

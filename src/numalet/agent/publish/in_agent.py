@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from numalet.agent.findings.publish import PublishEnded
@@ -16,14 +15,14 @@ from numalet.agent.publish.publisher import NodePublisher
 from numalet.agent.servers.door import Door
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.value import Value
 from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.tasks import together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPublishing:
+class AgentPublishing(Value, kw_only=True):
     """What an agent publishes, and where; it is called with the agent when that runs."""
 
     access: Access

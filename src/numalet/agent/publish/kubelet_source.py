@@ -25,6 +25,7 @@ from numalet.agent.publish import view
 from numalet.agent.publish.view import PublishedView
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
@@ -40,8 +41,7 @@ _LASTING_SECONDS: Final = 5.0
 _SOCKET: Final = Path("pod-resources", "kubelet.sock")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletReading:
+class KubeletReading(Value, kw_only=True):
     """What there was; ``view`` is None where it can not be known, and ``findings`` say why."""
 
     view: PublishedView | None

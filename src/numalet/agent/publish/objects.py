@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import numa_mask
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class, published_text
 from numalet.io.documents.numa_node import NumaNodeSpec
 
 
-@dataclass(frozen=True, slots=True)
-class NodeOwner:
+class NodeOwner(Value):
     """The Node object that owns what is published of it: with it the rest is deleted."""
 
     name: str
@@ -27,8 +26,7 @@ class NodeOwner:
         return {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self.uid}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeObjects:
+class NodeObjects(Value, kw_only=True):
     """The class of a node, and its content without the time at which it is published."""
 
     class_object: Mapping[str, Any]

@@ -8,8 +8,9 @@ Times are seconds of a clock that never goes back; a fraction is a random number
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from numalet.core.model.value import Value, replace
 
 _JITTER: Final = 0.1
 _SPREAD_SECONDS: Final = 0.25
@@ -20,16 +21,14 @@ _LONGEST_ABSENCE_SECONDS: Final = 3.0
 _MOST_DOUBLINGS: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteInterval:
+class WriteInterval(Value, kw_only=True):
     """How often one object is written at most, and at least."""
 
     at_most_every_seconds: float
     refresh_seconds: float = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteTimes:
+class WriteTimes(Value, kw_only=True):
     """What has happened to one object. ``changed_at`` is None while what is there is written.
 
     ``due_at`` is when it is to be written next: because it changed, or because of the refresh.

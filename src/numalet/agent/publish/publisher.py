@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import numa_node
 from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import paths
@@ -34,8 +35,7 @@ from numalet.io.tasks import together
 _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishChoice:
+class PublishChoice(Value, kw_only=True):
     """What is published of a node, and how."""
 
     node_name: str

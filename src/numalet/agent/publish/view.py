@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from numalet.agent.kubernetes import node_resource_topology, pod_resources
@@ -19,11 +18,11 @@ from numalet.agent.publish.objects import NodeObjects
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedView:
+class PublishedView(Value, kw_only=True):
     """What is to be published; ``topology`` None where it is not known what there is to give."""
 
     objects: NodeObjects

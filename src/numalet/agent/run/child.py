@@ -13,7 +13,6 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numalet.agent.findings.runtime import (
@@ -26,6 +25,7 @@ from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin
 from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value, replace
 
 EXIT_REFUSED: Final = 125
 EXIT_NOT_EXECUTABLE: Final = 126
@@ -55,8 +55,7 @@ _FROM_TERMINAL: Final = 128
 _ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
 
 
-@dataclass(frozen=True, slots=True)
-class StartProblem:
+class StartProblem(Value):
     """The step at which a start failed, and the error number of the kernel."""
 
     stage: str

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
 from numalet.agent.host.runtime.watcher.begin import Setup
 from numalet.agent.run import program
 from numalet.agent.run.program import ReadyPlace
+from numalet.core.model.value import Value
 from numalet.insight.output.run_document import RunDocument
 
 PAUSE_SECONDS: Final = 0.005
@@ -30,8 +30,7 @@ _RELEASE_SECONDS: Final = 5.0
 _NOTIFICATION: Final = b"!"
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedOrder:
+class AcceptedOrder(Value):
     """An order that is ours: its folder, its lock as a descriptor, and what it says."""
 
     folder: Path

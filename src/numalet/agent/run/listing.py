@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import node_state
 from numalet.agent.servers.api.served import OWN_GROUP
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Value):
     """The commands that run, as PodPlacement objects, and the node, None if it is not known.
 
     A configuration other than the fitted one, which ``numalet run -c`` may have named, is not in

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from numalet.agent.run.request import RunRequest
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.insight.explain.case import Case
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
@@ -18,8 +18,7 @@ SEARCH_SECONDS: Final = 2
 """How long to search for what would have admitted a command that is refused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
+class RunOptions(Value, kw_only=True):
     """As it was said on the command line. ``wait_seconds`` is None for not waiting."""
 
     request: RunRequest
@@ -33,8 +32,7 @@ class RunOptions:
     kubelet_root: Path = kubelets.ROOT
 
 
-@dataclass(frozen=True, slots=True)
-class Voice:
+class Voice(Value):
     """How messages reach the user.
 
     ``explained`` finds out why there is no place, given how many other commands run: the

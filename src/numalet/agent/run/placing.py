@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -32,6 +31,7 @@ from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
@@ -40,8 +40,7 @@ from numalet.core.workload.spec import ContainerSpec, Runner
 from numalet.io import os_problem
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Value):
     """The command is admitted; on the disk after ``place``, not after ``preview``."""
 
     pod: Pod
@@ -53,8 +52,7 @@ class Placed:
     """Of the pod's cgroup, which has the container's in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoPlace:
+class NoPlace(Value):
     """The node before the decision, for explaining it, and the others that run.
 
     ``fits_when_empty`` says whether it would fit a node on which nothing runs.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from numalet.agent.findings.run import RunNodesExhausted, RunOverItsMemory
 from numalet.agent.findings.runtime import RuntimeStorage
@@ -18,12 +17,12 @@ from numalet.agent.run import child, leftovers
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import os_problem
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyPlace:
+class ReadyPlace(Value):
     """A place in which the command can begin."""
 
     setup: Setup
@@ -37,8 +36,7 @@ class ReadyPlace:
     """The files by which an agent learns of start and end, now or when it comes."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandOutcome:
+class CommandOutcome(Value):
     """The exit status, and what is to be said about it."""
 
     status: int

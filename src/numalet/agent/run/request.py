@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -22,7 +21,9 @@ from numalet.core.model import plain_numbers, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import Container, Pod, QosClass
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
+from numalet.core.model.value import Value, field
 from numalet.core.node.node import Devices
 
 NAMESPACE: Final = "run"
@@ -33,8 +34,7 @@ def _none() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(Value, kw_only=True):
     """Amounts as texts. ``hugepages`` are by page size: a number of pages, or a size.
 
     ``memory`` is None where no size is to be promised. ``devices`` are numbers of devices by

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from numalet.agent.findings.run import RunNoPlace, RunOtherPolicy
@@ -22,6 +21,7 @@ from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
 from numalet.agent.run.program import ReadyPlace
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import replace
 from numalet.insight.explain import case as cases
 from numalet.insight.explain.case import Case
 from numalet.insight.output import run_document

@@ -38,6 +38,7 @@ from numalet.core.managers.device.preference import (
     Preferred,
 )
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
 from numalet.io.tasks import ended
@@ -68,11 +69,10 @@ class PluginListener(Protocol):
         """The plugin went long ago; its resource is no longer one of the node's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Value, kw_only=True):
     """How long to wait for plugins, and how long a resource outlives its plugin."""
 
-    deadlines: Deadlines = field(default_factory=Deadlines)
+    deadlines: Deadlines = Deadlines()
     grace_seconds: float = GRACE_SECONDS
 
 

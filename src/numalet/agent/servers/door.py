@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -18,6 +17,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.records import Records
@@ -32,8 +32,7 @@ class OwnershipMode(Enum):
     """There is another owner of CPUs or memory: the agent reads, reports and writes nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentView:
+class AgentView(Value, kw_only=True):
     """The agent at one moment. Immutable, and consistent as a whole.
 
     ``records`` are by uid in the order of acceptance. ``events`` are bounded, oldest first.
@@ -54,7 +53,7 @@ class AgentView:
     """Whether the node was cordoned."""
     records: Records = field(default_factory=Records)
     events: tuple[NodeEvent, ...] = ()
-    audits: Mapping[ContainerKey, Audit] = field(default_factory=lambda: MappingProxyType({}))
+    audits: Mapping[ContainerKey, Audit] = MappingProxyType({})
     counts: Counts = field(default_factory=Counts)
     notes: tuple[str, ...] = ()
     """Codes of what an administrator should know, such as what can not be enforced here."""
@@ -79,8 +78,7 @@ class ChangeKind(Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class PodChange:
+class PodChange(Value):
     """One step of a watch: the record after the change, or the last one before it went.
 
     ``before`` is the record before the change; None where the pod is new.
@@ -92,8 +90,7 @@ class PodChange:
     before: PodRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EventChange:
+class EventChange(Value):
     """One step of a watch of events: ADDED, or MODIFIED where an equal one was counted up.
 
     DELETED where it made room for later ones. ``before`` is the event before the change; None
@@ -123,16 +120,14 @@ class RequestRefusal(Enum):
     """The node state can not be written: disk full, read-only, an error of the disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRefused:
+class RequestRefused(Value):
     """A request that came to nothing, and the values that its sentence shows."""
 
     why: RequestRefusal
-    fields: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    fields: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Foreseen:
+class Foreseen(Value):
     """What a request would come to: the pod's record, and the node after it."""
 
     record: PodRecord

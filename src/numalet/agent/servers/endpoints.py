@@ -6,7 +6,6 @@ Apart from the servers themselves, so that who only reads settings loads none of
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from numalet.agent.findings.servers import (
     KubeApiNotLoopback,
 )
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 
 REQUESTS_PER_SECOND: Final = 100
 """So many the PodResources API answers, unless configured otherwise; a kubelet's limit."""
@@ -26,16 +26,14 @@ LONGEST_PATH_BYTES: Final = 107
 _HIGHEST_PORT: Final = 65_535
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodResourcesSettings:
+class PodResourcesSettings(Value, kw_only=True):
     """Whether ``Get`` is offered (KubeletPodResourcesGet), and the limit; None for no limit."""
 
     get_is_enabled: bool = False
     requests_per_second: float | None = REQUESTS_PER_SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Value):
     """Where to listen. Port 0 is any that is free."""
 
     host: str
@@ -55,8 +53,7 @@ class Address:
         return f"https://{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class KubeApi:
+class KubeApi(Value):
     """Where to listen, and the administrator's own certificate and key, if there are any."""
 
     address: Address

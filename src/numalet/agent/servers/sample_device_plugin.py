@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ import grpc
 import grpc.aio
 
 from numalet.core.managers.device.inventory import Device, Health
+from numalet.core.model.value import replace
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
 

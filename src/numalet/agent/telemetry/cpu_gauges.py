@@ -13,26 +13,25 @@ Kubelet v1.32: ``initializeMetrics``, ``updateMetricsOnAllocate`` and ``updateMe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 Exclusive: TypeAlias = Mapping[str, Mapping[str, CpuSet]]
 """CPUs of containers, by pod and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuGauges:
+class CpuGauges(Value):
     """CPUs in the shared pool that could be given away, and CPUs that are, also by NUMA node."""
 
     shared_count: int
     exclusive_count: int
-    by_node: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    by_node: Mapping[int, int] = MappingProxyType({})
 
 
 def at_start(node: Node) -> CpuGauges | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from numalet.core.model.findings import Finding, Severity
+from numalet.core.model.value import Value
 
 
 class LogFormat(StrEnum):
@@ -18,8 +18,7 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Value):
     """A message with its keys; ``level`` is the verbosity from which on it is written.
 
     Messages and keys are the kubelet's where it has them, so that a search from Kubernetes'
@@ -27,7 +26,7 @@ class LogLine:
     """
 
     message: str
-    keys: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    keys: Mapping[str, Any] = MappingProxyType({})
     level: int = 0
     is_error: bool = False
 

@@ -9,11 +9,11 @@ release has. Those with ``numalet_`` are our own. What they mean is said in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from numalet.core.config.rules import NodeRules
+from numalet.core.model.value import Value
 
 
 class MetricKind(Enum):
@@ -24,8 +24,7 @@ class MetricKind(Enum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Value):
     """One metric. With ``labels`` its series appear with their first use, without with 0.
 
     ``rule`` is the rule of releases without which a kubelet does not have it, if there is one.

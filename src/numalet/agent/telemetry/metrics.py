@@ -8,9 +8,10 @@ one by one here; who shows them adds them up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
+
+from numalet.core.model.value import Value
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """Label names and values, in the order of the metric's definition."""
@@ -21,11 +22,10 @@ COUNT: Final = "_count"
 ABOVE_ALL: Final = "+Inf"
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Value):
     """Counters by name and labels; one that is not here has never been counted."""
 
-    values: Mapping[tuple[str, Labels], float] = field(default_factory=lambda: MappingProxyType({}))
+    values: Mapping[tuple[str, Labels], float] = MappingProxyType({})
 
     def of(self, name: str, labels: Labels = ()) -> float:
         """How often this was counted."""

@@ -11,7 +11,6 @@ import contextlib
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -24,6 +23,7 @@ from numalet.cluster.breaker.performing import ActionPerformer, Performed
 from numalet.cluster.breaker.suspended_jobs import SuspendedJobs
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
+from numalet.core.model.value import Value, field
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.rejections import audit, marks, planning
 from numalet.insight.rejections.actions import Action, Prune
@@ -44,8 +44,7 @@ _MOST_SAID: Final = 10_000
 _Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerSettings:
+class BreakerSettings(Value, kw_only=True):
     """What the breaker does, and to whom. Selectors are as kubectl writes them, empty for all."""
 
     rules: BreakerRules = field(default_factory=BreakerRules)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from numalet.agent.servers.api import listening
@@ -18,13 +17,13 @@ from numalet.cluster.breaker import audit, breaker_metrics
 from numalet.cluster.breaker.breaker import Breaker, BreakerSettings
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
+from numalet.core.model.value import Value, field, replace
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerOptions:
+class BreakerOptions(Value, kw_only=True):
     """``metrics`` is where pages are served, None for nowhere; without a lease it always acts."""
 
     access: Access

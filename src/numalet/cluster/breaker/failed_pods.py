@@ -11,11 +11,12 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Findings
+from numalet.core.model.value import Value, replace
 from numalet.insight.rejections import owners, rejected_pod
 from numalet.insight.rejections.owners import OwnerLink
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -58,8 +59,7 @@ _STATUS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FailedPod:
+class FailedPod(Value):
     """``document`` is the part of the Pod object that is kept."""
 
     document: Mapping[str, Any]
@@ -72,8 +72,7 @@ class FailedPod:
         return metadata
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerChain:
+class OwnerChain(Value):
     """The owners of a pod, the nearest first; not whole where one of them could not be read."""
 
     links: tuple[OwnerLink, ...] = ()

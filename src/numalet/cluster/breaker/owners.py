@@ -7,13 +7,13 @@ owner that may not be read, or is gone, ends the chain, which then does not coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from numalet.cluster.breaker.failed_pods import OwnerChain
+from numalet.core.model.value import Value
 from numalet.insight.rejections import owners
 from numalet.insight.rejections.owners import OwnerLink
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -47,8 +47,7 @@ class _ApiResources(msgspec.Struct):
     resources: list[_ApiResource] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(Value):
     """What was read of an owner, until when that holds. ``above`` is its own owner."""
 
     is_known: bool

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from urllib.parse import quote
 from numalet.cluster.breaker.audit import ActionOutcome
 from numalet.cluster.refusals import Refusals
 from numalet.core.model import moments
+from numalet.core.model.value import Value
 from numalet.insight.rejections import marks, patches
 from numalet.insight.rejections.actions import (
     Action,
@@ -41,8 +41,7 @@ _Object = dict[str, Any]
 _MakePatch = Callable[[Mapping[str, Any]], _Object | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(Value):
     """What became of an action; ``problem`` says why it was not done."""
 
     outcome: ActionOutcome

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from numalet.cluster.doctor.contradictions import Contradictions
 from numalet.cluster.doctor.roles import Permission
 from numalet.cluster.doctor.scheduler_facts import SchedulingFacts
+from numalet.core.model.value import Value, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockReading:
+class ClockReading(Value, kw_only=True):
     """The server's clock and this machine's. A difference below ``error_seconds`` is none.
 
     Both are seconds since 1970, taken in the middle between question and answer.
@@ -27,8 +26,7 @@ class ClockReading:
         return self.server_seconds - self.own_seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterNodeFacts:
+class ClusterNodeFacts(Value, kw_only=True):
     """A Node object."""
 
     name: str
@@ -36,8 +34,7 @@ class ClusterNodeFacts:
     is_ready: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumaNodeFacts:
+class NumaNodeFacts(Value, kw_only=True):
     """A NumaNode object. Moments are seconds since 1970, None unknown.
 
     ``published_seconds`` is by the node's clock, ``written_seconds`` by the API server's.
@@ -49,16 +46,14 @@ class NumaNodeFacts:
     written_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ZoneOwners:
+class ZoneOwners(Value, kw_only=True):
     """A NodeResourceTopology object: who owns its zones."""
 
     name: str
     zone_managers: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterFacts:
+class ClusterFacts(Value, kw_only=True):
     """Everything; None where the API server did not say.
 
     ``served`` has the resources by group and version, as ``numalet.dev/v1alpha1``, of the groups

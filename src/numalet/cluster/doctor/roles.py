@@ -6,10 +6,10 @@ The manifests say the same; a test compares them, and another one takes away eac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.agent.kubernetes import node_resource_topology
+from numalet.core.model.value import Value
 from numalet.io.documents import numa_node, numa_node_class
 
 NAMESPACE: Final = "numalet"
@@ -19,8 +19,7 @@ POLICY: Final = "policy"
 CORE: Final = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Permission:
+class Permission(Value, order=True):
     """One verb on the objects of one resource, in all namespaces."""
 
     group: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from numalet.core.model.value import Value
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 DEFAULT_TIMEOUT_SECONDS: Final = 5.0
 """Of kube-scheduler's ``httpTimeout`` and of ``numalet extender --timeout``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerConfiguration:
+class SchedulerConfiguration(Value, kw_only=True):
     """A KubeSchedulerConfiguration, and where it is: a file, or a ConfigMap."""
 
     source: str
@@ -37,8 +37,7 @@ class SchedulerConfiguration:
         return frozenset(names or [DEFAULT_SCHEDULER])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderProgram:
+class ExtenderProgram(Value, kw_only=True):
     """A ``numalet extender`` in the template of a workload, or in a static pod.
 
     ``scheduler`` is empty if no scheduler is asked about its pods: they name their node.
@@ -53,8 +52,7 @@ class ExtenderProgram:
     beside_scheduler: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseFacts:
+class LeaseFacts(Value, kw_only=True):
     """A lease of numalet; ``renewed_seconds`` since 1970, by the clock of its holder."""
 
     namespace: str
@@ -64,8 +62,7 @@ class LeaseFacts:
     duration_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulingFacts:
+class SchedulingFacts(Value, kw_only=True):
     """All of it. What the API server did not say is left out.
 
     ``without_configuration`` names pods in which an extender stands beside a kube-scheduler that

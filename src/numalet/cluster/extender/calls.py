@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
@@ -21,14 +20,14 @@ from numalet.cluster.extender.bodies import BodyReader, BodyRefusedError
 from numalet.cluster.extender.metrics import CallResult
 from numalet.cluster.extender.state import ExtenderState
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 
 _JSON: Final = "application/json"
 _FRAMES: Final = 3
 BUG: Final = "a bug in numalet; its log says more"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Value):
     """A body, and when its request came, by the clock of the state."""
 
     body: bytes
@@ -49,8 +48,7 @@ def error_status(text: str) -> Response:
     return PlainTextResponse(f"numalet: {text}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Value):
     """What is answered at ``/NAME``. ``answer`` may raise ``BadInput``.
 
     One that ``waits`` lets others be answered meanwhile, so that the CPU time until its own answer

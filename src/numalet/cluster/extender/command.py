@@ -7,7 +7,6 @@ import contextlib
 import gc
 import math
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +26,7 @@ from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value, field
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
@@ -37,8 +37,7 @@ BETWEEN_SECONDS: Final = 0.5
 """So long after a change at most it is taken in, if no request comes before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderOptions:
+class ExtenderOptions(Value, kw_only=True):
     """What to serve where."""
 
     access: Access

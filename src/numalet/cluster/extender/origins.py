@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import ClusterNode, Origin, UndecidedNode
+from numalet.core.model.value import Value
 
 UNDECIDED: Final = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class OriginChange:
+class OriginChange(Value):
     """A node whose state comes from elsewhere now; ``is_better``: from the node itself."""
 
     name: str

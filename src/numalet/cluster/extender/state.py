@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.cluster.extender.log import ExtenderLog
@@ -19,6 +18,7 @@ from numalet.cluster.extender.standing import OLDEST_VIEW_SECONDS, Standing
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.model.value import Value, field
 from numalet.insight.fleet.preference import Preference
 from numalet.insight.scheduling import opinion, preempting
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes, Promise
@@ -35,8 +35,7 @@ MOST_SETTLED: Final = 10_000
 _MOST_SAID: Final = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtenderRules:
+class ExtenderRules(Value, kw_only=True):
     """How is answered. ``timeout_seconds`` is the scheduler's ``httpTimeout``.
 
     Beyond ``oldest_view_seconds`` without news of the cluster the readiness probe says no.

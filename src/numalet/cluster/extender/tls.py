@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from numalet.cluster.extender.findings import ExtenderTlsFile
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 
 _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
+class TlsFiles(Value):
     """A certificate with its chain, its key, and who signs certificates of clients, if asked."""
 
     certificate: Path

@@ -6,7 +6,6 @@ import asyncio
 import re
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,6 +28,7 @@ from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model import go_duration, label_names
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.value import Value
 from numalet.core.workload.record import EventKind
 from numalet.io.documents import node_labels
 from numalet.io.kube_api import access, client
@@ -51,8 +51,7 @@ _EVENTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HollowInputs:
+class HollowInputs(Value, kw_only=True):
     """What the user named, as texts where it is still to be read."""
 
     nodes: int
@@ -73,8 +72,7 @@ class HollowInputs:
     removes: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedFleet:
+class PreparedFleet(Value, kw_only=True):
     """A fleet that can begin. ``lasts_seconds`` None is without end."""
 
     members: dict[str, Member]
@@ -84,7 +82,7 @@ class PreparedFleet:
     has_topology: bool
     lasts_seconds: float | None
     removes: bool
-    notes: tuple[Finding, ...] = field(default=())
+    notes: tuple[Finding, ...] = ()
 
 
 def prepare(inputs: HollowInputs) -> PreparedFleet:

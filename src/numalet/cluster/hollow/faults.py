@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -11,6 +10,7 @@ from numalet.cluster.hollow.findings import HollowFault, HollowFaultNode
 from numalet.core.model import go_duration
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
+from numalet.core.model.value import Value
 
 
 class Fault(Enum):
@@ -24,8 +24,7 @@ class Fault(Enum):
     """The node publishes the state of an empty one."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PlannedFault:
+class PlannedFault(Value, order=True):
     """A node fails so many seconds after all are registered."""
 
     after_seconds: float

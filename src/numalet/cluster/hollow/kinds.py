@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -19,6 +18,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.devices import devices_on
@@ -30,8 +30,7 @@ _NOT_IN_LABELS: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_LABEL: Final = 63
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeKind:
+class NodeKind(Value, kw_only=True):
     """What all nodes of a kind have; ``name`` is short and fit for a label."""
 
     name: str
@@ -53,12 +52,11 @@ class NodeKind:
         return node.restart(self.config, self.machine, files, self.devices)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindInputs:
+class KindInputs(Value, kw_only=True):
     """What the user named: nodes are of every machine with every configuration."""
 
     machines: Sequence[MachineChoice]
-    configs: Sequence[ConfigSources] = field(default_factory=lambda: (ConfigSources(),))
+    configs: Sequence[ConfigSources] = (ConfigSources(),)
     device_file: str | None = None
     devices: Sequence[str] = ()
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
 from numalet.cluster.hollow.pod import HollowPod, RunTimes
 from numalet.core.config.rules import StartRefused
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.workload.record import NodeEvent, PodRecord
 
@@ -17,16 +17,14 @@ Restart: TypeAlias = Callable[[Node], Node | StartRefused]
 """The node after its kubelet was started again, from the state files that it has now."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Value):
     """When a container will have ended, and with what."""
 
     at: datetime
     code: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldPod:
+class HeldPod(Value, kw_only=True):
     """One pod of a node: its record, the ends of its containers that are foreseen.
 
     ``due_at`` is the next moment at which something of it may be otherwise without an event.
@@ -34,14 +32,13 @@ class HeldPod:
 
     record: PodRecord
     times: RunTimes
-    ends: Mapping[str, End] = field(default_factory=lambda: MappingProxyType({}))
+    ends: Mapping[str, End] = MappingProxyType({})
     due_at: datetime | None = None
     is_forgettable: bool = False
     """It was deleted and nothing of it runs: the API server may forget it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLife:
+class NodeLife(Value, kw_only=True):
     """A hollow node at one moment.
 
     ``refused`` is why its kubelet does not start again after a reboot, as some do not with the
@@ -50,7 +47,7 @@ class NodeLife:
 
     name: str
     node: Node
-    pods: Mapping[str, HeldPod] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[str, HeldPod] = MappingProxyType({})
     is_up: bool = True
     refused: StartRefused | None = None
 
@@ -65,32 +62,27 @@ class NodeLife:
         return min((each.due_at for each in self.pods.values() if each.due_at), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class PodBound:
+class PodBound(Value):
     """A pod was bound to the node, or is to be deleted sooner than was known."""
 
     pod: HollowPod
 
 
-@dataclass(frozen=True, slots=True)
-class PodGone:
+class PodGone(Value):
     """The API server has the pod no more."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class MomentCame:
+class MomentCame(Value):
     """The moment has come at which something was foreseen."""
 
 
-@dataclass(frozen=True, slots=True)
-class WentDown:
+class WentDown(Value):
     """The machine went down, with everything that ran on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CameUp:
+class CameUp(Value):
     """The machine is up again, its kubelet starts on its state files, and these are its pods."""
 
     restart: Restart
@@ -100,22 +92,19 @@ class CameUp:
 LifeEvent: TypeAlias = PodBound | PodGone | MomentCame | WentDown | CameUp
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPod:
+class ReportPod(Value):
     """The status of a pod is to be written; what it is then counts."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasePod:
+class ReleasePod(Value):
     """The API server is to forget a pod of which nothing runs."""
 
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Announce:
+class Announce(Value):
     """An event is to be written."""
 
     event: NodeEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from numalet.cluster.hollow.faults import PlannedFault
@@ -15,6 +15,7 @@ from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.pod_watch import WatchedPod
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.core.workload.record import EventKind
 from numalet.io.kube_api.answers import ApiRefused
@@ -33,8 +34,7 @@ class StatePublisher(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetOptions:
+class FleetOptions(Value, kw_only=True):
     """How the nodes behave as a fleet.
 
     ``state`` has the state files of nodes that are to outlive this process.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 import numalet
 from numalet.agent.kubernetes import node_object
 from numalet.core.model import moments
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 HOLLOW: Final = "numalet.dev/hollow"
@@ -31,15 +31,14 @@ _PRESSURES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeNaming:
+class NodeNaming(Value, kw_only=True):
     """What a hollow node is called, and to what it belongs."""
 
     name: str
     prefix: str
     kind: str
     pool: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, str] = MappingProxyType({})
 
     def all_labels(self, node: Node) -> dict[str, str]:
         """Every label with which the node registers; the user's own win."""

@@ -9,7 +9,7 @@ run times say so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -33,6 +33,7 @@ from numalet.cluster.hollow.life import (
 from numalet.cluster.hollow.pod import HollowPod
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import ContainerKey, ContainerKind
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.lifecycle import Steps

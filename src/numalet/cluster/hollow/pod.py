@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.value import Value, field
 from numalet.core.workload.spec import Workload
 
 AT_ONCE: Final = timedelta()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTimes:
+class RunTimes(Value, kw_only=True):
     """How long the containers of a pod run, and how they end.
 
     ``app`` is for how long each app container runs, None for ever, and ``exit_code`` with what it
@@ -28,16 +27,14 @@ class RunTimes:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerBefore:
+class ContainerBefore(Value):
     """A container that runs already when the pod is seen for the first time."""
 
     started_at: datetime
     restart_count: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HollowPod:
+class HollowPod(Value, kw_only=True):
     """A pod as its node gets it from the API server.
 
     ``running`` are the containers that run by its status: the process that pretended to be its
@@ -48,7 +45,7 @@ class HollowPod:
     workload: Workload
     times: RunTimes = field(default_factory=RunTimes)
     created_at: datetime
-    running: Mapping[str, ContainerBefore] = field(default_factory=lambda: MappingProxyType({}))
+    running: Mapping[str, ContainerBefore] = MappingProxyType({})
     grace_seconds: float | None = None
 
     @property

@@ -8,7 +8,6 @@ need it is read once, when its node sees it for the first time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from numalet.cluster.hollow.pod import AT_ONCE, ContainerBefore, HollowPod, RunT
 from numalet.core.model import go_duration
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
+from numalet.core.model.value import Value
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 from numalet.io.documents import pod_document
 from numalet.io.documents.pod_document import PodIdentity
@@ -60,8 +60,7 @@ class _Glance(msgspec.Struct, gc=False, frozen=True):
 _GLANCE: Final = msgspec.json.Decoder(_Glance)
 
 
-@dataclass(frozen=True, slots=True)
-class PodGlance:
+class PodGlance(Value):
     """What is read of every pod. ``grace_seconds`` is None of a pod that is not being deleted."""
 
     uid: str

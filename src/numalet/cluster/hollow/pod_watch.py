@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -12,13 +11,13 @@ from numalet.cluster.hollow import pod_reader
 from numalet.cluster.hollow.pod import HollowPod
 from numalet.cluster.hollow.pod_reader import PodGlance
 from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.value import Value, replace
 from numalet.io.kube_api import listing
 
 BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.nodeName!=")
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedPod:
+class WatchedPod(Value):
     """A pod of a hollow node. ``pod`` is None of one that is over, or that can not be read."""
 
     glance: PodGlance

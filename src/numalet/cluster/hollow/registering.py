@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from numalet.cluster.hollow import node_document
 from numalet.cluster.hollow.findings import HollowNodeExists
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.core.model.findings import BadInput
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.io.kube_api import paths
 from numalet.io.kube_api.answers import ApiRefused
@@ -36,8 +36,7 @@ class RegisteredNode(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-@dataclass(frozen=True, slots=True)
-class Registrar:
+class Registrar(Value):
     """Registers nodes; ``untaints`` is whether it takes the taint off that new nodes get."""
 
     api: ApiClient

@@ -15,11 +15,11 @@ from numalet.core.hints.policies import Merged
 from numalet.core.hints.provider import Refused
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.pod import Container, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class HintsAsked:
+class HintsAsked(Value):
     """All providers answered for one subject, on this snapshot."""
 
     snapshot: Snapshot
@@ -27,16 +27,14 @@ class HintsAsked:
     hints: Mapping[str, ProviderHints]
 
 
-@dataclass(frozen=True, slots=True)
-class HintsMerged:
+class HintsMerged(Value):
     """The policy decided for one subject."""
 
     subject: str
     merged: Merged
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(Value):
     """One provider allocated for one container."""
 
     container: Container
@@ -45,8 +43,7 @@ class Allocated:
     after: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedAllocation:
+class RefusedAllocation(Value):
     """One provider refused one container."""
 
     container: Container

@@ -10,7 +10,6 @@ A pod without ``spec.resources`` and without entries in its status is the same p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.model import qos, resources
@@ -23,6 +22,7 @@ from numalet.core.model.pod import (
     Resources,
     StatusResources,
 )
+from numalet.core.model.value import replace
 
 
 def counted(pod: Pod, rules: ReleaseRules) -> Pod:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from numalet.core.admission.reasons import (
     NotAsked,
@@ -18,6 +17,7 @@ from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.policies import Merged
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
@@ -26,8 +26,7 @@ POD = "pod"
 """The subject of an alignment in pod scope; in container scope it is a container's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Value):
     """Hints of every provider for one subject, and what the policy made of them.
 
     ``merged`` is None only if a provider crashed before the merge.
@@ -37,8 +36,7 @@ class Alignment:
     merged: Merged | None
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """The verdict on one pod.
 
     ``rejection`` is None for an admitted pod. ``alignments`` are by subject, empty under the

@@ -6,13 +6,12 @@ In exact mode a pod that goes leaves its records behind until the next admission
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from numalet.core.admission import scopes
 from numalet.core.admission.roster import Roster
 from numalet.core.hints.hint import ZERO_HINT
 from numalet.core.hints.provider import Refused, RefusedMidway
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import replace
 from numalet.core.snapshot.snapshot import Snapshot
 
 

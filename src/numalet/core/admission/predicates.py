@@ -39,6 +39,7 @@ from numalet.core.admission.reasons import (
 from numalet.core.admission.roster import Roster
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot.requested import Requested
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -57,8 +58,7 @@ _FIRST: Final = (resources.CPU, resources.MEMORY)
 Failure: TypeAlias = OutOfResource | PredicateFailed | SidecarForbidden | NothingToPreempt
 
 
-@dataclass(frozen=True, slots=True)
-class PredicatesAnswer:
+class PredicatesAnswer(Value):
     """What the predicates say of a pod that the managers admitted.
 
     ``evicted`` are uids of pods that end for it, in this order. ``passed_over`` are extended

@@ -14,18 +14,17 @@ Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.admission.reasons import NothingToPreempt
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.value import Value
 
 _PODS: Final = "pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """A pod that might be evicted, and what would be free then, by resource."""
 
     pod: Pod
@@ -40,8 +39,7 @@ class Claim:
         return self.amount(resources.MEMORY), self.amount(resources.CPU)
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Value):
     """What is missing of a resource, more than 0; CPU in thousandths."""
 
     resource: str

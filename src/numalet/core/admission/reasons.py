@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class NotAligned:
+class NotAligned(Value):
     """The topology policy does not let the merged hint pass.
 
     ``subject`` is ``pod`` or the container whose hints were merged.
@@ -27,7 +26,6 @@ class NotAligned:
     affinity: Hint
 
 
-@dataclass(frozen=True, slots=True)
 class PodLevelNotAligned(NotAligned):
     """The same for a pod that asks for resources as a whole, where managers know of these.
 
@@ -38,8 +36,7 @@ class PodLevelNotAligned(NotAligned):
     scope: str
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationRefused:
+class AllocationRefused(Value):
     """A manager could not allocate for a container, although the policy let the hint pass."""
 
     code: ClassVar[str] = "admission/allocation-refused"
@@ -49,8 +46,7 @@ class AllocationRefused:
     cause: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletWouldCrash:
+class KubeletWouldCrash(Value):
     """The kubelet would crash or hang on this pod; it is refused instead.
 
     ``provider`` is the manager that would: device, cpu, memory, or topology while it merges.
@@ -66,8 +62,7 @@ class KubeletWouldCrash:
     cause: Reason
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfResource:
+class OutOfResource(Value):
     """The node has too little left of a resource, whatever the managers say; CPU in thousandths."""
 
     code: ClassVar[str] = "admission/out-of-resource"
@@ -86,8 +81,7 @@ class OutOfResource:
         return self.requested - (self.capacity - self.used)
 
 
-@dataclass(frozen=True, slots=True)
-class PodLevelOff:
+class PodLevelOff(Value):
     """Pods with resources of their own as a whole are not supported; said after allocation."""
 
     code: ClassVar[str] = "admission/pod-level-off"
@@ -97,8 +91,7 @@ class PodLevelOff:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateFailed:
+class PredicateFailed(Value):
     """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
 
     code: ClassVar[str] = "admission/predicate-failed"
@@ -106,8 +99,7 @@ class PredicateFailed:
     predicate: str
 
 
-@dataclass(frozen=True, slots=True)
-class SidecarForbidden:
+class SidecarForbidden(Value):
     """The node does not know restartable init containers."""
 
     code: ClassVar[str] = "admission/sidecar-forbidden"
@@ -117,8 +109,7 @@ class SidecarForbidden:
     container: str
 
 
-@dataclass(frozen=True, slots=True)
-class NothingToPreempt:
+class NothingToPreempt(Value):
     """A critical pod lacks so much of each resource although all others would end."""
 
     code: ClassVar[str] = "admission/nothing-to-preempt"
@@ -149,8 +140,7 @@ class Unknown(Enum):
     """The managers alone are to decide."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotAsked:
+class NotAsked(Value):
     """A predicate that might have refused the pod; named as the reason that it gives."""
 
     predicate: str

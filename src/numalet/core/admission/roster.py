@@ -8,7 +8,6 @@ Kubelet: ``NewContainerManager`` in ``container_manager_linux.go``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from numalet.core.admission import node_resources
@@ -39,12 +38,12 @@ from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.slots import ExtraManager, ManagerSlot, Slot
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+class Roster(Value):
     """The rules of a node and its managers, built once per start of the kubelet.
 
     ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is

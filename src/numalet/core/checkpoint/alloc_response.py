@@ -9,15 +9,15 @@ Kubelet: ``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from numalet.core.model.value import Value
 
 _VARINT, _BYTES = 0, 2
 _LONGEST_VARINT = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(Value):
     """Fields that a message may have: a wire type, or the message that is nested there."""
 
     fields: Mapping[int, int | _Message]

@@ -10,7 +10,6 @@ Kubelet: ``state.CPUManagerCheckpoint``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from numalet.core.checkpoint import go_dump, go_json, pod_entries
@@ -29,6 +28,7 @@ from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuListError, CpuSet
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value, field, replace
 
 FILE_NAME = "cpu_manager_state"
 
@@ -58,8 +58,7 @@ def write(policy_name: str, ledger: CpuLedger, rules: ReleaseRules = V1_32_RULES
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CpuDocument:
+class CpuDocument(Value):
     """The file's content: texts as they stand there. ``container_ids`` are of the first format."""
 
     policy_name: str
@@ -69,8 +68,7 @@ class CpuDocument:
     pods: Mapping[str, CpuSet] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuReading:
+class CpuReading(Value):
     """A document, the checksum that stands in the file, and the one that its content has."""
 
     document: CpuDocument

@@ -8,10 +8,10 @@ Kubelet: ``pkg/kubelet/cm/devicemanager/checkpoint``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from numalet.core.managers.device.ledger import WrittenCheckpoint
+from numalet.core.model.value import Value
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
@@ -19,8 +19,7 @@ _V = TypeVar("_V")
 Ids = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceEntry:
+class DeviceEntry(Value):
     """What one container holds of one resource. ``device_ids`` are by NUMA node, -1 for none."""
 
     pod_uid: str
@@ -30,8 +29,7 @@ class DeviceEntry:
     response: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceDocument:
+class DeviceDocument(Value):
     """The whole file. ``registered`` holds the healthy ids of each registered resource."""
 
     entries: tuple[DeviceEntry, ...] | None

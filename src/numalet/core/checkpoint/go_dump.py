@@ -9,11 +9,11 @@ text. Kubelet: ``checksum.New`` over ``state.MemoryManagerCheckpoint``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from numalet.core.checkpoint.memory_document import Block, MachineStateNode, MemoryDocument, Table
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
@@ -21,8 +21,7 @@ _V = TypeVar("_V")
 _NIL = "<nil>"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLayout:
+class MemoryLayout(Value):
     """The names that changed between layouts of the memory file."""
 
     node_map_type: str

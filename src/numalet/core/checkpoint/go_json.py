@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from numalet.core.checkpoint import go_json_syntax
+from numalet.core.model.value import Value
 
 _T = TypeVar("_T")
 
@@ -27,8 +27,7 @@ class GoJsonError(ValueError):
         super().__init__(go_text)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherNumber:
+class OtherNumber(Value):
     """A number that no integer type of Go's can hold, as it was written."""
 
     text: str

@@ -8,7 +8,6 @@ its checksum was verified. None stands for Go's nil.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from numalet.core.managers.memory.ledger import (
@@ -20,6 +19,7 @@ from numalet.core.managers.memory.ledger import (
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value, replace
 
 Table = MemoryTable
 
@@ -27,8 +27,7 @@ _NOWHERE = 1024
 """Stands in a group for any node id that no machine can have; a file may hold any number."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineStateNode:
+class MachineStateNode(Value):
     """One entry of ``machineState``; ``group`` is the member ``cells``.
 
     ``early_group`` is the member ``nodes`` that the early layout has in its place.
@@ -40,8 +39,7 @@ class MachineStateNode:
     early_group: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Value):
     """One block of a container."""
 
     nodes: tuple[int, ...] | None
@@ -54,8 +52,7 @@ PodBlocks: TypeAlias = tuple[Block, ...] | None
 """What a pod got as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryDocument:
+class MemoryDocument(Value):
     """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
 
     ``early_layout`` is true for a file whose groups are called ``nodes`` and not ``cells``.

@@ -8,7 +8,6 @@ Kubelet: ``state.MemoryManagerCheckpoint``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum
 
 from numalet.core.checkpoint import go_dump, go_json, memory_document, pod_entries
@@ -32,6 +31,7 @@ from numalet.core.findings.state_files import (
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model import go_text
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import replace
 
 FILE_NAME = "memory_manager_state"
 

@@ -30,7 +30,6 @@ On more than 12 NUMA nodes the merge may stop early, and where it stops hangs on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -50,6 +49,7 @@ from numalet.core.model import pod_demand
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.node_constraints import UNCONSTRAINED
 from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model.value import Value
 
 _MOST_NUMA_NODES: Final = 12
 """Up to so many the merge is never stopped early."""
@@ -68,8 +68,7 @@ class CpuView(Enum):
     EVERYTHING = "everything"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAsked:
+class DeviceAsked(Value):
     """One resource that the pod names; ``count`` is what it asks for where counts are enough.
 
     ``count`` is None where the order of the devices' ids may decide.
@@ -81,8 +80,7 @@ class DeviceAsked:
     count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Value):
     """What a shape asks of the nodes of one class.
 
     ``amounts`` are compared with the node's sums, CPU in thousandths, everything else in units;

@@ -8,7 +8,6 @@ is used: of a node about which too little is known it is said what is missing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -41,6 +40,7 @@ from numalet.core.model import resources
 from numalet.core.model.findings import Finding
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.quantity import ZERO
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
 POOL_LABEL: Final = "node.kubernetes.io/instance-type"
@@ -51,8 +51,7 @@ _MEMORY_TOLERANCE: Final = 100
 another one of the same kind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassRule:
+class ClassRule(Value, kw_only=True):
     """Which nodes are of a machine and configuration that the user gives.
 
     ``names`` are patterns such as ``gpu-*``, of which one has to match, if there are any; of
@@ -62,7 +61,7 @@ class ClassRule:
     spec: ClassSpec
     release: Release | None = None
     names: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
 
     def matches(self, node: ListedNode) -> bool:
         """Whether the node is meant."""
@@ -113,8 +112,7 @@ class Classes:
         return self._names[at, release.name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeInputs:
+class NodeInputs(Value, kw_only=True):
     """All that is known of one node; ``bound`` are pods that are not over, as they came."""
 
     listed: ListedNode

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,6 +24,7 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 
@@ -53,14 +54,13 @@ _DECISIVE: Final = (
 _NO_EVICTION: Final[Mapping[str, str]] = MappingProxyType({node_allocatable.MEMORY_AVAILABLE: "0%"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassSpec:
+class ClassSpec(Value, kw_only=True):
     """What all nodes of a class have. ``of_node`` and ``decisive`` bring it into its one form."""
 
     machine: MachineInfo
     config: KubeletConfig = field(default_factory=KubeletConfig)
     behaviour: Behaviour = EXACT
-    devices: DevicePlaces = field(default_factory=lambda: MappingProxyType({}))
+    devices: DevicePlaces = MappingProxyType({})
 
 
 def spec_of(node: Node, config: KubeletConfig) -> ClassSpec:

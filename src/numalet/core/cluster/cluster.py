@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
@@ -34,8 +34,7 @@ class TaintEffect(Enum):
     NO_EXECUTE = "NoExecute"
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Value):
     """``spec.taints`` of a Node."""
 
     key: str
@@ -43,8 +42,7 @@ class Taint:
     effect: TaintEffect
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Value):
     """``spec.tolerations`` of a pod; an empty key or no effect stands for every one.
 
     ``exists`` is the operator ``Exists``, under which the value does not count.
@@ -64,8 +62,7 @@ class Toleration:
         return self.exists or (self.key != "" and self.value == taint.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Value):
     """The controller of a pod: its kind, such as ``ReplicaSet``, its name and uid."""
 
     kind: str
@@ -73,8 +70,7 @@ class Controller:
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPod:
+class ClusterPod(Value, kw_only=True):
     """A pod with what only the cluster knows of it. Moments are seconds since 1970, None unknown.
 
     ``pod.node_name`` is empty while no scheduler has chosen a node.
@@ -108,8 +104,7 @@ class ClusterPod:
         return not self.pod.node_name and not self.is_over and not self.is_being_deleted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisruptionBudget:
+class DisruptionBudget(Value, kw_only=True):
     """A PodDisruptionBudget: which pods it guards, and how many of these may go now.
 
     Its selector is worked out where it is read.
@@ -121,8 +116,7 @@ class DisruptionBudget:
     pod_uids: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterNode:
+class ClusterNode(Value, kw_only=True):
     """One node on which can be decided.
 
     ``class_name`` names its hardware, configuration and release: nodes with equal names have equal
@@ -135,7 +129,7 @@ class ClusterNode:
     origin: Origin
     class_name: str
     pool: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
     taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False
     is_ready: bool = True
@@ -144,23 +138,21 @@ class ClusterNode:
     """Of the Node object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndecidedNode:
+class UndecidedNode(Value, kw_only=True):
     """A node about which too little is known to decide on it, and why."""
 
     name: str
     why: Finding
     pool: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class Cluster(Value, kw_only=True):
     """All nodes by name, all pods by uid; nothing in it refers to the world outside."""
 
-    nodes: Mapping[str, ClusterNode] = field(default_factory=lambda: MappingProxyType({}))
-    undecided: Mapping[str, UndecidedNode] = field(default_factory=lambda: MappingProxyType({}))
-    pods: Mapping[str, ClusterPod] = field(default_factory=lambda: MappingProxyType({}))
+    nodes: Mapping[str, ClusterNode] = MappingProxyType({})
+    undecided: Mapping[str, UndecidedNode] = MappingProxyType({})
+    pods: Mapping[str, ClusterPod] = MappingProxyType({})
     budgets: tuple[DisruptionBudget, ...] = ()
     notes: tuple[Finding, ...] = ()
     """About the input as a whole."""

@@ -9,12 +9,12 @@ bound. A pod that the node would reject holds nothing in advance either.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from numalet.core.cluster import holding
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 
 _RUNNING: Final = "Running"

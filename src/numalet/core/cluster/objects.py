@@ -8,7 +8,6 @@ cluster of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from numalet.core.cluster.classes import ClassSpec
@@ -17,31 +16,30 @@ from numalet.core.cluster.published_state import PublishedState
 from numalet.core.model.findings import Finding
 from numalet.core.model.node_constraints import NodeRequirement
 from numalet.core.model.pod import NO_RESOURCES, Resources
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedNode:
+class ListedNode(Value, kw_only=True):
     """A Node object. ``allocatable`` and ``capacity`` are of its status, exact."""
 
     name: str
     uid: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
     taints: tuple[Taint, ...] = ()
     is_cordoned: bool = False
     is_ready: bool = True
     kubelet_version: str = ""
-    allocatable: Resources = field(default_factory=lambda: NO_RESOURCES)
-    capacity: Resources = field(default_factory=lambda: NO_RESOURCES)
+    allocatable: Resources = NO_RESOURCES
+    capacity: Resources = NO_RESOURCES
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Value):
     """``matchLabels`` and ``matchExpressions``; one without any of them selects everything.
 
     An expression that Kubernetes would refuse selects nothing.
     """
 
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
     expressions: tuple[NodeRequirement, ...] = ()
 
     def selects(self, labels: Mapping[str, str]) -> bool:
@@ -66,8 +64,7 @@ def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
             return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetFacts:
+class BudgetFacts(Value, kw_only=True):
     """A PodDisruptionBudget; without a selector it guards nothing."""
 
     namespace: str
@@ -76,13 +73,12 @@ class BudgetFacts:
     selector: LabelSelector | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyFacts:
+class TopologyFacts(Value, kw_only=True):
     """A NodeResourceTopology: what it says beside sums, and how many zones of type Node it has."""
 
     node_name: str
     zones: int = 0
-    attributes: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    attributes: Mapping[str, str] = NO_LABELS
 
 
 def budgets_over(
@@ -109,8 +105,7 @@ def budgets_over(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ListedState:
+class ListedState(Value):
     """A NumaNode: the name of its class, its state, and when it was changed, since 1970."""
 
     class_name: str
@@ -118,21 +113,20 @@ class ListedState:
     published_seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterObjects:
+class ClusterObjects(Value, kw_only=True):
     """All objects that matter: pods by uid, budgets by namespace and name, others by name.
 
     ``states`` are NumaNodes, ``classes`` NumaNodeClasses. ``unread_pods`` counts, by node, pods
     that could not be read.
     """
 
-    nodes: Mapping[str, ListedNode] = field(default_factory=lambda: MappingProxyType({}))
-    pods: Mapping[str, ClusterPod] = field(default_factory=lambda: MappingProxyType({}))
-    budgets: Mapping[str, BudgetFacts] = field(default_factory=lambda: MappingProxyType({}))
-    topologies: Mapping[str, TopologyFacts] = field(default_factory=lambda: MappingProxyType({}))
-    states: Mapping[str, ListedState] = field(default_factory=lambda: MappingProxyType({}))
-    classes: Mapping[str, ClassSpec] = field(default_factory=lambda: MappingProxyType({}))
-    unread_pods: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    nodes: Mapping[str, ListedNode] = MappingProxyType({})
+    pods: Mapping[str, ClusterPod] = MappingProxyType({})
+    budgets: Mapping[str, BudgetFacts] = MappingProxyType({})
+    topologies: Mapping[str, TopologyFacts] = MappingProxyType({})
+    states: Mapping[str, ListedState] = MappingProxyType({})
+    classes: Mapping[str, ClassSpec] = MappingProxyType({})
+    unread_pods: Mapping[str, int] = MappingProxyType({})
     notes: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:

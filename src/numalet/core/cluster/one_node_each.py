@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, TypeAlias
 
@@ -29,6 +28,7 @@ from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model.value import Value
 
 _MOST_NUMA_NODES: Final = 4
 """All sets of so many NUMA nodes are few."""
@@ -38,8 +38,7 @@ _Amounts: TypeAlias = tuple[int, ...]
 """CPUs, then bytes of each memory type."""
 
 
-@dataclass(frozen=True, slots=True)
-class OneNodeEach:
+class OneNodeEach(Value):
     """What such a pod asks for.
 
     ``choices`` has what each choice of its containers asks for in all, equal ones once; ``aligned``

@@ -9,7 +9,6 @@ are unknown to those who read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from numalet.core.admission import counting
 from numalet.core.cluster import classes
@@ -46,6 +45,7 @@ from numalet.core.managers.memory.ledger import (
     ReusableMemory,
 )
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.requested import NOTHING_REQUESTED
 from numalet.core.snapshot.snapshot import Snapshot

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +17,7 @@ from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 
 Positions = tuple[int, ...]
 """Devices of one resource by position, ascending."""
@@ -25,17 +25,15 @@ Positions = tuple[int, ...]
 _HASH_DIGITS: Final = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(Value, kw_only=True):
     """What one holder has; None is no record, which is not an empty record."""
 
     cpus: CpuSet | None = None
     memory: Blocks | None = None
-    devices: Mapping[str, Positions] = field(default_factory=lambda: MappingProxyType({}))
+    devices: Mapping[str, Positions] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerHeld:
+class ContainerHeld(Value, kw_only=True):
     """What a container has, and what outlives its admission otherwise.
 
     ``affinity`` is kept where devices are allocated by it only when the container starts.
@@ -50,8 +48,7 @@ class ContainerHeld:
     is_assumed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodHeld:
+class PodHeld(Value, kw_only=True):
     """What a pod has: its containers in order of their names, itself as a whole, what it may reuse.
 
     ``reusable_memory`` is in bytes by set of NUMA nodes and memory type.
@@ -63,8 +60,7 @@ class PodHeld:
     reusable_memory: tuple[tuple[NumaMask, str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeMemoryState:
+class NodeMemoryState(Value, kw_only=True):
     """Memory of one NUMA node that is not as on an empty node; bytes by memory type.
 
     ``free`` has the types of which not all is free that is not reserved.
@@ -73,11 +69,10 @@ class NodeMemoryState:
     assignments: int
     group: NumaMask
     reserved: Mapping[str, int]
-    free: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    free: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevicesState:
+class DevicesState(Value, kw_only=True):
     """Devices of a resource that are not all there and healthy. All are positions among ``count``.
 
     ``known`` are those that the class has, in its order. A resource that ``is_registered`` has a
@@ -91,8 +86,7 @@ class DevicesState:
     is_registered: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedState:
+class PublishedState(Value, kw_only=True):
     """The state of a node, apart from its class and from its pods that hold nothing.
 
     ``in_use`` are the devices that are not given out, of resources where these are not just those
@@ -100,10 +94,10 @@ class PublishedState:
     """
 
     shared_cpus: CpuSet | None = None
-    memory: Mapping[int, NodeMemoryState] = field(default_factory=lambda: MappingProxyType({}))
-    devices: Mapping[str, DevicesState] = field(default_factory=lambda: MappingProxyType({}))
-    in_use: Mapping[str, Positions] = field(default_factory=lambda: MappingProxyType({}))
-    pods: Mapping[str, PodHeld] = field(default_factory=lambda: MappingProxyType({}))
+    memory: Mapping[int, NodeMemoryState] = MappingProxyType({})
+    devices: Mapping[str, DevicesState] = MappingProxyType({})
+    in_use: Mapping[str, Positions] = MappingProxyType({})
+    pods: Mapping[str, PodHeld] = MappingProxyType({})
     sources_ready: bool = True
 
 

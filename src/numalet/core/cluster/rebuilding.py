@@ -10,16 +10,15 @@ first comes first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.findings.cluster import ClusterPodRefusedNow
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class RebuiltNode:
+class RebuiltNode(Value):
     """The node, and notes about pods that did not fit in."""
 
     node: Node

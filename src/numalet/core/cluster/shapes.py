@@ -8,13 +8,13 @@ it: a copy would come as a new pod. Of its labels the one counts that a kubelet 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from numalet.core.admission.predicates import OS_LABEL
 from numalet.core.cluster.cluster import ClusterPod, Toleration
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, Pod, PodLevelResources, Resources
+from numalet.core.model.value import replace
 
 ShapeKey: TypeAlias = tuple[object, ...]
 """Equal for pods of one shape."""

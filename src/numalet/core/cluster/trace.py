@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Arrival(Value, kw_only=True):
     """So many pods of one shape that come at once; each runs for so long once it is admitted.
 
     ``at_seconds`` counts from the beginning of the trace.

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from numalet.core.cluster import holding, published
 from numalet.core.cluster.cluster import ClusterPod
@@ -39,6 +38,7 @@ from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
 from numalet.core.snapshot.invariants import Invariant
@@ -46,8 +46,7 @@ from numalet.core.snapshot.invariants import Invariant
 _RUNNING = "Running"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedState:
+class CheckedState(Value):
     """The node with its published state, or None, and why that state can not be its own."""
 
     node: Node | None

@@ -23,6 +23,7 @@ from numalet.core.cluster.facts import ClassFacts, FactReader, StateFacts
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.shapes import ShapeKey
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 MOST_SHAPES: Final = 64
@@ -30,8 +31,7 @@ MOST_SHAPES: Final = 64
 _MOST_KEYS: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVerdict:
+class NodeVerdict(Value):
     """What the kubelet of a node would say to a pod of a shape now.
 
     ``rejection`` is None for an admitted one. Its figures may be those of another node: nodes with

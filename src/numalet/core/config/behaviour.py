@@ -8,13 +8,13 @@ the rule that it is about, and only what is shown to people has the name of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT
 from numalet.core.model.machine_info import NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
+from numalet.core.model.value import Value, replace
 
 
 class Mode(Enum):
@@ -24,8 +24,7 @@ class Mode(Enum):
     NATIVE = "native"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behaviour:
+class Behaviour(Value, kw_only=True):
     """The named rules; without arguments they are the kubelet's, of the default release.
 
     ``release`` is the release that is followed: its gates, options and fields in both modes, its

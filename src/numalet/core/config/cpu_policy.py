@@ -8,7 +8,6 @@ Kubelet v1.32: ``cpumanager.NewManager``, ``NewStaticPolicy``, ``getReservedCPUs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from numalet.core.config import policy_options
@@ -34,6 +33,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Findings
 from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import replace
 
 _PLACE: Final = "reservedSystemCPUs"
 _SINGLE_NUMA_NODE: Final = "single-numa-node"

@@ -9,12 +9,12 @@ on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.config.releases.release import GateStage, Release, ReleaseRules
+from numalet.core.model.value import Value
 
 ALL_ALPHA: Final = "AllAlpha"
 ALL_BETA: Final = "AllBeta"
@@ -45,8 +45,7 @@ class GateProblem(Enum):
     LOCKED = "locked"
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGates:
+class FeatureGates(Value):
     """Every gate of a release as it is set."""
 
     _gates: Mapping[str, bool]

@@ -9,29 +9,28 @@ empty; the reader of documents fills in the default thresholds where the kubelet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from types import MappingProxyType
 
 from numalet.core.config.housekeeping import AS_DEFAULTED, Housekeeping
 from numalet.core.model import go_duration
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value, field
 
 
 def _empty() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedMemory:
+class ReservedMemory(Value):
     """One entry of ``reservedMemory``: a NUMA node and what is kept back on it, by type."""
 
     numa_node: int
     limits: Mapping[str, Quantity]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KubeletConfig:
+class KubeletConfig(Value, kw_only=True):
     """What of a KubeletConfiguration the managers honour.
 
     Maps of policy options are None where they were not given at all: the kubelet distinguishes an
@@ -61,7 +60,7 @@ class KubeletConfig:
     eviction_hard: Mapping[str, str] = field(default_factory=_empty)
     uses_default_eviction: bool = False
     ignore_hard_eviction: bool = False
-    feature_gates: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    feature_gates: Mapping[str, bool] = MappingProxyType({})
     max_pods: int = 110
     pods_per_core: int = 0
     port: int = 10250
@@ -75,16 +74,14 @@ class KubeletConfig:
     memory_throttling_factor: float = 0.9
     fail_swap_on: bool = True
     container_runtime_endpoint: str = "unix:///run/containerd/containerd.sock"
-    eviction_soft: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    eviction_soft_grace_period: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    eviction_soft: Mapping[str, str] = MappingProxyType({})
+    eviction_soft_grace_period: Mapping[str, str] = MappingProxyType({})
     merge_default_eviction_settings: bool = False
     fail_cgroup_v1: bool | None = None
     memory_reservation_policy: str = "None"
     housekeeping: Housekeeping = AS_DEFAULTED
     undecoded: tuple[Finding, ...] = ()
-    origins: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    origins: Mapping[str, Location] = MappingProxyType({})
 
     def __repr__(self) -> str:
         """What differs from the defaults, without the places that it comes from."""

@@ -8,7 +8,6 @@ capacity, zero ones left out. Huge pages have no way into it. Kubelet v1.32: ``p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -32,7 +31,9 @@ from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
-from numalet.core.model.quantity import ZERO, Quantity, QuantityError
+from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.quantity_error import QuantityError
+from numalet.core.model.value import replace
 
 ResourceList: TypeAlias = Mapping[str, Quantity]
 Threshold: TypeAlias = Quantity | Percentage

@@ -6,17 +6,16 @@ flags win over it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour, Mode
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.config.releases.release import Release
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumaletConfig:
+class NumaletConfig(Value, kw_only=True):
     """Our own settings; without arguments numalet does what the kubelet does.
 
     ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the

@@ -8,10 +8,10 @@ here: exact, and the same on every machine.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model.go_text import quote
+from numalet.core.model.value import Value
 
 _NUMBER: Final = re.compile(r"([+-]?)(?:([0-9]+)\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?[0-9]+))?")
 _INFINITY: Final = re.compile(r"([+-]?)inf(?:inity)?", re.ASCII | re.IGNORECASE)
@@ -30,8 +30,7 @@ class PercentageError(ValueError):
         super().__init__(self.go_text)
 
 
-@dataclass(frozen=True, slots=True)
-class Percentage:
+class Percentage(Value):
     """A share of something as the fraction ``_above / _below``, already rounded to 32 bits.
 
     A ``_below`` of 0 is infinity, which Go reads too; callers refuse what is out of range.

@@ -8,7 +8,6 @@ in the order of their names and all bad ones are reported. Kubelet v1.32: ``NewP
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.config import feature_gates
@@ -35,6 +34,7 @@ from numalet.core.findings.policy_options import (
 from numalet.core.model import go_text
 from numalet.core.model.findings import Findings
 from numalet.core.model.go_text import GoNumberError, GoText
+from numalet.core.model.value import Value
 
 PREFER_CLOSEST: Final = "prefer-closest-numa-nodes"
 MAX_ALLOWABLE: Final = "max-allowable-numa-nodes"
@@ -56,16 +56,14 @@ _EXCLUDE_EACH_OTHER: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyOptions:
+class TopologyOptions(Value):
     """The Topology Manager's options; ``node_limit`` None for no limit."""
 
     prefer_closest: bool
     node_limit: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Manager:
+class _Manager(Value):
     """A manager with options: where they stand, what guards them, what can be wrong with them."""
 
     place: str

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
+
+from numalet.core.model.value import Value, replace
 
 LEAST_REFRESH_SECONDS = 10.0
 """Objects that are written more often although nothing changes are a load for nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishSettings:
+class PublishSettings(Value, kw_only=True):
     """Where a node is published, and how; None where nothing was said.
 
     ``kubeconfig`` is a path, ``context`` one of its contexts. ``node_resource_topology`` is whether

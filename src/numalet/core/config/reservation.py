@@ -10,7 +10,6 @@ in the kubelet. Kubelet v1.32: ``GetNodeAllocatableReservation``, ``validateRese
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -28,13 +27,13 @@ from numalet.core.model import resources
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.value import Value, replace
 
 UNIT_BYTES: Final = 1 << 20
 """Shares are whole mebibytes as far as the sum allows: people read them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryParts:
+class MemoryParts(Value):
     """What the reservation of memory is made up of. ``total`` is what must be split."""
 
     kube_reserved: Quantity
@@ -73,8 +72,7 @@ class Spread(Enum):
     """All on the first NUMA node with CPUs; what it can not hold, on the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spare:
+class Spare(Value):
     """The strategy that keeps one NUMA node free, and shares evenly among the others."""
 
     numa_node: int
@@ -83,8 +81,7 @@ class Spare:
 Strategy: TypeAlias = Spread | Spare
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShare:
+class NodeShare(Value):
     """What one NUMA node has, and what of it is kept back. Bytes."""
 
     numa_node: int

@@ -13,7 +13,8 @@ from typing import Final
 from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.model import go_text, resources
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 
 NO_TARGET: Final = "no target (nil pointer to *[]MemoryReservation"
 _LOW_BITS: Final = 2**32

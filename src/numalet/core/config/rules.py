@@ -7,7 +7,6 @@ the kubelet's managers can be constructed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
@@ -18,6 +17,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 
 
 class TopologyPolicy(Enum):
@@ -51,8 +51,7 @@ class CpuPolicy(Enum):
     STATIC = "static"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyRules:
+class TopologyRules(Value, kw_only=True):
     """Policy, scope and options of the Topology Manager; ``node_limit`` None for no limit."""
 
     policy: TopologyPolicy = TopologyPolicy.NONE
@@ -61,18 +60,14 @@ class TopologyRules:
     node_limit: int | None = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryRules:
+class MemoryRules(Value, kw_only=True):
     """Policy of the Memory Manager; bytes kept back per node id and memory type."""
 
     policy: MemoryPolicy = MemoryPolicy.NONE
-    system_reserved: Mapping[int, Mapping[str, int]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    system_reserved: Mapping[int, Mapping[str, int]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CpuRules:
+class CpuRules(Value, kw_only=True):
     """Policy and options of the CPU Manager; ``odd_requests_drop_one_cpu`` is a release's rule.
 
     ``reserved_count`` CPUs are kept back under policy static; ``reserved_cpus`` says which, or is
@@ -91,15 +86,14 @@ class CpuRules:
     reserved_cpus: CpuSet | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRules:
+class NodeRules(Value, kw_only=True):
     """Everything that stays the same from a kubelet's start to its end."""
 
     machine: MachineInfo
     topology: TopologyRules = TopologyRules()
     memory: MemoryRules = MemoryRules()
     cpu: CpuRules = CpuRules()
-    reservation: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
+    reservation: Mapping[str, Quantity] = MappingProxyType({})
     behaviour: Behaviour = EXACT
     release_rules: ReleaseRules = V1_32_RULES
     """The rules of the release, with the feature gates as they are set."""
@@ -141,8 +135,7 @@ class StartStage(Enum):
     """The kubelet would crash or hang, or this program can not follow it: our own refusal."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartRefused:
+class StartRefused(Value):
     """The kubelet would not start with this.
 
     ``findings`` make up the kubelet's own text (several only where the kubelet itself joins

@@ -11,17 +11,16 @@ is not in force; no page needs to have gone astray yet.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from numalet.core.enforcement.reality import FILE, Reality
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
+class Audit(Value, kw_only=True):
     """The comparison for one container.
 
     ``pages_bytes`` are bytes by kind of page and NUMA node, ``misplaced_bytes`` those on nodes

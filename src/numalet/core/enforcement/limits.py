@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -16,6 +15,7 @@ from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.pod import QosClass
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 
 _PIDS: Final = "pid"
 _TIERED: Final = "TieredReservation"
@@ -24,8 +24,7 @@ PODS: Final = "pods"
 """The word in ``enforceNodeAllocatable`` that keeps reservations from the pods."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value, kw_only=True):
     """What all settings are made from, beside the snapshot.
 
     ``for_pods`` is what all pods together may use, by resource: the capacity without what is
@@ -54,8 +53,7 @@ class Limits:
     """Whether a container without a limit of huge pages has that of its pod as a whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelLimits:
+class KernelLimits(Value, kw_only=True):
     """What a running kernel has beside what describes a machine.
 
     ``page_bytes`` is the size of its ordinary pages, ``tasks`` how many processes and threads it

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 
 MEMORY: Final = "memory"
 """Pages of the programs' own: anonymous ones and shared memory."""
@@ -15,8 +15,7 @@ FILE: Final = "file"
 """Pages of files, which the kernel shares between all who read them; see ``audit``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reality:
+class Reality(Value, kw_only=True):
     """What the kernel reports of a running container.
 
     ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind (``memory``,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 
 NO_QUOTA: Final = -1
 """A quota that is wanted: none. What had one before loses it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupSettings:
+class CgroupSettings(Value, kw_only=True):
     """What is written into one cgroup, or was read from it.
 
     Wanted, None and missing sizes mean: as it is, it stays. Read, None means: no limit, or no
@@ -30,7 +29,7 @@ class CgroupSettings:
     memory_high_bytes: int | None = None
     memory_min_bytes: int | None = None
     swap_max_bytes: int | None = None
-    hugetlb_max_bytes: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    hugetlb_max_bytes: Mapping[int, int] = MappingProxyType({})
     cpu_weight: int | None = None
     cpu_quota_us: int | None = None
     cpu_period_us: int = 100_000
@@ -38,8 +37,7 @@ class CgroupSettings:
     oom_group: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerSettings:
+class ContainerSettings(Value, kw_only=True):
     """Everything that holds one container: its cgroup, and what its processes are given.
 
     ``path`` is the cgroup of the container below the root of all pods, such as

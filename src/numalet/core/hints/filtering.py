@@ -12,7 +12,6 @@ Kubelet: ``filterProvidersHints`` and ``filterSingleNumaHints``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from numalet.core.hints.hint import (
@@ -24,12 +23,12 @@ from numalet.core.hints.hint import (
     ResourceHints,
 )
 from numalet.core.hints.rule import HintRule
+from numalet.core.model.value import Value
 
 HintList: TypeAlias = Sequence[Hint]
 
 
-@dataclass(frozen=True, slots=True)
-class Ruled:
+class Ruled(Value):
     """A list that need not be written out, because a rule says what is in it."""
 
     rule: HintRule

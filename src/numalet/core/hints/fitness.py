@@ -15,18 +15,17 @@ Kubelet: ``HintMerger.compare`` and ``NUMADistances.CalculateAverageFor``, v1.32
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 FAR: Final = 1 << 32
 """Stands for a distance that can not be read; no machine has a larger one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distances:
+class Distances(Value):
     """Distance between NUMA nodes by id: ``rows[from][to]``. Need not be symmetric.
 
     ``readable_ids``: the kubelet takes the distance to a node from that place of a row, and finds

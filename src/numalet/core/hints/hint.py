@@ -10,11 +10,11 @@ stands behind a small protocol, so that it may list its hints or know them by ru
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
 class Hint(NamedTuple):
@@ -32,13 +32,11 @@ ZERO_HINT = Hint(None, False)
 """What is read where no affinity was stored: any node, not preferred."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoPreference:
+class NoPreference(Value):
     """The manager does not care where this resource comes from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
+class Impossible(Value):
     """No set of nodes can satisfy the request; ``reason`` says why."""
 
     reason: Reason
@@ -56,8 +54,7 @@ class HintFamily(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Value):
     """A family that is an explicit list."""
 
     listed: tuple[Hint, ...]
@@ -71,8 +68,7 @@ class Candidates:
         return None if any(hint.mask == mask for hint in self.listed) else NotListed(mask)
 
 
-@dataclass(frozen=True, slots=True)
-class NotListed:
+class NotListed(Value):
     """The provider did not offer this set and gave no reason."""
 
     code: ClassVar[str] = "hints/not-listed"

@@ -12,8 +12,9 @@ Nodes are places here: indices into the nodes that a search decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from numalet.core.model.value import Value
 
 WORTH_MOST: Final = 1 << 10
 """What the dearest place is worth."""
@@ -24,8 +25,7 @@ _MOST_TRIED = 200
 Places: TypeAlias = frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceTable:
+class DistanceTable(Value):
     """Distances between places, there and back, and of each to itself and the fixed nodes."""
 
     pairs: list[list[int]]

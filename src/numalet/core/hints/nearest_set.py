@@ -15,7 +15,6 @@ What can be had is asked of ``nearest_terms``.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, TypeAlias, TypeVar
 
@@ -28,6 +27,7 @@ from numalet.core.hints.nearest_terms import Left, Meeting, Terms
 from numalet.core.hints.remaining_set import Remaining
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 S = TypeVar("S")
 
@@ -40,8 +40,7 @@ _Distances: TypeAlias = tuple[int, int, tuple[int, ...]]
 """All that distances know of a branch: nodes to come, distance so far, what each would add."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Value):
     """Places from ``first`` to before ``end``, which distances do not distinguish.
 
     ``ways`` to take some of their nodes, with how many, the lowest set first. ``pairs`` has the

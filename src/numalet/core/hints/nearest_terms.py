@@ -7,7 +7,6 @@ away. The nodes are *places* here: indices into the nodes that are to be decided
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from numalet.core.hints.multi_knapsack import SharingOut
 from numalet.core.hints.near_sets import WORTH_MOST
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 S = TypeVar("S")
 _MOST_TOGETHER = 4
@@ -69,8 +69,7 @@ class Terms(Protocol[S]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(Value):
     """Sets that meet requirements."""
 
     sets: LowestSet

@@ -7,18 +7,17 @@ stands in for any manager that is switched off.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from numalet.core.hints.hint import NO_HINTS, Hint, ProviderHints
 from numalet.core.hints.provider import ActiveContainers
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import Value
 
 L = TypeVar("L")
 
 
-@dataclass(frozen=True, slots=True)
-class Indifferent(Generic[L]):
+class Indifferent(Value, Generic[L]):
     """A ``ResourceManager`` for any ledger type; every ledger comes back as it was."""
 
     def container_hints(self, ledger: L, pod: Pod, container: Container) -> ProviderHints:
@@ -46,8 +45,7 @@ class Indifferent(Generic[L]):
         return ledger
 
 
-@dataclass(frozen=True, slots=True)
-class NoPlacement(Generic[L]):
+class NoPlacement(Value, Generic[L]):
     """A ``PodPlacement`` for any ledger type: pods as a whole get nothing either."""
 
     def hints(self, ledger: L, pod: Pod) -> ProviderHints:

@@ -12,7 +12,6 @@ siblings, v1.32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from numalet.core.config.rules import TopologyPolicy
@@ -23,12 +22,12 @@ from numalet.core.hints.hint import Hint
 from numalet.core.hints.rule_merging import BestHint
 from numalet.core.hints.walking import NoDistance, TooManyComparisons
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 Crash: TypeAlias = NoDistance | TooManyComparisons
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Value):
     """The best merged hint, and whether the policy lets it pass.
 
     ``bounded`` says that the search for the best non-preferred hint was stopped: the affinity

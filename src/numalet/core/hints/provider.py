@@ -11,12 +11,12 @@ do on their own at the beginning of each call (``forget_stale``).
 from __future__ import annotations
 
 from collections.abc import Collection, Set
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import Value
 
 L = TypeVar("L")
 
@@ -24,14 +24,12 @@ WHOLE_POD: Final = ""
 """Stands for the name of a container in a reason that is about a pod as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """A manager refuses; a value, never an exception."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
 class RefusedMidway(Refused, Generic[L]):
     """A manager refuses after it allocated something that it keeps: ``so_far`` is the ledger then.
 

@@ -8,15 +8,13 @@ nothing has to be asked, and when the budget is used up it is the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.hints.multi_knapsack import BudgetUsedUp, SharingOut
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
+class Remaining(Value):
     """A set that can come out; ``exact`` if it is proved to be the best one."""
 
     mask: NumaMask

@@ -11,17 +11,16 @@ nodes. Weights are not negative, so what meets a requirement still meets it with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 Parts = tuple[tuple[NumaMask, int], ...]
 """Nodes of a part and its weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Value):
     """The parts touched weigh at least ``need``, and at most ``most`` if that is given."""
 
     need: int
@@ -38,8 +37,7 @@ class Requirement:
         return reached >= self.need and (self.most is None or reached <= self.most)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenSets:
+class OpenSets(Value):
     """The sets inside ``universe`` that hold the ``mandatory`` nodes and meet all requirements.
 
     No requirement has a ``most``, so the family is upward-closed: a set that is offered stays

@@ -10,7 +10,6 @@ merge.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -19,6 +18,7 @@ from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.requirement import OpenSets, Requirement
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 MOST_NODES_LISTED = 12
 """Up to here a family may be listed, 4095 sets at most; beyond it only the rule is asked."""
@@ -26,8 +26,7 @@ MOST_NODES_LISTED = 12
 _FEW_NODES = 8
 
 
-@dataclass(frozen=True, eq=False)
-class HintRule:
+class HintRule(Value, eq=False, dict=True):
     """The open part and the islands that are offered, and which of all these are preferred.
 
     ``nodes`` are all that occur in some set. Preferred are sets of the preferred size; with

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
@@ -31,6 +30,7 @@ from numalet.core.hints.requirement import OpenSets
 from numalet.core.hints.rule import MOST_NODES_LISTED, HintRule
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 MOST_NODES_SEARCHED = 300_000
 """Budget of one merge: nodes of search trees visited in the non-preferred stage."""
@@ -39,16 +39,14 @@ Rank: TypeAlias = tuple[tuple[int, int], int, NumaMask]
 """Class and size, distance, set: the best is the smallest."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestHint:
+class BestHint(Value):
     """The merged hint; ``bounded`` if the search for the best one was stopped."""
 
     hint: Hint
     bounded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Value):
     """Sets that can come out of ``ground``; each copy of a rule may take nodes away."""
 
     ground: NumaMask

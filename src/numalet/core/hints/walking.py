@@ -21,13 +21,13 @@ from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.rule import MOST_NODES_LISTED
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 MOST_STEPS: Final = 300_000
 """Hints taken up in one walk."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoDistance:
+class NoDistance(Value):
     """Two sets are compared by distance, and a row has no place for a node of theirs."""
 
     code: ClassVar[str] = "hints/no-distance"
@@ -40,8 +40,7 @@ class NoDistance:
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooManyComparisons:
+class TooManyComparisons(Value):
     """Whether such sets are ever compared takes too long to find out."""
 
     code: ClassVar[str] = "hints/too-many-comparisons"

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from numalet.core.model.findings import Location
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 
 PlaceOf = Callable[[str], Location]
 """From the path of a part, such as ``.spec.nodeName``, to its place. A line costs a second reading
@@ -50,8 +51,7 @@ class ClaimObject:
     at: PlaceOf = field(compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRequest:
+class DeviceRequest(Value, kw_only=True):
     """Devices of one class; ``count`` is None for all that there are.
 
     ``selectors`` are CEL expressions, all of which a device has to satisfy. ``capacity`` is what is
@@ -62,11 +62,10 @@ class DeviceRequest:
     name: str = ""
     selectors: tuple[str, ...] = ()
     count: int | None = 1
-    capacity: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
+    capacity: Mapping[str, Quantity] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRequest:
+class ClaimRequest(Value, kw_only=True):
     """One request of a claim; of several ``alternatives`` the first that can be had counts."""
 
     name: str
@@ -74,8 +73,7 @@ class ClaimRequest:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimConstraint:
+class ClaimConstraint(Value, kw_only=True):
     """All devices of these requests (of all, if none is named) have the attribute in common."""
 
     attribute: str
@@ -124,8 +122,7 @@ class SliceReach(Enum):
     """On nodes that a selector chooses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceDevice:
+class SliceDevice(Value, kw_only=True):
     """One device. ``mapped`` are resources of nodes, such as ``cpu``, that it is counted as.
 
     ``is_shared``: several requests may get parts of it. ``node`` is empty unless ``reach`` is NODE.
@@ -135,10 +132,8 @@ class SliceDevice:
     driver: str
     reach: SliceReach = SliceReach.NODE
     node: str = ""
-    attributes: Mapping[str, frozenset[AttributeValue]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    capacity: Mapping[str, Quantity] = field(default_factory=lambda: MappingProxyType({}))
+    attributes: Mapping[str, frozenset[AttributeValue]] = MappingProxyType({})
+    capacity: Mapping[str, Quantity] = MappingProxyType({})
     mapped: frozenset[str] = frozenset()
     is_shared: bool = False
     path: str = ""
@@ -162,8 +157,7 @@ class ResourceSlice(ClaimObject):
         return f"ResourceSlice {self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimDocuments:
+class ClaimDocuments(Value, kw_only=True):
     """Everything about claims that documents have."""
 
     claims: tuple[ResourceClaim, ...] = ()

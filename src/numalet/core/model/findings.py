@@ -9,13 +9,13 @@ and a refusal by the node is never a finding (see ``core.hints.provider.Refused`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
 
 import msgspec
 
 from numalet.core.model.go_text import GoText
+from numalet.core.model.value import Value
 
 T = TypeVar("T")
 
@@ -31,8 +31,7 @@ class Severity(Enum):
 _RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Value):
     """Where: a document (file name, flag name), a path in it, a line counted from 1.
 
     ``path`` has the form ``$.spec.containers[1].resources``; empty where there is none.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
+class Holdings(Value):
     """What one container holds: CPUs, memory by type, size and nodes, devices by resource."""
 
     cpus: CpuSet
@@ -22,8 +21,7 @@ class Holdings:
         return not (self.cpus or self.memory or self.devices)
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPod:
+class ListedPod(Value):
     """A pod as the API lists it: ``namespace/name``, and its containers by name."""
 
     name: str

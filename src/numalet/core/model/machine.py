@@ -10,17 +10,16 @@ question, answered by ``kubelet_view``; questions that need counting are in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from numalet.core.model.cpu_set import EMPTY, CpuSet
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.core.model.value import Value
 
 _NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Value):
     """One cache as one CPU sees it; ``cpus`` are those that share it, offline ones included.
 
     ``kind`` is the kernel's word: Data, Instruction or Unified. ``masked_cpu_count`` is how
@@ -35,8 +34,7 @@ class Cache:
     masked_cpu_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(Value):
     """One logical CPU. Ids are the kernel's and repeat: a core id between packages, and so on.
 
     ``book_id`` and ``drawer_id`` are texts, and empty except on s390. ``caches`` are in the
@@ -62,8 +60,7 @@ class Cpu:
         return any(place is not None for place in places)
 
 
-@dataclass(frozen=True, slots=True)
-class HugePagePool:
+class HugePagePool(Value):
     """Pre-allocated pages of one size: how many there are, how many of them are free."""
 
     page_size_kib: int
@@ -71,8 +68,7 @@ class HugePagePool:
     free: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNode:
+class NumaNode(Value):
     """One NUMA node. ``memory_bytes`` is all of it, huge pages included.
 
     ``cpus`` is what the node's CPU list says, offline CPUs included. ``linked_cpus`` are the
@@ -89,8 +85,7 @@ class NumaNode:
     distances: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcFacts:
+class ProcFacts(Value, kw_only=True):
     """What the kubelet reads in ``/proc``; None for a file that is not there.
 
     ``meminfo`` has the figures of ``/proc/meminfo`` in its own units (KiB, but pages for
@@ -103,8 +98,7 @@ class ProcFacts:
     package_id_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Value, kw_only=True):
     """The whole machine.
 
     ``nodes`` come in the order in which the kubelet meets them: by directory name (node0,
@@ -120,8 +114,8 @@ class Machine:
     has_numa: bool = True
     hugepages: tuple[HugePagePool, ...] = ()
     proc: ProcFacts = ProcFacts()
-    cpu_files: Mapping[str, str] = field(default_factory=lambda: _NO_FILES)
-    node_files: Mapping[str, str] = field(default_factory=lambda: _NO_FILES)
+    cpu_files: Mapping[str, str] = _NO_FILES
+    node_files: Mapping[str, str] = _NO_FILES
     os: OperatingSystem = OperatingSystem.LINUX
     source: str = ""
     given_view: MachineInfo | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from numalet.core.model.machine import HugePagePool, Machine, NumaNode
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass, node_class
+from numalet.core.model.value import replace
 
 
 def with_huge_pages(machine: Machine, counts: Mapping[int, int]) -> Machine:

@@ -7,8 +7,9 @@ nodes come in the order of their directory names, distances are a row without la
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from numalet.core.model.value import Value
 
 
 class OperatingSystem(Enum):
@@ -18,16 +19,14 @@ class OperatingSystem(Enum):
     WINDOWS = "windows"
 
 
-@dataclass(frozen=True, slots=True)
-class HugePages:
+class HugePages(Value):
     """Pages of one size: page size in KiB, number of pages (may be 0)."""
 
     page_size_kib: int
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class CoreInfo:
+class CoreInfo(Value):
     """One core of a NUMA node. ``core_id`` repeats between sockets; threads are CPU ids."""
 
     socket_id: int
@@ -38,8 +37,7 @@ class CoreInfo:
     drawer_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCache:
+class NodeCache(Value):
     """A cache that serves a whole NUMA node. Ids are the kernel's."""
 
     level: int
@@ -47,8 +45,7 @@ class NodeCache:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNodeInfo:
+class NumaNodeInfo(Value):
     """One NUMA node: all memory in bytes (huge pages included), pages, cores, distances.
 
     ``distances`` has one number per node in kernel order, or is None where the kernel gave
@@ -63,8 +60,7 @@ class NumaNodeInfo:
     caches: tuple[NodeCache, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MachineInfo:
+class MachineInfo(Value):
     """The whole machine in the kubelet's eyes. Sizes in bytes, page sizes in KiB.
 
     ``cpu_count`` is the number of online logical CPUs (cAdvisor ``num_cores``).
@@ -77,7 +73,7 @@ class MachineInfo:
     hugepages: tuple[HugePages, ...] = ()
     physical_core_count: int = 0
     os: OperatingSystem = OperatingSystem.LINUX
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model.findings import NOWHERE, BadInput, Finding, Location
 from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode
+from numalet.core.model.value import Value
 
 
 class MachineShapeFinding(Finding):
@@ -68,8 +68,7 @@ _SAME_SOCKET: Final = 12
 _ELSEWHERE: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MachineShape:
+class MachineShape(Value):
     """How many of everything: nodes in all, cores per node, threads per core."""
 
     sockets: int

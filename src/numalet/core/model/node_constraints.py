@@ -7,15 +7,15 @@ state file, a call of the pod-resources API) does not know it, and must not read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
+
+from numalet.core.model.value import Value
 
 EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod asks for it; nothing is bound here
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Value):
     """A port of the host; addresses are compared as they are written."""
 
     number: int
@@ -29,8 +29,7 @@ class HostPort:
         return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRequirement:
+class NodeRequirement(Value):
     """One expression: what it is about, its operator as it is written, and the values."""
 
     key: str
@@ -38,23 +37,21 @@ class NodeRequirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Value):
     """Expressions about labels and about fields, which all have to hold."""
 
     expressions: tuple[NodeRequirement, ...] = ()
     fields: tuple[NodeRequirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConstraints:
+class NodeConstraints(Value, kw_only=True):
     """``nodeSelector``, required node affinity, ports of the host, ``os.name``.
 
     ``affinity`` has the terms, of which one has to match; None without such an affinity.
     ``strict_groups``: its processes may be in no group that an image put them in.
     """
 
-    selector: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    selector: Mapping[str, str] = MappingProxyType({})
     affinity: tuple[Term, ...] | None = None
     ports: tuple[HostPort, ...] = ()
     os_name: str = ""

@@ -6,13 +6,13 @@ A machine and a kubelet's configuration do not have them; a running agent knows 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.value import Value, replace
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeIdentity:
+
+class NodeIdentity(Value, kw_only=True):
     """``name`` is empty where it is not known.
 
     ``has_all_labels``: there are no other labels, but for those of ``unknown_labels``.
@@ -21,7 +21,7 @@ class NodeIdentity:
     """
 
     name: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, str] = MappingProxyType({})
     has_all_labels: bool = False
     unknown_labels: frozenset[str] = frozenset()
     has_strict_groups: bool | None = None

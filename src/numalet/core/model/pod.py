@@ -7,7 +7,6 @@ request, and quantities are in canonical form (Kubernetes v1 defaulting).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import Final, NamedTuple
 
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 
 Resources = Mapping[str, Quantity]
 NO_RESOURCES: Resources = MappingProxyType({})
@@ -64,19 +64,17 @@ class ContainerClaim(NamedTuple):
     request: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Value):
     """One container: name, kind, requests and limits by resource name, claims that it uses."""
 
     name: str
     kind: ContainerKind = ContainerKind.APP
-    requests: Resources = field(default_factory=lambda: NO_RESOURCES)
-    limits: Resources = field(default_factory=lambda: NO_RESOURCES)
+    requests: Resources = NO_RESOURCES
+    limits: Resources = NO_RESOURCES
     claims: tuple[ContainerClaim, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodLevelResources:
+class PodLevelResources(Value):
     """``spec.resources``: what a pod asks for as a whole, its containers' shares included.
 
     ``qos_class`` is the pod's class where these count: computed from them alone, or the one that
@@ -89,8 +87,7 @@ class PodLevelResources:
     count: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StatusResources:
+class StatusResources(Value):
     """``allocatedResources`` of the entries in a pod's status, by the container's name.
 
     An entry without the member is there too, with nothing in it.
@@ -102,8 +99,7 @@ class StatusResources:
     """Of ``status.initContainerStatuses``."""
 
 
-@dataclass(frozen=True)
-class Pod:
+class Pod(Value, dict=True):
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
     ``qos_class`` is the one that was computed of the containers or that ``status.qosClass`` has.
@@ -120,10 +116,10 @@ class Pod:
     init_containers: tuple[Container, ...] = ()
     app_containers: tuple[Container, ...] = ()
     qos_class: QosClass = QosClass.BEST_EFFORT
-    overhead: Resources = field(default_factory=lambda: NO_RESOURCES)
+    overhead: Resources = NO_RESOURCES
     phase: str = ""
     node_name: str = ""
-    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    labels: Mapping[str, str] = MappingProxyType({})
     priority: int | None = None
     is_static: bool = False
     constraints: NodeConstraints | None = None

@@ -12,10 +12,11 @@ largest int64 is refused here (Go reads ``1e400`` and then hands out 0 for its v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from functools import total_ordering
 from typing import Final
+
+from numalet.core.model.quantity_error import QuantityError, QuantityProblem
+from numalet.core.model.value import Value
 
 MAX_INT64: Final = 2**63 - 1
 LONGEST_TEXT: Final = 4096
@@ -42,37 +43,7 @@ class QuantityFormat(Enum):
     DECIMAL_EXPONENT = "DecimalExponent"
 
 
-class QuantityProblem(Enum):
-    """What is wrong with a text that should be a quantity; the value is Go's text for it."""
-
-    FORMAT = (
-        "quantities must match the regular expression "
-        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-    )
-    SUFFIX = "unable to parse quantity's suffix"
-    TOO_LARGE = "unable to represent quantity: it is larger than 9223372036854775807"
-    """Our own: Go reads such a number and later computes with 0 or with its lowest 64 bits."""
-    TOO_LONG = "unable to represent quantity: it is longer than 4096 characters"
-    """Our own."""
-
-
-class QuantityError(ValueError):
-    """A text is no quantity. ``go_text`` is what Go says, where Go says something."""
-
-    def __init__(self, text: str, problem: QuantityProblem) -> None:
-        super().__init__(f"{problem.value}: {text[:80]!r}")
-        self.text = text
-        self.problem = problem
-
-    @property
-    def go_text(self) -> str:
-        """The exact text of Go's error."""
-        return self.problem.value
-
-
-@total_ordering
-@dataclass(frozen=True, slots=True, eq=False)
-class Quantity:
+class Quantity(Value, eq=False):
     """An exact number that remembers how it was written. Compares by value alone."""
 
     _mantissa: int = 0
@@ -183,13 +154,31 @@ class Quantity:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
             return NotImplemented
-        return _aligned(self, other)[0] == _aligned(self, other)[1]
+        mine, its = _aligned(self, other)
+        return mine == its
+
+    # All of them, because the base class has methods for each operator.
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Quantity):
             return NotImplemented
         mine, its = _aligned(self, other)
         return mine < its
+
+    def __le__(self, other: object) -> bool:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        mine, its = _aligned(self, other)
+        return mine <= its
+
+    def __gt__(self, other: object) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: object) -> bool:
+        return not self < other
 
     def __hash__(self) -> int:
         return hash(_without_tens(self._mantissa, self._exponent))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"

@@ -9,12 +9,14 @@ it finds is admitted and one unit more is not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from numalet.core.config.rules import CpuPolicy, NodeRules
 from numalet.core.model import resources
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 
 

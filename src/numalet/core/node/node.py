@@ -7,7 +7,6 @@ only what the state files hold, so it forgets what a kubelet forgets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -27,6 +26,7 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.slots import ExtraManager
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -36,8 +36,7 @@ Devices: TypeAlias = Mapping[str, Iterable[Device]]
 NO_DEVICES: Devices = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Value):
     """A kubelet's managers at one moment. Made by ``start``."""
 
     roster: Roster

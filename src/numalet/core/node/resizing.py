@@ -14,7 +14,6 @@ Kubelet: ``canResizePod``, v1.32 to v1.35; ``podResizesAdmitHandler.Admit``, v1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from numalet.core.admission import counting, node_resources
@@ -26,18 +25,17 @@ from numalet.core.config.rules import CpuPolicy, MemoryPolicy
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedResource:
+class PinnedResource(Value):
     """A static policy pins this resource of a Guaranteed pod: ``cpu`` or ``memory``."""
 
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class MoreThanCapacity:
+class MoreThanCapacity(Value):
     """The pod would ask for more than the node has for all pods; CPU in thousandths."""
 
     resource: str
@@ -45,27 +43,23 @@ class MoreThanCapacity:
     capacity: int
 
 
-@dataclass(frozen=True, slots=True)
-class Infeasible:
+class Infeasible(Value):
     """The pod keeps what it has, on this node for ever."""
 
     why: PinnedResource | MoreThanCapacity
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(Value):
     """The pod keeps what it has until it fits."""
 
     why: Rejection
 
 
-@dataclass(frozen=True, slots=True)
-class NotAtAll:
+class NotAtAll(Value):
     """The feature gate InPlacePodVerticalScaling is off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Feasible:
+class Feasible(Value):
     """The pod gets what it asks for."""
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Value):
     """From one snapshot to a later one.
 
     ``allocated`` is what containers hold now, ``released`` what they held before, of all those for

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from numalet.core.managers.memory.ledger import UINT64, MemoryLedger
 from numalet.core.model import numa_mask
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -26,8 +26,7 @@ class Invariant(Enum):
     SUMS_AGREE = "for every memory type, the blocks' sizes = what the nodes have reserved"
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Value):
     """A broken rule; ``place`` is a node id or a memory type."""
 
     rule: Invariant

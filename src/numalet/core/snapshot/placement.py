@@ -6,17 +6,16 @@ The ledgers are made for the managers' work; this is the form for questions abou
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Value):
     """One container's part of the node.
 
     ``cpus`` are its exclusive CPUs, empty if it runs in the shared pool. ``memory`` are its

@@ -8,28 +8,27 @@ thousand pods as on an empty node.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
 from numalet.core.model import pod_demand
 from numalet.core.model.node_constraints import HostPort
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 
 Ports: TypeAlias = Mapping[tuple[int, str], tuple[HostPort, ...]]
 """Ports of the host by number and protocol, one entry for each pod's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(Value):
     """The sums. ``amounts`` are by resource, CPU in thousandths, everything else in units.
 
     ``unknown_ports`` is how many of the pods may have unknown ports.
     """
 
     pods: int = 0
-    amounts: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    ports: Ports = field(default_factory=lambda: MappingProxyType({}))
+    amounts: Mapping[str, int] = MappingProxyType({})
+    ports: Ports = MappingProxyType({})
     unknown_ports: int = 0
 
     def plus(self, pod: Pod) -> Requested:

@@ -7,7 +7,6 @@ hold. A slot's ``provider`` is the name under which its hints are reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
@@ -19,6 +18,7 @@ from numalet.core.hints.provider import (
     ResourceManager,
 )
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.snapshot import Snapshot
 
 L = TypeVar("L")
@@ -76,8 +76,7 @@ class Slot(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExtraManager(Generic[L]):
+class ExtraManager(Value, Generic[L]):
     """A manager of a resource that the kubelet has no manager for.
 
     Its hints are reported under ``name``. ``ledger`` is its ledger when nothing is held; a restart
@@ -97,8 +96,7 @@ class ExtraManager(Generic[L]):
 # Classes and not closures, because nodes are pickled.
 
 
-@dataclass(frozen=True, slots=True)
-class _ExtraLedger(Generic[L]):
+class _ExtraLedger(Value, Generic[L]):
     name: str
     at_start: L
 
@@ -107,16 +105,14 @@ class _ExtraLedger(Generic[L]):
         return ledger
 
 
-@dataclass(frozen=True, slots=True)
-class _WithExtraLedger(Generic[L]):
+class _WithExtraLedger(Value, Generic[L]):
     name: str
 
     def __call__(self, snapshot: Snapshot, ledger: L) -> Snapshot:
         return replace(snapshot, extra_ledgers={**snapshot.extra_ledgers, self.name: ledger})
 
 
-@dataclass(frozen=True, slots=True)
-class ManagerSlot(Generic[L]):
+class ManagerSlot(Value, Generic[L]):
     """A manager, and how to read and replace its ledger.
 
     ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not.

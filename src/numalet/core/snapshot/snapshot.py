@@ -9,7 +9,6 @@ what makes what-if, explanations, roll-back and readers without locks free.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -21,11 +20,11 @@ from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory import ledger as memory_ledger
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
 
 
-@dataclass(frozen=True, slots=True)
-class AsRead:
+class AsRead(Value):
     """A state file as it was read at the start: its text, and the part of the ledger it became.
 
     A kubelet does not rewrite a file before something in it changes, so the file stays as it is,
@@ -36,8 +35,7 @@ class AsRead:
     content: object
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Value, kw_only=True):
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
     ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
@@ -52,14 +50,12 @@ class Snapshot:
     device: DeviceLedger = device_ledger.EMPTY_LEDGER
     cpu: CpuLedger = cpu_ledger.EMPTY_LEDGER
     memory: MemoryLedger = memory_ledger.EMPTY_LEDGER
-    affinities: Mapping[str, Mapping[str, Hint]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
+    affinities: Mapping[str, Mapping[str, Hint]] = MappingProxyType({})
+    pods: Mapping[str, Pod] = MappingProxyType({})
     requested: Requested = NOTHING_REQUESTED
     assumed: frozenset[ContainerKey] = frozenset()
-    files_as_read: Mapping[str, AsRead] = field(default_factory=lambda: MappingProxyType({}))
-    extra_ledgers: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    files_as_read: Mapping[str, AsRead] = MappingProxyType({})
+    extra_ledgers: Mapping[str, Any] = MappingProxyType({})
     sources_ready: bool = True
     revision: int = 0
 

@@ -10,9 +10,9 @@ here has.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
+from numalet.core.model.value import replace
 from numalet.core.workload.spec import ContainerSpec, Workload, WorkloadSource
 
 _CHANGEABLE_METADATA: Final = frozenset(

@@ -7,11 +7,11 @@ that is over gives the very same object back, so a caller sees that nothing chan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.value import replace
 from numalet.core.workload.run import (
     Cause,
     ContainerPhase,

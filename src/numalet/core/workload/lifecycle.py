@@ -29,11 +29,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from numalet.core.model.pod import ContainerKind
+from numalet.core.model.value import Value
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Evicted, PodRun
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 
@@ -45,16 +45,14 @@ _LEAST_PATIENCE_SECONDS: Final = 10
 _ACTIVE: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Value):
     """A container that has to end; it is killed when the grace period is over."""
 
     container: str
     grace_seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class Steps(Value, kw_only=True):
     """What is to be done for a pod now.
 
     ``start`` are containers whose next attempt is to be recorded and started; ``under_way`` are

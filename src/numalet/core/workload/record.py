@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.run import Cause, PodRun
 from numalet.core.workload.spec import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class PodRecord:
+class PodRecord(Value):
     """What is wanted and what has happened; ``resource_version`` grows with every change."""
 
     workload: Workload
@@ -35,8 +34,7 @@ class EventKind(Enum):
     WARNING = "Warning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeEvent:
+class NodeEvent(Value, kw_only=True):
     """Something that happened, in the words of Kubernetes' events.
 
     ``pod_uid`` is empty for an event of the node itself; ``count`` counts equal events in a row.

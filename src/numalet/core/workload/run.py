@@ -6,7 +6,6 @@ All moments are aware ``datetime`` values in UTC, given by the observer of the e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from typing import Self
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value, replace
 
 
 class ExitReason(Enum):
@@ -28,8 +28,7 @@ class ExitReason(Enum):
     """It is gone, and its end was not observed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Value):
     """Why something is as it is: a code, and the values of what it stands for as texts.
 
     It is what is written down of a finding, or of a reason of a rejection (see ``rejections``), and
@@ -45,8 +44,7 @@ class Cause:
         return cls(finding.code, {name: str(value) for name, value in finding.fields.items()})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exit:
+class Exit(Value, kw_only=True):
     """How one attempt ended. ``code`` is 128 + ``signal`` for a program ended by a signal.
 
     ``cause`` is None where ``reason``, a word of Kubernetes, says it all.
@@ -70,8 +68,7 @@ class ContainerPhase(Enum):
     TERMINATED = "terminated"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerRun:
+class ContainerRun(Value, kw_only=True):
     """One container through its attempts.
 
     ``attempt`` counts the starts from 1; 0 means that it was never started. ``last_exit`` is the
@@ -97,8 +94,7 @@ class ContainerRun:
         return max(0, self.attempt - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """What admission said.
 
     ``reason`` and ``message`` are the kubelet's, empty if admitted; ``cause`` is the code of our
@@ -111,16 +107,14 @@ class Verdict:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Value):
     """A requested deletion of the pod: since when, and how long its programs may take."""
 
     requested_at: datetime
     grace_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Evicted:
+class Evicted(Value):
     """A pod that has to end for another one.
 
     ``name`` is its ``namespace/name``, ``until`` how long its end is waited for.
@@ -131,8 +125,7 @@ class Evicted:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodRun:
+class PodRun(Value, kw_only=True):
     """Everything that has happened to one pod. ``verdict`` is None before the decision.
 
     ``evicted`` are pods that were evicted, for this one or one before it, and had not ended when it
@@ -143,7 +136,7 @@ class PodRun:
     accepted_at: datetime
     verdict: Verdict | None = None
     decided_at: datetime | None = None
-    containers: Mapping[str, ContainerRun] = field(default_factory=lambda: MappingProxyType({}))
+    containers: Mapping[str, ContainerRun] = MappingProxyType({})
     deletion: Deletion | None = None
     evicted: tuple[Evicted, ...] = ()
     causes: tuple[Cause, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Any
 
 from numalet.core.model import resources
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
+from numalet.core.model.value import Value, replace
 
 
 class RestartPolicy(Enum):
@@ -31,8 +31,7 @@ class WorkloadSource(Enum):
     """One command in the foreground; the pod ends with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerSpec:
+class ContainerSpec(Value, kw_only=True):
     """One program: its words, its surroundings, and as whom it runs.
 
     ``command`` and ``args`` are put one after the other; ``env`` keeps the order of the
@@ -51,8 +50,7 @@ class ContainerSpec:
     run_as_group: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
+class Runner(Value):
     """The process that starts and accompanies a pod's only program itself, in the foreground.
 
     ``ticks`` since the boot, and ``boot``, distinguish it from a later process with the same id.
@@ -63,8 +61,7 @@ class Runner:
     boot: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(Value, kw_only=True, dict=True):
     """A pod with everything that is needed to run it.
 
     ``containers`` are in the order of ``pod.containers()``. ``manifest`` is the Pod object as it
@@ -80,7 +77,7 @@ class Workload:
     priority_class: str = ""
     source: WorkloadSource = WorkloadSource.API
     origin: str = ""
-    manifest: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    manifest: Mapping[str, Any] = MappingProxyType({})
     runner: Runner | None = None
 
     @property

@@ -8,11 +8,11 @@ drawing have one scale: the largest at which no section needs more rows than wit
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import Value
 from numalet.insight.maps import accelerator_memory
 from numalet.insight.maps.cpu_map import CpuUse
 from numalet.insight.maps.node_map import DeviceUse, NodeMap, NumaBlock
@@ -28,8 +28,7 @@ _MANY_NODES: Final = 32
 _FEWEST_FOLDED: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Value):
     """One block of a drawing: a NUMA node, or several that are alike and hold nothing."""
 
     blocks: tuple[NumaBlock, ...]
@@ -45,8 +44,7 @@ class Tile:
         return sum(bar.total_bytes for each in self.blocks for bar in each.memory)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Value):
     """Tiles under one heading; without one they need none."""
 
     heading: str

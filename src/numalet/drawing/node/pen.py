@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from xml.etree.ElementTree import Element
 
+from numalet.core.model.value import Value
 from numalet.drawing import letters, svg, text, tokens
 from numalet.drawing.hues import Hues
 from numalet.drawing.node.style import pattern
@@ -21,8 +21,7 @@ Link = Callable[[frozenset[int]], str]
 """The address of the page on which exactly these NUMA nodes are opened."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pen:
+class Pen(Value, kw_only=True):
     """The parts of a drawing mark with it. ``cells`` says that CPUs are few enough for cells."""
 
     chart: NodeMap
@@ -88,8 +87,7 @@ class Pen:
         letters.mark(parent, css_class, box.left, box.top, box.width, box.height)
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Value):
     """A place in a drawing, in px."""
 
     left: float

@@ -8,7 +8,6 @@ decided from where it makes a difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from numalet.core.admission.reasons import Rejection
@@ -16,14 +15,14 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices, Node
 from numalet.insight.simulate.scenario import NO_FILES, StateFiles
 from numalet.insight.simulate.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class OtherNode:
+class OtherNode(Value):
     """Another machine on which the pod might run: what the user calls it, and how it is.
 
     ``machine`` may be a function that gives it: a fleet is large, and often not asked at all.
@@ -37,8 +36,7 @@ class OtherNode:
         return self.machine if isinstance(self.machine, MachineInfo) else self.machine()
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value):
     """A pod and what was before it. Made by ``build``.
 
     ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
@@ -53,8 +51,8 @@ class Case:
     nodes_before: tuple[Node, ...]
     admitted: frozenset[str]
     fleet: tuple[OtherNode, ...] = ()
-    refused: Mapping[str, Rejection] = field(default_factory=lambda: MappingProxyType({}))
-    names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    refused: Mapping[str, Rejection] = MappingProxyType({})
+    names: Mapping[str, str] = MappingProxyType({})
 
     @property
     def node(self) -> Node:

@@ -8,7 +8,6 @@ admitted without the change and is rejected with it is named.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias, assert_never
 
 from numalet.core.admission.decision import Decision
@@ -19,6 +18,7 @@ from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.qos import qos_class
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value, replace
 from numalet.core.node import largest_request
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
@@ -27,8 +27,7 @@ from numalet.insight.explain import measures
 from numalet.insight.explain.case import Case, OtherNode
 
 
-@dataclass(frozen=True, slots=True)
-class OtherTopology:
+class OtherTopology(Value):
     """Another topology policy, or another scope, from the beginning."""
 
     code: ClassVar[str] = "explain/other-topology"
@@ -37,16 +36,14 @@ class OtherTopology:
     scope: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoTopology:
+class NoTopology(Value):
     """The topology policy none from the beginning: nothing is aligned, and no scope matters."""
 
     code: ClassVar[str] = "explain/no-topology"
     sentence: ClassVar[str] = "topology policy none, which aligns nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class SmallerRequest:
+class SmallerRequest(Value):
     """One container asks for less of one resource; ``one_more`` is one unit more, and refused.
 
     Where ``amount`` is 0 the resource is still named, with 0, which a kubelet gives hints for.
@@ -63,8 +60,7 @@ class SmallerRequest:
     one_more: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutRequest:
+class WithoutRequest(Value):
     """One container does not name one resource at all; to ask for 0 of it would not do."""
 
     code: ClassVar[str] = "explain/without-request"
@@ -76,8 +72,7 @@ class WithoutRequest:
     asked: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class AdjustedRequest:
+class AdjustedRequest(Value):
     """One container asks for the next whole number of units above what it asks for.
 
     For requests that are no multiple of a unit, or written in a form that the kubelet refuses.
@@ -93,8 +88,7 @@ class AdjustedRequest:
     amount: Quantity
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutContainer:
+class WithoutContainer(Value):
     """The pod without one of its containers."""
 
     code: ClassVar[str] = "explain/without-container"
@@ -102,8 +96,7 @@ class WithoutContainer:
     container: str
 
 
-@dataclass(frozen=True, slots=True)
-class WithoutPods:
+class WithoutPods(Value):
     """Some pods were deleted before."""
 
     code: ClassVar[str] = "explain/without-pods"
@@ -112,8 +105,7 @@ class WithoutPods:
     pods: str
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Value):
     """The pod asked before ``other``, at this place in the queue, counted from 0."""
 
     code: ClassVar[str] = "explain/earlier"
@@ -122,8 +114,7 @@ class Earlier:
     other: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reordered:
+class Reordered(Value):
     """The whole queue, the pod among it, asked in another order, which ``order`` names."""
 
     code: ClassVar[str] = "explain/reordered"
@@ -132,8 +123,7 @@ class Reordered:
     order: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherMachine:
+class OtherMachine(Value):
     """The pod on another machine, on which nothing runs; the configuration is the same."""
 
     code: ClassVar[str] = "explain/other-machine"
@@ -156,8 +146,7 @@ Change: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeOutcome:
+class ChangeOutcome(Value):
     """What a change comes to: the decision, or that the kubelet would not start.
 
     ``span`` are the NUMA nodes on which the pod would hold something.

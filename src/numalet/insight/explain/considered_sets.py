@@ -11,7 +11,6 @@ reasons are the point exactly then, so they are asked for directly.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from numalet.core.admission import counting
@@ -34,6 +33,7 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain.ranking import MOST_NODES
 
@@ -51,8 +51,7 @@ class AnswerKind(Enum):
     """The Memory Manager has no set, and gives no hint instead of "impossible"."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetAnswer:
+class SetAnswer(Value):
     """One set: offered if there is no ``reason``.
 
     ``preferred`` is None where it is not known. ``holders`` are the containers with memory on
@@ -69,8 +68,7 @@ class SetAnswer:
         return self.reason is None
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderAnswer:
+class ProviderAnswer(Value):
     """What one provider answered for some resources that share one answer.
 
     ``resources`` is empty for a provider without hints for any resource. ``sets`` are
@@ -130,8 +128,7 @@ def memory_answer(
     return replace(answer, kind=AnswerKind.NOTHING_FITS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Value):
     """The sets to be asked about, in the order of hints."""
 
     masks: tuple[NumaMask, ...]

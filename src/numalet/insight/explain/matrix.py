@@ -8,7 +8,6 @@ figures of all runs of one variant. Orders are given from outside: chance does n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.workload.phase import PodPhase
@@ -35,18 +35,16 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 """Options of the topology policy."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedMachine:
+class NamedMachine(Value, eq=False):
     """A machine, and what the user calls it; it is what it is, so two are never the same."""
 
     name: str
     machine: MachineInfo
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    devices: Devices = NO_DEVICES
     identity: NodeIdentity = UNKNOWN_NODE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NamedConfig:
+class NamedConfig(Value, eq=False):
     """A configuration, and what the user calls it; ``behaviour`` are the rules of its mode."""
 
     name: str
@@ -54,8 +52,7 @@ class NamedConfig:
     behaviour: Behaviour = EXACT
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Value):
     """One node that might be. ``options`` None leaves those of the configuration."""
 
     machine: NamedMachine
@@ -82,8 +79,7 @@ class Variant:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Value):
     """What became of the pods in one order. Means are None where no pod has a placement.
 
     Pods that were evicted later count as admitted no longer. ``beside`` says what was not asked,
@@ -104,8 +100,7 @@ class Run:
         return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
 
 
-@dataclass(frozen=True, slots=True)
-class VariantRow:
+class VariantRow(Value):
     """One variant: its runs, the first in the order of the list; or why it does not start."""
 
     variant: Variant

@@ -11,13 +11,13 @@ it could get by the hints of all providers counts as reachable, not only where i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from numalet.core.admission.roster import Roster
 from numalet.core.model import numa_mask
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain import story
@@ -69,8 +69,7 @@ def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
     return total / len(node_ids) ** 2 if node_ids else None
 
 
-@dataclass(frozen=True, slots=True)
-class Stranded:
+class Stranded(Value):
     """What is free on one NUMA node and out of reach: bytes by memory type, number of CPUs."""
 
     node_id: int

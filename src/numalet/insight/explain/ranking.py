@@ -8,7 +8,6 @@ sets are preferred finalists is asked of the merge itself, with the lists cut do
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TypeAlias
 
@@ -18,6 +17,7 @@ from numalet.core.hints import filtering, fitness, merging
 from numalet.core.hints.filtering import HintList
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 _Best: TypeAlias = Callable[[tuple[NumaMask, NumaMask]], NumaMask]
 
@@ -25,8 +25,7 @@ MOST_NODES = 10
 """On larger machines the sets are too many to be listed, and only the best one is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Value):
     """The finalists, best first. ``wanted_size`` is how many nodes the neediest resource needs.
 
     Empty if no choice has a node in common, or if some list has no hint that the policy uses.

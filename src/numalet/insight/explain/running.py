@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Devices, Node
 from numalet.insight.explain import case as cases
 from numalet.insight.explain.case import Case

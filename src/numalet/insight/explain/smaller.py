@@ -12,7 +12,7 @@ Units are bytes, pages, CPUs, whole cores where the policy wants those, devices.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 
 from numalet.core.admission.reasons import NothingToPreempt, OutOfResource
 from numalet.core.config.rules import CpuPolicy, MemoryPolicy
@@ -21,6 +21,7 @@ from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.model import resources
 from numalet.core.model.pod import Container
+from numalet.core.model.value import Value
 from numalet.core.node import largest_request
 from numalet.core.node.node import Node
 from numalet.insight.explain.case import Case
@@ -34,8 +35,7 @@ _FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
 """Fields of reasons with the amount that there would have been."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPart:
+class RequestPart(Value):
     """One request of one container that a manager cares for; ``asked`` is in units."""
 
     container: Container
@@ -86,8 +86,7 @@ def _is_managed(node: Node, case: Case, container: Container, resource: str) -> 
     return node.snapshot.device.is_handled(resource)
 
 
-@dataclass(frozen=True, slots=True)
-class SmallerRequestSearch:
+class SmallerRequestSearch(Value):
     """One search for one part. The tally counts, and decides when to stop."""
 
     case: Case

@@ -8,7 +8,6 @@ it allocates, and that is part of the allocation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from numalet.core.admission import counting
@@ -28,14 +27,14 @@ from numalet.core.hints.reasons import Reason
 from numalet.core.managers.memory.ledger import Blocks
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value, field
 from numalet.core.node.node import Node
 from numalet.insight.explain import considered_sets, ranking
 from numalet.insight.explain.considered_sets import MEMORY_MANAGER, ProviderAnswer
 from numalet.insight.explain.ranking import Ranking
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedSubject:
+class AlignedSubject(Value):
     """What was aligned as one: a container by its name, or ``pod``."""
 
     name: str
@@ -44,8 +43,7 @@ class AlignedSubject:
     merged: Merged
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedResources:
+class AllocatedResources(Value):
     """What one container got: memory by node set, CPUs by NUMA node, devices by resource.
 
     ``considered`` are the sets among which the Memory Manager chose by itself; None where the
@@ -59,8 +57,7 @@ class AllocatedResources:
     considered: ProviderAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationRefusal:
+class AllocationRefusal(Value):
     """The allocation that was refused, and the sets that the Memory Manager had tried."""
 
     container: str
@@ -69,8 +66,7 @@ class AllocationRefusal:
     considered: ProviderAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Value):
     """Everything that happened in one decision, in order."""
 
     decision: Decision

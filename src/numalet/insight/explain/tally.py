@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from numalet.core.config.rules import StartRefused
+from numalet.core.model.value import Value
 from numalet.insight.explain import change as changes
 from numalet.insight.explain.case import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
@@ -30,8 +31,7 @@ class Category(Enum):
     OTHER_MACHINE = "other-machine"
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Value):
     """A change that admits the pod, and what it comes to."""
 
     change: Change

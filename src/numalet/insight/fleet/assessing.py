@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from numalet.core.admission.reasons import Rejection
@@ -18,6 +18,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.verdicts import NodeVerdict, Verdicts, VerdictTable
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.insight.fleet import eligible, obstacles
 from numalet.insight.fleet.eligible import (
     SchedulerQuestion,
@@ -35,8 +36,7 @@ _MOST_GONE: Final = 1000
 """So many nodes that are gone may be remembered, beside as many as there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Value):
     """What became of the question on one node.
 
     ``scheduler`` is why no pod of the shape is sent there; ``rejection`` and ``obstacle`` are set

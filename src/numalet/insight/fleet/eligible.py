@@ -10,7 +10,6 @@ NodeResourcesFit, in this order; of several reasons the first is given.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias
 
 from numalet.core.admission import node_affinity
@@ -19,13 +18,13 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEf
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED, NodeConstraints
 from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.value import Value, replace
 from numalet.insight.fleet.worded import Worded, WordedAmount
 
 UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", TaintEffect.NO_SCHEDULE)
 NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHEDULE)
 
 
-@dataclass(frozen=True, slots=True)
 class Cordoned(Worded):
     """No pod is sent to the node."""
 
@@ -33,7 +32,6 @@ class Cordoned(Worded):
     sentence: ClassVar[str] = "cordoned"
 
 
-@dataclass(frozen=True, slots=True)
 class NotReady(Worded):
     """The node is not ready."""
 
@@ -41,7 +39,6 @@ class NotReady(Worded):
     sentence: ClassVar[str] = "not ready"
 
 
-@dataclass(frozen=True, slots=True)
 class Tainted(Worded):
     """The node has a taint that the pod does not tolerate."""
 
@@ -50,7 +47,6 @@ class Tainted(Worded):
     taint: str
 
 
-@dataclass(frozen=True, slots=True)
 class NotSelected(Worded):
     """The node is not among those that the pod's selector and affinity name."""
 
@@ -58,7 +54,6 @@ class NotSelected(Worded):
     sentence: ClassVar[str] = "other labels than the pod's selector and affinity ask for"
 
 
-@dataclass(frozen=True, slots=True)
 class PortInUse(Worded):
     """A pod there has a port of the host that this pod asks for."""
 
@@ -67,7 +62,6 @@ class PortInUse(Worded):
     port: str
 
 
-@dataclass(frozen=True, slots=True)
 class NoRoomForPods(Worded):
     """As many pods are there as the node takes."""
 
@@ -76,7 +70,6 @@ class NoRoomForPods(Worded):
     most: int
 
 
-@dataclass(frozen=True, slots=True)
 class TooLittleInAll(WordedAmount):
     """By the sums the node has too little of it."""
 
@@ -87,7 +80,6 @@ class TooLittleInAll(WordedAmount):
     asked: int
 
 
-@dataclass(frozen=True, slots=True)
 class TooFewDevices(Worded):
     """By the sums too few devices are free."""
 
@@ -109,8 +101,7 @@ SchedulerReason: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerQuestion:
+class SchedulerQuestion(Value):
     """One pod, about which many nodes are asked. ``amounts`` are devices first, then the rest."""
 
     pod: ClusterPod

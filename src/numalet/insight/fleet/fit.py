@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 from numalet.core.cluster import shapes, verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin, UndecidedNode
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.config.rules import NodeRules
+from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.fleet import eligible
@@ -23,7 +23,6 @@ from numalet.insight.fleet.assessing import Assessment, Assessor, WhyNot, copy_o
 from numalet.insight.fleet.worded import Worded
 
 
-@dataclass(frozen=True, slots=True)
 class NotDecided(Worded):
     """Too little is known of the node; ``why`` is the code of the finding that says what."""
 
@@ -36,8 +35,7 @@ class NotDecided(Worded):
 Reason: TypeAlias = WhyNot | NotDecided
 
 
-@dataclass(frozen=True, slots=True)
-class Landing:
+class Landing(Value):
     """Where one copy lands, and what each container gets there.
 
     ``numa_nodes`` are those of its CPUs, memory and devices, ascending.
@@ -50,8 +48,7 @@ class Landing:
     placements: Mapping[str, Placement]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonGroup:
+class ReasonGroup(Value):
     """Nodes on which no copy fits now, all for one reason; names in order."""
 
     reason: Reason
@@ -63,8 +60,7 @@ class ReasonGroup:
         return self.reason.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
+class Fit(Value, kw_only=True):
     """The answer. ``asked`` is None where as many as fit were asked for.
 
     ``nodes_that_fit`` have room for one copy at least before the first one comes; ``left_out`` are

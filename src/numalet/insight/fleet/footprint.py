@@ -13,7 +13,6 @@ Nodes in equal states have equal footprints, so that one admission is enough for
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from numalet.core.admission.decision import Decision
@@ -26,6 +25,7 @@ from numalet.core.model import numa_mask, pod_demand, resources
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot.placement import Placement
 
 LOCAL_DISTANCE: Final = 10
@@ -38,8 +38,7 @@ Places: TypeAlias = Mapping[str, NumaMask]
 """By resource the NUMA nodes that a pod has it from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remainder:
+class Remainder(Value):
     """What is left of one resource once the pod is there, CPU in thousandths or whole as counted.
 
     ``beside``: on the NUMA nodes that the pod has it from, in CPUs, bytes or devices; 0 where it
@@ -51,8 +50,7 @@ class Remainder:
     in_all: int
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+class Footprint(Value):
     """What the pod would take of a node, and where it would be.
 
     ``broken`` counts NUMA nodes that are whole now and would not be after, ``grouped`` those that

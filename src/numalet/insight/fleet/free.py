@@ -7,7 +7,6 @@ answer carries the decision that proves it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -15,6 +14,7 @@ from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import Rejection
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible, victims
 from numalet.insight.fleet.judging import StateJudge
@@ -46,8 +46,7 @@ class Outcome(Enum):
     """The search was bounded before a set was known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeAnswer:
+class NodeAnswer(Value, kw_only=True):
     """One node: the pods that must go, and the decision on the pod once they are gone.
 
     ``leaving`` are uids of pods that are being deleted already and count as gone. ``rejection`` is
@@ -66,8 +65,7 @@ class NodeAnswer:
     decision: Decision | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreeAnswer:
+class FreeAnswer(Value):
     """Every eligible node, the cheapest first: those that make room before those that do not.
 
     ``sets_tried`` is how many sets of pods were tried over all nodes.
@@ -90,8 +88,7 @@ class FreeAnswer:
         return all(each.proof is Proof.SMALLEST for each in self.nodes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreeQuestion:
+class FreeQuestion(Value, kw_only=True):
     """What is asked for besides the pod.
 
     ``every_node``: the smallest set of each node, also of those on which more must go than on the

@@ -12,20 +12,19 @@ nodes counts on each of them, one that is attached to none is in ``elsewhere``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from numalet.core.cluster.cluster import Cluster, ClusterNode, Origin, UndecidedNode
 from numalet.core.cluster.facts import DeviceFacts, FactReader, StateFacts
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value, replace
 from numalet.insight.fleet.traps import Trap, Traps
 
 _MILLI: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class FreeShare:
+class FreeShare(Value):
     """What one NUMA node has of a resource."""
 
     node_id: int
@@ -36,8 +35,7 @@ class FreeShare:
 Shares: TypeAlias = tuple[FreeShare, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetCell:
+class FleetCell(Value, kw_only=True):
     """One node; ``name`` is that of the first of ``count`` nodes that are alike.
 
     ``shares`` are by ascending NUMA node, and empty where nothing of the resource is kept account
@@ -67,8 +65,7 @@ class FleetCell:
         return (self.shares, self.elsewhere, self.origin, stranded, self.is_open)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MappedPool:
+class MappedPool(Value, kw_only=True):
     """The nodes of one pool by name, and its figures; ``nodes`` counts those that are decided."""
 
     name: str
@@ -82,8 +79,7 @@ class MappedPool:
     """The most that is free on a single NUMA node of the pool."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetMap:
+class FleetMap(Value, kw_only=True):
     """All pools by name. ``resources`` are those that can be drawn, devices first."""
 
     resource: str

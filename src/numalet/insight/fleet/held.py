@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from numalet.core.cluster import classes
 from numalet.core.model import cpu_set
+from numalet.core.model.value import Value
 from numalet.core.snapshot.placement import Placement
 from numalet.wording import numbers
 
 
-@dataclass(frozen=True, slots=True)
-class HeldWords:
+class HeldWords(Value):
     """Each in words, ``-`` for none."""
 
     devices: str

@@ -11,10 +11,10 @@ A node on which some shape still fits is left alone, because that shape would be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from numalet.core.model.value import Value
 from numalet.insight.fleet.traps import Trap
 
 ANNOTATION: Final = "numalet.dev/kept-away"
@@ -29,8 +29,7 @@ class KeepAway(Enum):
     TAINT = "taint"
 
 
-@dataclass(frozen=True, slots=True)
-class KeepAwayPlan:
+class KeepAwayPlan(Value):
     """``nodes`` are to be changed; ``over_the_cap`` and ``still_used`` are left as they are.
 
     Pods of some shape still fit on those of ``still_used``.

@@ -8,13 +8,13 @@ that it left may have room too, on another NUMA node. Nothing is carried out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from numalet.core.admission.decision import Decision
 from numalet.core.cluster import scheduler_sums
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.model import pod_demand
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
@@ -26,16 +26,14 @@ MOST_NODES: Final = 20
 """So many nodes with sets of the smallest size are planned for."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionStep:
+class EvictionStep(Value):
     """A pod leaves its node."""
 
     pod: ClusterPod
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionStep:
+class AdmissionStep(Value):
     """A node admits a pod; the decision was made after all steps before this one."""
 
     pod: ClusterPod
@@ -46,8 +44,7 @@ class AdmissionStep:
 Step: TypeAlias = EvictionStep | AdmissionStep
 
 
-@dataclass(frozen=True, slots=True)
-class MovePlan:
+class MovePlan(Value):
     """Steps in their order; ``homeless`` are pods that no node admits, before or after.
 
     ``is_bounded``: with more admissions asked, fewer might be homeless.

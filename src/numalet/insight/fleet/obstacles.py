@@ -10,7 +10,6 @@ refused the pod already, and each obstacle is a fact about the node.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from numalet.core.admission.reasons import (
@@ -28,7 +27,6 @@ from numalet.insight.fleet.worded import Worded, WordedAmount
 from numalet.wording import english, numbers
 
 
-@dataclass(frozen=True, slots=True)
 class DevicesApart(Worded):
     """So many devices are free, and too few of them together."""
 
@@ -44,7 +42,6 @@ class DevicesApart(Worded):
         return f"{self.free} of {self.resource} free{_spread(self.by_numa_node)}"
 
 
-@dataclass(frozen=True, slots=True)
 class NeverTogether(WordedAmount):
     """No set of NUMA nodes that the policy accepts has as many, were they all free."""
 
@@ -65,7 +62,6 @@ class NeverTogether(WordedAmount):
         return WordedAmount._amounts(self) | {"most": numbers.amount(self.resource, self.most)}
 
 
-@dataclass(frozen=True, slots=True)
 class MemoryInGroup(Worded):
     """NUMA nodes that give memory together, so that none of them gives it alone."""
 
@@ -79,7 +75,6 @@ class MemoryInGroup(Worded):
         return self.sentence.format(groups=" and ".join(self.groups))
 
 
-@dataclass(frozen=True, slots=True)
 class TooLittleTogether(WordedAmount):
     """Enough is free in all, but not on one NUMA node."""
 
@@ -90,7 +85,6 @@ class TooLittleTogether(WordedAmount):
     asked: int
 
 
-@dataclass(frozen=True, slots=True)
 class NotOnOne(Worded):
     """Of each resource some set of NUMA nodes has enough, and none that the policy accepts of all.
 
@@ -112,7 +106,6 @@ class NotOnOne(Worded):
         return self.sentence.format(resources=together, policy=self.policy)
 
 
-@dataclass(frozen=True, slots=True)
 class RefusedOtherwise(Worded):
     """The kubelet refuses for a reason of another kind; ``reason`` is its code."""
 

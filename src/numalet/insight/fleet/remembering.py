@@ -7,11 +7,11 @@ the objects that they were. Which these few are is found out once for all who as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from numalet.core.cluster.cluster import ClusterNode
+from numalet.core.model.value import Value
 
 T = TypeVar("T")
 
@@ -19,8 +19,7 @@ Nodes: TypeAlias = Mapping[str, ClusterNode]
 _NONE: Final[Nodes] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Difference(Generic[T]):
+class Difference(Value, Generic[T]):
     """Items that are new or other objects than before, and the keys of those that are gone."""
 
     changed: Mapping[str, T]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from typing import Final, TypeAlias
@@ -24,6 +24,7 @@ from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model import pod_demand, resources
+from numalet.core.model.value import Value, replace
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.preference import Preference
 from numalet.insight.fleet.preferred import PreferredNodes
@@ -34,15 +35,14 @@ SAMPLES: Final = 96
 """So many moments of the day are in the answer: each quarter of an hour of 24 hours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRules:
+class ReplayRules(Value, kw_only=True):
     """How pods are sent to nodes, and when a rejected pod is made again.
 
     ``scoring`` is for the scheduler that goes by sums, ``preference`` for the one that asks.
     ``most_attempts``: a pod that was rejected so often is not made again; None for ever.
     """
 
-    scoring: Scoring = field(default_factory=Scoring)
+    scoring: Scoring = Scoring()
     preference: Preference = Preference.PACK
     first_retry_seconds: float = 10.0
     longest_retry_seconds: float = 600.0
@@ -57,8 +57,7 @@ class SentBy(Enum):
     """It sends a pod to the best of the nodes that admit it, as with ``numalet extender``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Value):
     """One moment: pods and their devices, and the devices that are free by the sums."""
 
     at_seconds: float
@@ -68,8 +67,7 @@ class Sample:
     free_devices: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayedDay:
+class ReplayedDay(Value, kw_only=True):
     """One day under one scheduler. Devices are of the resource that the answer names.
 
     ``waiting_seconds`` are of the pods that started, in order of size; ``never_started`` counts the
@@ -90,8 +88,7 @@ class ReplayedDay:
     samples: Sequence[Sample]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayAnswer:
+class ReplayAnswer(Value):
     """Both days. ``resource`` is the device that pods ask for most, or ``cpu`` in thousandths."""
 
     resource: str
@@ -159,8 +156,7 @@ class _Job:
         return replace(self.pod, pod=pod)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Value):
     """A pod has run for as long as it should."""
 
     node_name: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -19,6 +18,7 @@ from numalet.core.cluster import scheduler_sums
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.node_constraints import UNCONSTRAINED
+from numalet.core.model.value import Value
 from numalet.insight.fleet import eligible
 
 _MOST_POINTS: Final = 100
@@ -33,14 +33,11 @@ class Strategy(Enum):
     """Nodes with less left are better: pods are packed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(Value):
     """A strategy, and the weight of each resource; ``cpu`` and ``memory`` alike by default."""
 
     strategy: Strategy = Strategy.LEAST_ALLOCATED
-    weights: Mapping[str, int] = field(
-        default_factory=lambda: MappingProxyType({resources.CPU: 1, resources.MEMORY: 1})
-    )
+    weights: Mapping[str, int] = MappingProxyType({resources.CPU: 1, resources.MEMORY: 1})
 
     def score(
         self, there: Mapping[str, int], free: Mapping[str, int], asked: Mapping[str, int]

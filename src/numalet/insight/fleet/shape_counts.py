@@ -13,12 +13,12 @@ from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import pod_demand
+from numalet.core.model.value import Value
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.remembering import difference
 
 
-@dataclass(frozen=True, slots=True)
-class AskedShape:
+class AskedShape(Value):
     """One shape: a pod that stands for it, and how many of the cluster's run and wait."""
 
     pod: ClusterPod

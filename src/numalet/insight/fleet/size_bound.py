@@ -8,14 +8,14 @@ answer: whether a set is enough is said by the engine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import sub
 from typing import TypeAlias
 
+from numalet.core.model.value import Value
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+
+class Lack(Value):
     """``gives`` is what each pod would give, in the order of the pods."""
 
     short: int

@@ -19,12 +19,12 @@ Without other shapes these are those of the pods that run or wait in the cluster
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from numalet.core.cluster import shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.model import resources
+from numalet.core.model.value import Value
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.assessing import Assessment, Assessor
 from numalet.insight.fleet.obstacles import Obstacle
@@ -32,8 +32,7 @@ from numalet.insight.fleet.remembering import NodeMemo
 from numalet.insight.fleet.shape_counts import AskedShape, ShapeCounts
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedShape:
+class RefusedShape(Value):
     """A shape that is promised room on a node and would be rejected there, and why.
 
     ``shape`` is its position among the shapes.
@@ -43,8 +42,7 @@ class RefusedShape:
     obstacle: Obstacle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trap:
+class Trap(Value, kw_only=True):
     """A trap node. ``stranded`` is by resource, CPU in thousandths, everything else in units.
 
     ``refused`` are the shapes that are promised room, in order; ``fitting`` those that fit, if any:
@@ -64,8 +62,7 @@ class Trap:
         return "; ".join(dict.fromkeys(each.obstacle.text for each in self.refused))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolTraps:
+class PoolTraps(Value, kw_only=True):
     """What is stranded in one pool. ``free`` is what the sums promise of the same resources."""
 
     pool: str
@@ -75,8 +72,7 @@ class PoolTraps:
     free: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traps:
+class Traps(Value, kw_only=True):
     """The answer: the traps with most devices stranded first, and the sums of each pool."""
 
     shapes: tuple[AskedShape, ...]
@@ -105,8 +101,7 @@ def traps(
     return (finder or TrapFinder()).find(cluster, asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stranded:
+class _Stranded(Value):
     """What is known of one trap; shapes by their numbers in the order in which they came first."""
 
     stranded: Mapping[str, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from numalet.core.cluster import classes
@@ -13,6 +12,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import NoteFinding
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 
 NodeVariants: TypeAlias = Mapping[str, Node | StartRefused]
@@ -25,8 +25,7 @@ class FleetClassUnknown(NoteFinding):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineShare:
+class MachineShare(Value, kw_only=True):
     """Nodes that get another machine, with these devices.
 
     They are the first by name of ``pool``, or of all pools if it is None, that no share before has
@@ -39,8 +38,7 @@ class MachineShare:
     nodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value, kw_only=True):
     """What is otherwise; None leaves it as it is.
 
     Options are added to those that there are, and one with an empty value is taken away. Only nodes

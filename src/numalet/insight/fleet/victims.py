@@ -8,13 +8,13 @@ refused then. A pod that is being deleted goes anyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 
 SetCost: TypeAlias = tuple[tuple[int, ...], int, int, int, int, tuple[tuple[str, str], ...]]
 """Of sets of one size the lowest goes: see ``cost``."""
@@ -34,8 +34,7 @@ class WhyKept(Enum):
     """The node's ledgers have it, and the cluster does not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VictimRules:
+class VictimRules(Value, kw_only=True):
     """What may go besides pods of a lower priority.
 
     ``equal_priority``: pods of the same priority as the new one; kube-scheduler would not preempt
@@ -46,8 +45,7 @@ class VictimRules:
     without_controller: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value):
     """A pod that may go; ``budget`` is the place of its disruption budget in the cluster's."""
 
     pod: ClusterPod
@@ -91,8 +89,7 @@ def cost(victims: Sequence[Candidate]) -> SetCost:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(Value):
     """Of one node: who may go, the first choice first; who goes anyway; who stays, and why."""
 
     candidates: tuple[Candidate, ...]

@@ -9,12 +9,12 @@ be compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from numalet.core.cluster import rebuilding, shapes
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin
 from numalet.core.cluster.shapes import PodKey
 from numalet.core.config.rules import StartRefused
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.judging import Judge
@@ -22,8 +22,7 @@ from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 from numalet.insight.fleet.variants import NodeVariants
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class Side(Value, kw_only=True):
     """A cluster before or after a change, once everything that fits was placed.
 
     ``displaced`` are pods that their node rejects; ``moved`` those of them that another node
@@ -40,8 +39,7 @@ class Side:
     refused: Mapping[str, StartRefused] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Value):
     """Both sides."""
 
     before: Side

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numalet.core.model import resources
+from numalet.core.model.value import Value
 from numalet.wording import english, numbers
 
 
-class Worded:
+class Worded(Value):
     """A reason why a pod does not fit. ``text`` says it after "61 nodes: "."""
 
-    __slots__ = ()
     code: ClassVar[str]
     sentence: ClassVar[str]
 
@@ -24,7 +24,6 @@ class Worded:
 class WordedAmount(Worded):
     """A reason about an amount of one resource; CPU is in thousandths, and has its own words."""
 
-    __slots__ = ()
     of_cpus: ClassVar[str]
     resource: str
     asked: int

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow
 
 
@@ -27,8 +27,7 @@ LinesOf = Callable[[str], Sequence[str]]
 """From the name of a file to its lines; none if it can not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class LintChoice:
+class LintChoice(Value):
     """Codes, or areas such as ``lint``, that count (all, if none is named) and that do not."""
 
     select: tuple[str, ...] = ()

@@ -6,7 +6,6 @@ slices are missing) the answers here err towards "possible", so that no rule com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -22,6 +21,7 @@ from numalet.core.model.device_claims import (
 )
 from numalet.core.model.pod import Container, ContainerClaim, Pod, PodClaim, Resources
 from numalet.core.model.quantity import ZERO, Quantity, QuantityFormat
+from numalet.core.model.value import Value
 from numalet.insight.lint import device_selectors
 
 CPU_DRIVER: Final = "dra.cpu"
@@ -38,8 +38,7 @@ _CAPACITY_OF_DRIVER: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimUse:
+class ClaimUse(Value):
     """A container that uses a claim; ``claim`` and ``requests`` are None and empty if unknown."""
 
     pod: Pod
@@ -50,8 +49,7 @@ class ClaimUse:
     requests: tuple[ClaimRequest, ...]
 
 
-@dataclass(frozen=True)
-class ClaimView:
+class ClaimView(Value, dict=True):
     """The documents, the pods, and the name of the node, empty where it is not known."""
 
     documents: ClaimDocuments

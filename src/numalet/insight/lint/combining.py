@@ -7,17 +7,16 @@ are the same on every machine, and pages of code hosts show only the first few.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from numalet.core.model.value import Value, replace
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.sarif import SarifRow, is_file
 
 _MOST_NAMED: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class NamedRows:
+class NamedRows(Value):
     """The findings of one check, what the check is called, and its main file, if it has one."""
 
     name: str

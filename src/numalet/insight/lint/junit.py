@@ -7,20 +7,19 @@ error, and for a warning where warnings count as errors. Several checks are seve
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from numalet.core.model.findings import Severity
+from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow, failing
 from numalet.insight.lint.sarif import is_file, message
 
 _NUMBERS: Final = ("tests", "failures", "errors")
 
 
-@dataclass(frozen=True, slots=True)
-class JunitSuite:
+class JunitSuite(Value):
     """The findings of one check; ``start_error`` is empty if the kubelet starts.
 
     ``skips_start`` is true where a part can not be read, so that it is not known whether it does.

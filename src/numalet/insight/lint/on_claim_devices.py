@@ -7,7 +7,6 @@ can not allocate the claims. Only what is certain from the given slices is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.config import node_allocatable
@@ -23,6 +22,7 @@ from numalet.core.model.device_claims import (
 )
 from numalet.core.model.findings import Finding, Location
 from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.value import Value
 from numalet.insight.lint import claim_view
 from numalet.insight.lint.claim_view import CPU_DRIVER, ClaimView
 from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
@@ -230,8 +230,7 @@ def _asked_about(view: ClaimView) -> Iterator[ResourceClaim]:
             yield claim
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
+class _Asking(Value):
     """A claim and a node."""
 
     view: ClaimView

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
@@ -16,6 +15,7 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import replace
 from numalet.insight.lint.lint_finding import LintFinding, LintWarning
 from numalet.insight.lint.subject import LintSubject
 

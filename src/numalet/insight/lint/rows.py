@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding, Location, Severity
+from numalet.core.model.value import Value
 from numalet.insight.lint.lint_finding import with_sizes
 from numalet.wording import kubelet_start
 
@@ -20,8 +20,7 @@ _STAGES: Final = {
 _CONFIGURATION: Final = "config"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Value):
     """One finding in words.
 
     ``kubelet_text`` is what the kubelet says, empty where it says nothing. ``rule`` and ``mend``
@@ -63,8 +62,7 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CodeMeaning:
+class CodeMeaning(Value):
     """The sentence of a code, with names of fields in angle brackets, the reason, and the mend."""
 
     sentence: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.config.rules import NodeRules, StartRefused
 from numalet.core.model.findings import Finding, worst_first
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.lint import (
     on_claim_amounts,
@@ -84,8 +84,7 @@ _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], .
 """Rules about a configuration that was resolved against its machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Value):
     """The result of all rules. ``refused`` is the kubelet's refusal to start, or None.
 
     ``start`` is all that keeps the kubelet from starting, its own error first; ``own`` are

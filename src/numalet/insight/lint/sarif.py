@@ -8,19 +8,18 @@ first line of the main file, because code hosts show nothing without a line of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from numalet.core.model.findings import Location
+from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow
 
 VERSION: Final = "2.1.0"
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True)
-class SarifRow:
+class SarifRow(Value):
     """A finding, and which file stands in for its own if it has none.
 
     ``combinations`` names the configurations and machines that it is about, if there are several.

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.lint.subject import LintSubject
 
 
-@dataclass(frozen=True, slots=True)
-class StartResult:
+class StartResult(Value):
     """What became of the start.
 
     ``refused`` is the kubelet's refusal or None. ``findings`` are all that stop it, the kubelet's

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -19,12 +18,12 @@ from numalet.core.model.findings import NOWHERE, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.lint.claim_view import ClaimView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Value, kw_only=True):
     """What is known of a host; None for what is not.
 
     ``swap_areas`` are the files and devices that are swapped to, ``cgroup_version`` is 1 or 2,
@@ -36,8 +35,7 @@ class Host:
     has_runtime: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class LintSubject:
+class LintSubject(Value, kw_only=True, dict=True):
     """What a rule may read.
 
     ``numa_balancing`` is the value of ``kernel.numa_balancing``, None if it is unknown.
@@ -47,13 +45,13 @@ class LintSubject:
 
     config: KubeletConfig
     machine: MachineInfo
-    state_files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    state_files: Mapping[str, str] = MappingProxyType({})
     pods: tuple[Pod, ...] = ()
-    pod_places: Mapping[str, Location] = field(default_factory=lambda: MappingProxyType({}))
+    pod_places: Mapping[str, Location] = MappingProxyType({})
     numa_balancing: int | None = None
     host: Host = Host()
     behaviour: Behaviour = EXACT
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    devices: Devices = NO_DEVICES
     identity: NodeIdentity = UNKNOWN_NODE
     claims: ClaimDocuments = NO_CLAIMS
 

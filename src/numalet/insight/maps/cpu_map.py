@@ -7,10 +7,10 @@ exclusive CPUs may run on it. Unless the reservation is strict, these run on res
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
 
 from numalet.core.model.machine_info import CoreInfo, MachineInfo
+from numalet.core.model.value import Value
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -22,8 +22,7 @@ class CpuUse(Enum):
     EXCLUSIVE = "exclusive"
 
 
-@dataclass(frozen=True, slots=True)
-class CpuCell:
+class CpuCell(Value):
     """One CPU; ``pod_uid`` is its owner, empty without one."""
 
     cpu: int
@@ -31,8 +30,7 @@ class CpuCell:
     pod_uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCpus:
+class NodeCpus(Value):
     """The CPUs of one NUMA node, core by core."""
 
     node_id: int

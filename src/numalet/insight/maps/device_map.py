@@ -5,15 +5,13 @@ Devices of one resource that are attached to the same NUMA nodes share a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRow:
+class DeviceRow(Value):
     """Devices of one resource on the same NUMA nodes, none if they are attached to none.
 
     ``free`` are those that may be given out, ``in_use`` those that are, ``unhealthy`` what is

@@ -5,8 +5,9 @@ One value for every surface. Node sets are tuples of ids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from numalet.core.model.value import Value
 
 
 class HintStatus(Enum):
@@ -23,8 +24,7 @@ class HintStatus(Enum):
     """The provider has no preference."""
 
 
-@dataclass(frozen=True, slots=True)
-class HintCell:
+class HintCell(Value):
     """What one answer says of one set: ``brief`` and ``why`` are set where it is not offered."""
 
     status: HintStatus
@@ -32,16 +32,14 @@ class HintCell:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HintColumn:
+class HintColumn(Value):
     """One answer, of a provider for some resources; ``note`` says what holds for all its sets."""
 
     title: str
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HintSet:
+class HintSet(Value, kw_only=True):
     """One node set: a cell per column; ``rank`` counts from 1 among the results of the merge."""
 
     nodes: tuple[int, ...]
@@ -50,8 +48,7 @@ class HintSet:
     is_chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HintMap:
+class HintMap(Value, kw_only=True):
     """All that was answered for a subject, a container or the pod.
 
     ``sets`` are those worth showing, best first; ``more_offered`` and ``more_not_offered`` count

@@ -7,7 +7,6 @@ form. A note is a finding without a sentence; ``wording`` has the sentences.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
 from numalet.core.config.machine_notes import machine_notes
@@ -18,6 +17,7 @@ from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import Value
 
 
 class View(Enum):
@@ -27,8 +27,7 @@ class View(Enum):
     KUBELET = "kubelet"
 
 
-@dataclass(frozen=True, slots=True)
-class MachineNodeRow:
+class MachineNodeRow(Value):
     """One NUMA node. ``sockets`` are those its CPUs sit in: none, one or several."""
 
     node_id: int
@@ -42,8 +41,7 @@ class MachineNodeRow:
     distances: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineMap:
+class MachineMap(Value, kw_only=True):
     """The whole machine; nodes by ascending id, or in the kubelet's order."""
 
     view: View

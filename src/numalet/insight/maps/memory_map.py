@@ -6,7 +6,6 @@ Sizes in bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from numalet.core.managers.memory.ledger import NodeMemory
@@ -16,13 +15,13 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class TypeRow:
+class TypeRow(Value):
     """One memory type, on one NUMA node or in a group of them."""
 
     resource: str
@@ -33,8 +32,7 @@ class TypeRow:
     free_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryNodeRow:
+class MemoryNodeRow(Value):
     """One NUMA node: its class, its types, its assignments, the nodes of its group."""
 
     node_id: int
@@ -44,8 +42,7 @@ class MemoryNodeRow:
     types: tuple[TypeRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryHolder:
+class MemoryHolder(Value):
     """What one container holds: sizes by node set and memory type, CPUs, devices."""
 
     key: ContainerKey
@@ -53,11 +50,10 @@ class MemoryHolder:
     """``namespace/pod`` if a manifest is known, else the pod's uid."""
     blocks: tuple[tuple[tuple[int, ...], str, int], ...]
     cpus: CpuSet = cpu_set.EMPTY
-    devices: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    devices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMap:
+class MemoryMap(Value):
     """The whole map. ``left_behind`` hold something although they are not active any more."""
 
     nodes: tuple[MemoryNodeRow, ...]

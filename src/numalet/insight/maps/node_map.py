@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -21,6 +20,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
+from numalet.core.model.value import Value
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
@@ -44,8 +44,7 @@ class DeviceUse(Enum):
     UNHEALTHY = "unhealthy"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPart:
+class MemoryPart(Value):
     """What one pod was promised of the memory of one NUMA node alone.
 
     An empty ``pod_uid`` stands for all pods with memory on several NUMA nodes: how much of it comes
@@ -56,8 +55,7 @@ class MemoryPart:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryBar:
+class MemoryBar(Value):
     """Memory of one type on one NUMA node: ``total`` is kept back, parts and free together."""
 
     resource: str
@@ -67,8 +65,7 @@ class MemoryBar:
     parts: tuple[MemoryPart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumaBlock:
+class NumaBlock(Value, kw_only=True):
     """One NUMA node. ``cores`` are its CPUs core by core, ``distances`` are to all nodes by id."""
 
     node_id: int
@@ -84,16 +81,14 @@ class NumaBlock:
         return tuple(cpu for core in self.cores for cpu in core)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryGroup:
+class MemoryGroup(Value):
     """NUMA nodes that the Memory Manager treats as one, and the pods for which it does."""
 
     nodes: tuple[int, ...]
     pod_uids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MapDevice:
+class MapDevice(Value):
     """One device; ``nodes`` is empty where it is attached to none that is known."""
 
     resource: str
@@ -109,8 +104,7 @@ class MapDevice:
         return "" if match is None else match[0].lower()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapPod:
+class MapPod(Value, kw_only=True):
     """A pod that holds something. ``is_active`` is false for what is left behind by one."""
 
     uid: str
@@ -130,8 +124,7 @@ class MapPod:
         return f"{self.namespace}/{self.name}" if self.name else self.uid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeMap:
+class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
     ``gives_out_cpus`` says that CPUs without a holder may be given to one container alone; else the

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from numalet.core.admission.decision import Decision
 from numalet.core.managers.device.ledger import NO_NODE
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PodSums:
+class PodSums(Value):
     """Of one pod: exclusive CPUs, bytes by memory type, device ids by resource.
 
     ``nodes`` are the ids of all NUMA nodes that any of it is on, ascending. Init containers'

@@ -6,13 +6,12 @@ A profile's size is counted on the kubelet's view of its machine.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileRow:
+class ProfileRow(Value, kw_only=True):
     """One profile.
 
     Every NUMA node counts in ``numa_nodes``, and in none, one or both of the numbers of nodes with

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
+from numalet.core.model.value import Value
 from numalet.insight.rejections.owners import OwnerLink, TopOwner
 from numalet.insight.rejections.rules import Measure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prune:
+class Prune(Value, kw_only=True):
     """Delete this rejected pod, if it still has this uid and resourceVersion."""
 
     measure: ClassVar[Measure] = Measure.PRUNE
@@ -35,8 +35,7 @@ class Prune:
         return f"pod {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inform:
+class Inform(Value, kw_only=True):
     """Write a Warning event with this text about ``about``; ``reason`` is the event's reason."""
 
     measure: ClassVar[Measure] = Measure.INFORM
@@ -56,8 +55,7 @@ class Inform:
         return str(self.owner)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaintNode:
+class TaintNode(Value, kw_only=True):
     """Keep pods away from a trap node until a moment, in seconds since 1970.
 
     ``is_renewal``: the node has the taint, and gets a later end.
@@ -84,8 +82,7 @@ class TaintNode:
         return f"node {self.node}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiftTaint:
+class LiftTaint(Value, kw_only=True):
     """Take the breaker's own taint off a node."""
 
     measure: ClassVar[Measure] = Measure.TAINT
@@ -100,8 +97,7 @@ class LiftTaint:
         return f"node {self.node}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuspendJob:
+class SuspendJob(Value, kw_only=True):
     """Suspend a Job of which no pod runs, until a moment, in seconds since 1970."""
 
     measure: ClassVar[Measure] = Measure.SUSPEND
@@ -128,8 +124,7 @@ class SuspendJob:
         return f"job {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeJob:
+class ResumeJob(Value, kw_only=True):
     """Resume a Job that the breaker suspended."""
 
     measure: ClassVar[Measure] = Measure.SUSPEND

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from numalet.core.model.value import Value
 from numalet.insight.rejections import marks
 from numalet.insight.rejections.actions import Action, SuspendJob, TaintNode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLine:
+class AuditLine(Value, kw_only=True):
     """``until`` is a moment, in UTC; None of what is done once and for all."""
 
     verb: str

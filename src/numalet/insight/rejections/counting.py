@@ -7,10 +7,10 @@ kubelet whose clock is ahead, or from before a clock was set back, is no later t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from numalet.core.model.value import Value, replace
 from numalet.insight.rejections.owners import TopOwner
 from numalet.insight.rejections.rejected_pod import RejectedPod
 from numalet.insight.rejections.rules import BreakerRules
@@ -19,8 +19,7 @@ StormKey: TypeAlias = tuple[TopOwner, str]
 """An owner and the digest of a shape."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Value):
     """One rejection, when it was, and which node it was."""
 
     at_seconds: float
@@ -51,8 +50,7 @@ def counted(
     return dict(sorted(after.items(), key=lambda each: (each[1].at_seconds, each[0])))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storm:
+class Storm(Value, kw_only=True):
     """Rejections of one owner and shape.
 
     ``recent`` are those within the window, in their order; ``is_over_budget`` says whether they

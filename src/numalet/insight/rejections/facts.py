@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.cluster.objects import ListedNode
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuspendedJob:
+class SuspendedJob(Value, kw_only=True):
     """A Job that has the breaker's mark. ``pod`` is one of its template, if that could be read."""
 
     namespace: str
@@ -22,8 +21,7 @@ class SuspendedJob:
     pod: ClusterPod | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerFacts:
+class BreakerFacts(Value, kw_only=True):
     """The cluster at one moment.
 
     ``cluster`` decides: which node admits a shape, which pods wait. ``nodes`` are all Node objects
@@ -33,4 +31,4 @@ class BreakerFacts:
 
     cluster: Cluster
     nodes: Mapping[str, ListedNode]
-    suspended_jobs: Mapping[str, SuspendedJob] = field(default_factory=lambda: MappingProxyType({}))
+    suspended_jobs: Mapping[str, SuspendedJob] = MappingProxyType({})

@@ -8,7 +8,6 @@ the time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import ClusterPod
@@ -16,6 +15,7 @@ from numalet.core.cluster.verdicts import NodeVerdict
 from numalet.core.model import resources
 from numalet.core.model.pod import Container
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 from numalet.core.node.largest_request import LargestRequestSearch
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.assessing import Assessment, copy_of
@@ -35,8 +35,7 @@ _MOST_SEARCHES: Final = 12
 _SEARCHED_NODES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Informed:
+class Informed(Value):
     """What an owner was informed of last, and when."""
 
     at_seconds: float
@@ -51,8 +50,7 @@ class Informed:
         return not 0 <= now_seconds - self.at_seconds < rules.inform_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Value):
     """``cause`` is what stands in the way, each once; ``text`` says it with figures."""
 
     cause: frozenset[str]

@@ -8,10 +8,10 @@ its pods, and at the end of its mark in any case; then its pods show whether the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.model.value import Value
 from numalet.insight.rejections.actions import LiftCause, ResumeJob, SuspendJob
 from numalet.insight.rejections.facts import BreakerFacts, SuspendedJob
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -24,8 +24,7 @@ _CLOCKS_DIFFER_SECONDS: Final = 60.0
 _MOST_COPIES: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobInputs:
+class JobInputs(Value, kw_only=True):
     """What the plan is made of.
 
     ``is_issued`` says whether an action with this verb was planned for a Job a moment ago;

@@ -7,11 +7,11 @@ taint of ``numalet fleet`` has the same key and no value: it is never touched he
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import Taint, TaintEffect
+from numalet.core.model.value import Value
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 
 TRAP_WHY: Final = "numalet.dev/trap-why"
@@ -26,8 +26,7 @@ RECREATE_ATTEMPT: Final = "numalet.dev/recreate-attempt"
 _MOMENT: Final = "%Y%m%dT%H%M%SZ"
 
 
-@dataclass(frozen=True, slots=True)
-class EndMark:
+class EndMark(Value):
     """Until when a change is to last, in seconds since 1970, and the shape it was made for."""
 
     until_seconds: float

@@ -8,8 +8,9 @@ or they can not be followed, the labels of the template stand for it; a bare pod
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from numalet.core.model.value import Value
 
 GENERATED_LABELS: Final = frozenset(
     {
@@ -31,8 +32,7 @@ LABELS_KIND: Final = "labels"
 """The kind of an owner that is known by the labels of its pods alone."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class OwnerLink:
+class OwnerLink(Value, order=True):
     """One owner of a chain. ``api_version`` is such as ``apps/v1``; objects of no namespace: ""."""
 
     api_version: str
@@ -47,8 +47,7 @@ class OwnerLink:
         return self.api_version.rpartition("/")[0]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopOwner:
+class TopOwner(Value, order=True):
     """What makes the pods. Of kind ``labels`` the name is the labels, as a selector is written."""
 
     kind: str

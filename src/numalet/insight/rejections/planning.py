@@ -6,11 +6,11 @@ The memory is small and may be lost: what has to outlive a breaker stands on the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.value import Value
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.rejections import (
     counting,
@@ -40,23 +40,22 @@ IssuedKey: TypeAlias = tuple[str, str]
 _NO_ONE: Final[Sequence[RejectedPod]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerState:
+class BreakerState(Value, kw_only=True):
     """What is remembered between two times. Moments are seconds since 1970.
 
     ``again_at_seconds`` is when something may be due although nothing has changed; None: never.
     """
 
-    window: Window = field(default_factory=lambda: NO_WINDOW)
-    stormy: Mapping[StormKey, float] = field(default_factory=lambda: MappingProxyType({}))
+    window: Window = NO_WINDOW
+    stormy: Mapping[StormKey, float] = MappingProxyType({})
     """Storms that were on, and when their last pod was rejected."""
-    issued: Mapping[IssuedKey, float] = field(default_factory=lambda: MappingProxyType({}))
+    issued: Mapping[IssuedKey, float] = MappingProxyType({})
     """When actions were planned, not longer ago than until they are planned again."""
-    traps: Mapping[TrapKey, TrapMemory] = field(default_factory=lambda: MappingProxyType({}))
-    informed: Mapping[StormKey, Informed] = field(default_factory=lambda: MappingProxyType({}))
-    resumed: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    traps: Mapping[TrapKey, TrapMemory] = MappingProxyType({})
+    informed: Mapping[StormKey, Informed] = MappingProxyType({})
+    resumed: Mapping[str, float] = MappingProxyType({})
     """When a Job of a shape went on last, by the digest."""
-    digests: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    digests: Mapping[str, str] = MappingProxyType({})
     """The digests of the shapes of pods that wait, by uid."""
     again_at_seconds: float | None = None
 
@@ -245,8 +244,7 @@ class _Plan:
                 yield at
 
 
-@dataclass(frozen=True, slots=True)
-class _IsIssued:
+class _IsIssued(Value):
     """Whether an action with a verb was planned a moment ago for an object of one kind."""
 
     issued: Mapping[IssuedKey, float]

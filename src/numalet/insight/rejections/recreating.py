@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from numalet.core.model.value import Value
 from numalet.insight.rejections import marks
 from numalet.insight.rejections.actions import RecreatePod
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -24,8 +24,7 @@ _KEPT_METADATA: Final = ("namespace", "labels", "annotations", "finalizers")
 _TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a folder
 
 
-@dataclass(frozen=True, slots=True)
-class RecreatePlan:
+class RecreatePlan(Value):
     """``due_at_seconds`` is when the next pods may be created anew that have to wait a while."""
 
     actions: tuple[RecreatePod, ...]

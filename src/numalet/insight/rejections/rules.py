@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from numalet.core.cluster import building
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.objects import LabelSelector
+from numalet.core.model.value import Value, field
 from numalet.insight.rejections.rejected_pod import RejectedPod
 
 
@@ -31,8 +31,7 @@ class Measure(Enum):
 EVERY_MEASURE: Final = frozenset(Measure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerScope:
+class BreakerScope(Value, kw_only=True):
     """Whose pods matter; all others are neither counted nor touched.
 
     Names are patterns such as ``team-*``. An owner is ``Kind/name``; no pattern means every one.
@@ -65,8 +64,7 @@ class BreakerScope:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerRules:
+class BreakerRules(Value, kw_only=True):
     """When the breaker acts, and how far.
 
     A storm is ``storm_budget`` rejections of one owner and shape within ``window_seconds``; a node

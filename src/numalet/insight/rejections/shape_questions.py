@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod, Taint, TaintEffect
 from numalet.core.cluster.expected import expected
+from numalet.core.model.value import Value, field
 from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rejected_pod import shape_digest
@@ -17,8 +17,7 @@ _UNDECIDED_PHASES: Final = frozenset({"", "Pending"})
 _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingShapes:
+class WaitingShapes(Value):
     """The shapes of pods that no node has yet: one pod of each, by its digest.
 
     ``digests`` are by the uid of the pod, so that each is worked out once. ``since_seconds`` has
@@ -60,8 +59,7 @@ def settled(cluster: Cluster) -> Cluster:
     return cluster.with_nodes(changed) if changed else cluster
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeQuestions:
+class ShapeQuestions(Value):
     """The engine, asked about shapes of which one pod is known by its digest.
 
     ``cluster`` is ``settled``.

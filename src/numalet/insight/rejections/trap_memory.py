@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from numalet.core.model.value import Value, replace
 from numalet.insight.rejections.marks import EndMark
 from numalet.insight.rejections.rules import BreakerRules
 
@@ -19,8 +19,7 @@ _FREE_LIFTS: Final = 3
 _MOST_DOUBLINGS: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrapMemory:
+class TrapMemory(Value, kw_only=True):
     """Moments are seconds since 1970.
 
     ``times`` is how often the node got the taint for this shape; ``was_refused`` whether the engine

@@ -19,11 +19,11 @@ as pods wait and the engine refuses, the taint is renewed before it ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster.objects import ListedNode
+from numalet.core.model.value import Value, replace
 from numalet.insight.rejections import marks, taint_cap, trap_memory
 from numalet.insight.rejections.actions import LiftCause, LiftTaint, TaintNode
 from numalet.insight.rejections.counting import Storm, StormKey
@@ -36,8 +36,7 @@ from numalet.insight.rejections.trap_memory import FIRST_PAUSE_SECONDS, TrapKey,
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaintInputs:
+class TaintInputs(Value, kw_only=True):
     """What the plan is made of. ``waiting`` are digests of shapes that wait.
 
     ``waiting_since`` has those that may make traps, and since when they wait.
@@ -54,15 +53,12 @@ class TaintInputs:
     rules: BreakerRules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaintPlan:
+class TaintPlan(Value, kw_only=True):
     """``without_taint`` are, of each storm, traps that the cap leaves without the taint."""
 
     traps: Mapping[TrapKey, TrapMemory]
     actions: tuple[LiftTaint | TaintNode, ...]
-    without_taint: Mapping[StormKey, frozenset[str]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    without_taint: Mapping[StormKey, frozenset[str]] = MappingProxyType({})
     moments: tuple[float, ...] = ()
     """When something may be due."""
 

@@ -13,10 +13,10 @@ and the pool does not grow. Such a node is kept out of the trial by a taint.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from numalet.core.cluster import verdicts
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible
 

@@ -13,12 +13,12 @@ Values; time is an argument, by any steady clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.shapes import ShapeKey
+from numalet.core.model.value import Value
 
 FIRST_SECONDS: Final = 10.0
 MOST_SECONDS: Final = 600.0
@@ -31,8 +31,7 @@ _Place = tuple[ShapeKey, str]
 """A shape and the name of a node."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackOff:
+class BackOff(Value):
     """A node that gets no pod of a shape until this moment, unless its state is another one."""
 
     seen: StateKey
@@ -44,13 +43,10 @@ class BackOff:
         return now_seconds < self.until_seconds and seen == self.seen
 
 
-@dataclass(frozen=True, slots=True)
-class BackOffs:
+class BackOffs(Value):
     """All back-offs, by shape and name of the node."""
 
-    by_shape: Mapping[ShapeKey, Mapping[str, BackOff]] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
+    by_shape: Mapping[ShapeKey, Mapping[str, BackOff]] = MappingProxyType({})
 
     def __len__(self) -> int:
         return sum(map(len, self.by_shape.values()))

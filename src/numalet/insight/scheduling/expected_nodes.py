@@ -12,17 +12,16 @@ something for each node.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, UndecidedNode
 from numalet.core.cluster.expected import expected
+from numalet.core.model.value import Value
 
 _MOST_CHANGES: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Value):
     """A pod for which a node was named to the scheduler, until a moment of any steady clock."""
 
     pod: ClusterPod

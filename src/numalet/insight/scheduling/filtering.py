@@ -7,7 +7,6 @@ shows them to the user as "0/40 nodes are available: 38 numalet: ...".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.core.cluster import keys, shapes
@@ -15,6 +14,7 @@ from numalet.core.cluster.cluster import ClusterNode, ClusterPod
 from numalet.core.cluster.keys import StateKey
 from numalet.core.cluster.verdicts import NodeVerdict
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, field
 from numalet.insight.scheduling import evictions, opinion, reasons
 from numalet.insight.scheduling.backing_off import BackOffs
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
@@ -27,8 +27,7 @@ _MOST_TEXTS: Final = 100_000
 _NODES_IN_A_TURN: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterRules:
+class FilterRules(Value, kw_only=True):
     """What becomes of nodes on which nothing is decided.
 
     ``passes_unknown``: nodes of which too little is known pass. ``passes_unexamined``: so do those
@@ -39,8 +38,7 @@ class FilterRules:
     passes_unexamined: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filtered:
+class Filtered(Value, kw_only=True):
     """The answer: nodes that may have the pod, and the reason of each other one.
 
     ``unresolvable`` are those of the failed ones where no eviction could help: see ``evictions``;

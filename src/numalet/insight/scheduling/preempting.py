@@ -16,13 +16,13 @@ that the new one must not be beside. (One that has to be *beside* an added victi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
 from numalet.core.cluster.cluster import ClusterPod, DisruptionBudget
 from numalet.core.model import pod_demand
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.insight.fleet import victims
 from numalet.insight.fleet.judging import StateJudge
@@ -38,8 +38,7 @@ MOST_ADDED: Final = 4
 """The smallest set is searched for up to so many further victims; then any that works is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class VictimSet:
+class VictimSet(Value):
     """Pods of one node that would go, those of the highest priority first.
 
     ``violations`` is how many of them a disruption budget would keep.
@@ -49,11 +48,10 @@ class VictimSet:
     violations: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningPods:
+class RunningPods(Value, kw_only=True):
     """What the cluster knows of running pods: by uid, and which budgets guard them."""
 
-    pods: Mapping[str, ClusterPod] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[str, ClusterPod] = MappingProxyType({})
     budgets: Sequence[DisruptionBudget] = ()
 
     def guarded(self) -> frozenset[str]:
@@ -61,8 +59,7 @@ class RunningPods:
         return frozenset[str]().union(*[each.pod_uids for each in self.budgets])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preempted:
+class Preempted(Value, kw_only=True):
     """The answer: the sets that stay, by the name of the node.
 
     ``useless`` are nodes whose sets do not help and were left out; ``enlarged`` those of the nodes

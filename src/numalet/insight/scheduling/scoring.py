@@ -9,10 +9,10 @@ and all is left to the scheduler.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.cluster.cluster import ClusterPod
+from numalet.core.model.value import Value
 from numalet.insight.fleet import preference
 from numalet.insight.fleet.preference import Preference, Rank
 from numalet.insight.scheduling import opinion
@@ -22,8 +22,7 @@ from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
 _NODES_IN_A_TURN: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Value):
     """Points of every node that was asked about, 0 to 10, and the best one, if one was examined.
 
     ``unexamined`` counts those for which there was no time.

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
+
+from numalet.core.model.value import Value
 
 SKIPPABLE: Final = ("devices", "devices_by_numa")
 """What a step may declare to be nondeterministic."""
@@ -55,8 +56,7 @@ class Absence(Enum):
 ABSENT: Final = Absence.ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeDifference:
+class OutcomeDifference(Value):
     """One place where the two differ, such as ``steps[3].memory_state.checksum``."""
 
     path: str
@@ -102,8 +102,7 @@ def _no_surplus(_expected: Mapping[str, Any], _actual: Mapping[str, Any]) -> Ite
     return iter(())
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparer:
+class _Comparer(Value):
     """The walk through an outcome, its steps, and the pods of a restart."""
 
     surplus: _Surplus

@@ -9,7 +9,6 @@ Here an order puts devices without a NUMA node last, as the kubelet does, and is
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from numalet.core.managers.device.preference import (
     NO_SAY,
@@ -19,14 +18,14 @@ from numalet.core.managers.device.preference import (
     Preferred,
 )
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.node.node import Devices
 
 ORDER_COUNT = 12
 """How many orders are tried of a record that does not come out with the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOrder:
+class DeviceOrder(Value):
     """Plugins that prefer the first devices of an order; ``number`` says of which."""
 
     devices: Devices

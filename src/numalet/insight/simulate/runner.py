@@ -8,13 +8,13 @@ from its state files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.simulate import comparison, outcome
@@ -37,20 +37,17 @@ class ScenariosNothingExpected(Finding):
     sentence = "it has no expected outcome (no 'expect')"
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Value):
     """Everything that was recorded came out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value):
     """Something else came out; the first difference."""
 
     first: OutcomeDifference
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Value):
     """The scenario records nothing that could be compared."""
 
     why: Finding
@@ -115,8 +112,7 @@ def _start_error(refused: StartRefused) -> dict[str, Any]:
     return error if len(by_chance) == 1 else {**error, "start_error_by_chance": list(by_chance)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorder:
+class _Recorder(Value):
     """Turns what a step did into the outcome of that step."""
 
     record_raw: bool

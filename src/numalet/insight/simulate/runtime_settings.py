@@ -8,18 +8,17 @@ as one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from numalet.core.admission.decision import Decision
 from numalet.core.model import cpu_set
+from numalet.core.model.value import Value
 from numalet.core.snapshot import runtime_sets
 
 CPUS_PER_GROUP = 64
 
 
-@dataclass(frozen=True, slots=True)
-class LinuxSettings:
+class LinuxSettings(Value):
     """``linux.resources``: a CPU list such as ``0-3,8``, and node ids such as ``0,1``."""
 
     cpuset_cpus: str
@@ -33,8 +32,7 @@ class GroupMask(NamedTuple):
     cpu_mask: int
 
 
-@dataclass(frozen=True, slots=True)
-class WindowsSettings:
+class WindowsSettings(Value):
     """``windows.resources``: the CPUs, by ascending group, where the kubelet has no order."""
 
     affinity_cpus: tuple[GroupMask, ...]

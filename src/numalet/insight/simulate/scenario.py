@@ -8,7 +8,6 @@ tags are for people: nothing decides by them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
 from numalet.core.node.node import NO_DEVICES, Devices
 
 StateFiles: TypeAlias = Mapping[str, str]
@@ -32,22 +32,19 @@ STATE_FILES = (CPU_STATE_FILE, MEMORY_STATE_FILE, device_file.FILE_NAME)
 NO_FILES: StateFiles = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class AdmitStep:
+class AdmitStep(Value):
     """A pod arrives; if it is admitted, all its containers start."""
 
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveStep:
+class RemoveStep(Value):
     """A pod is deleted and its containers stop."""
 
     pod_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestartStep:
+class RestartStep(Value):
     """The kubelet restarts and sees the pods again in this order; others are gone.
 
     What is not None replaces what the kubelet had before.
@@ -62,8 +59,7 @@ class RestartStep:
 Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class Scenario(Value, kw_only=True):
     """Everything that goes in, and ``expect``, the expected outcome, if there is one.
 
     ``numalet`` are our own settings; without them everything is as in the kubelet.
@@ -77,8 +73,8 @@ class Scenario:
     numalet: NumaletConfig = AS_THE_KUBELET
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
-    state_files: StateFiles = field(default_factory=lambda: NO_FILES)
+    devices: Devices = NO_DEVICES
+    state_files: StateFiles = NO_FILES
     record_raw: bool = False
     expect: Outcome | None = None
 

@@ -8,7 +8,6 @@ the new kubelet one after the other before all sources are ready.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
@@ -18,33 +17,30 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, StateFiles, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Value):
     """A pod asked for admission."""
 
     decision: Decision
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(Value):
     """A pod was deleted."""
 
     pod_uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Restarted:
+class Restarted(Value):
     """The kubelet restarted and decided anew on the pods it saw, in this order."""
 
     decisions: tuple[Decision, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NotRestarted:
+class NotRestarted(Value):
     """The kubelet did not start again; nothing follows."""
 
     refused: StartRefused
@@ -53,8 +49,7 @@ class NotRestarted:
 Record: TypeAlias = Asked | Removed | Restarted | NotRestarted
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Value):
     """The node now, what a restart starts from, and every pod that was seen, by uid.
 
     ``plugins`` are asked for preferred devices after a restart, too.
@@ -63,9 +58,9 @@ class Session:
     config: KubeletConfig
     machine: MachineInfo
     node: Node
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    devices: Devices = NO_DEVICES
     plugins: PreferredDevices = NO_SAY
-    pods: Mapping[str, Pod] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[str, Pod] = MappingProxyType({})
 
     def after(self, step: Step) -> tuple[Session, Record]:
         """The session after one step, and what the step did."""

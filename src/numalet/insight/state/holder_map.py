@@ -8,20 +8,19 @@ that is alone is a group of itself. Sizes in bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 from numalet.insight.maps.memory_map import TypeRow, type_rows
 from numalet.insight.state import state_diff
 from numalet.insight.state.reading import States
 
 
-@dataclass(frozen=True, slots=True)
-class HolderNodeRow:
+class HolderNodeRow(Value):
     """One NUMA node."""
 
     node_id: int
@@ -29,8 +28,7 @@ class HolderNodeRow:
     types: tuple[TypeRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
+class GroupRow(Value):
     """One group: its nodes, the sums over them, the containers with memory on exactly these."""
 
     node_ids: tuple[int, ...]
@@ -39,8 +37,7 @@ class GroupRow:
     holders: tuple[ContainerKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HeldMemory:
+class HeldMemory(Value):
     """Some memory of one type on a set of nodes."""
 
     node_ids: tuple[int, ...]
@@ -48,8 +45,7 @@ class HeldMemory:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class HolderRow:
+class HolderRow(Value):
     """One container and all that it holds; ``name`` is ``namespace/pod`` or the uid.
 
     ``is_stale`` says that its pod is known to be gone or finished, and what it holds is given back
@@ -64,8 +60,7 @@ class HolderRow:
     is_stale: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StateMap:
+class StateMap(Value):
     """All of it. What is in no file is empty or None."""
 
     policies: Mapping[Literal["cpu", "memory"], str]

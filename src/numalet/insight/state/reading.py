@@ -8,7 +8,6 @@ checksum is right, and ``seal`` is the result of the checksum.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeAlias
@@ -30,6 +29,7 @@ from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 
 
 class Seal(Enum):
@@ -54,8 +54,7 @@ _SEALS: Mapping[ChecksumVerdict, Seal] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryState:
+class MemoryState(Value):
     """The content of ``memory_manager_state``."""
 
     document: MemoryDocument
@@ -85,8 +84,7 @@ class MemoryState:
         return _SEALS[verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class CpuState:
+class CpuState(Value):
     """The content of ``cpu_manager_state``. Container ids of the first format are no pods."""
 
     reading: CpuReading
@@ -116,8 +114,7 @@ class CpuState:
         return Seal.FIRST_FORMAT if self.reading.is_first_format else Seal.SOUND
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceState:
+class DeviceState(Value):
     """The content of ``kubelet_internal_checkpoint``; it knows no policy."""
 
     document: DeviceDocument
@@ -146,14 +143,13 @@ class DeviceState:
 State: TypeAlias = MemoryState | CpuState | DeviceState
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(Value):
     """The state files of a directory, each as far as it is there and can be read."""
 
     memory: MemoryState | None = None
     cpu: CpuState | None = None
     device: DeviceState | None = None
-    unreadable: Mapping[str, Finding] = field(default_factory=lambda: MappingProxyType({}))
+    unreadable: Mapping[str, Finding] = MappingProxyType({})
 
 
 def read(files: Mapping[str, str], rules: ReleaseRules = pod_entries.ANY_FORMAT) -> States:

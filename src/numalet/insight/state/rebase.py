@@ -11,7 +11,6 @@ left alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
@@ -36,6 +35,7 @@ from numalet.core.model import cpu_set, numa_mask, resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 
 
 class RebasePolicyNone(Finding):
@@ -121,8 +121,7 @@ class RebaseContainerId(Finding):
     sentence = "it is known by container id only, which only the runtime can resolve"
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Value):
     """A container's record that does not fit any more; ``why`` has the code and the figures."""
 
     key: ContainerKey
@@ -130,8 +129,7 @@ class Lost:
     why: Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Rebased:
+class Rebased(Value):
     """New texts of the files that must change, and what became of every record, by file.
 
     ``unusable`` are files from which nothing can be kept: their content can not be trusted.
@@ -143,8 +141,7 @@ class Rebased:
     unusable: Mapping[str, Finding]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Value):
     """One file: the text to write, or None to leave it, and its records."""
 
     text: str | None

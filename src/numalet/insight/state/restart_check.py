@@ -8,7 +8,6 @@ configuration, or of the file itself. Every drift is a finding.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from numalet.core.admission import roster
@@ -20,6 +19,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.insight.state import (
     block_rules,
@@ -95,8 +95,7 @@ class RestartAnswer(Enum):
     """It does not start with this configuration, whatever is in the files."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreCheck:
+class RestoreCheck(Value):
     """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps."""
 
     answer: RestartAnswer

@@ -7,7 +7,6 @@ are known with the machine; without it blocks have no CPUs, and exclusive CPUs s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -21,6 +20,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.maps import node_map
@@ -30,12 +30,11 @@ from numalet.insight.state.reading import States
 _NO_RECORDS: Final[Records] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class StateMachine:
+class StateMachine(Value):
     """The machine that state files are about, with the devices that are known there."""
 
     info: MachineInfo
-    devices: Devices = field(default_factory=lambda: NO_DEVICES)
+    devices: Devices = NO_DEVICES
 
 
 def state_chart(

@@ -7,16 +7,16 @@ NUMA node, a container, a resource), what of it differs, and both values; None i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.managers.device.ledger import NO_NODE, DeviceRecord
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding, Location
+from numalet.core.model.value import Value
 from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, State, States
 
-Value: TypeAlias = int | str | None
+Compared: TypeAlias = int | str | None
 """Numbers are bytes, but for the number of assignments of a node."""
 
 Member: TypeAlias = tuple[str, str]
@@ -25,15 +25,14 @@ Member: TypeAlias = tuple[str, str]
 ASSIGNMENTS = "assignments"
 
 
-@dataclass(frozen=True, slots=True)
-class StateDifference:
+class StateDifference(Value):
     """One member that is not the same in both."""
 
     file: str
     subject: str
     what: str
-    before: Value
-    after: Value
+    before: Compared
+    after: Compared
 
     @property
     def change_bytes(self) -> int | None:
@@ -67,7 +66,7 @@ def _of_file(name: str, before: State | None, after: State | None) -> Iterator[S
             yield StateDifference(name, *member, mine.get(member), theirs.get(member))
 
 
-def _members(state: State | None) -> Mapping[Member, Value]:
+def _members(state: State | None) -> Mapping[Member, Compared]:
     match state:
         case None:
             return {}
@@ -81,7 +80,7 @@ def _members(state: State | None) -> Mapping[Member, Value]:
             assert_never(state)
 
 
-def _memory(state: MemoryState) -> Iterator[tuple[Member, Value]]:
+def _memory(state: MemoryState) -> Iterator[tuple[Member, Compared]]:
     yield ("file", "policy"), state.policy_name
     for node_id, node in state.ledger.nodes.items():
         subject = f"node {node_id}"
@@ -107,7 +106,7 @@ def _memory(state: MemoryState) -> Iterator[tuple[Member, Value]]:
             yield (uid, f"{block.resource} as a whole on {{{nodes}}}"), block.size_bytes
 
 
-def _cpu(state: CpuState) -> Iterator[tuple[Member, Value]]:
+def _cpu(state: CpuState) -> Iterator[tuple[Member, Compared]]:
     yield ("file", "policy"), state.policy_name
     yield ("shared pool", "CPUs"), cpu_set.text(state.ledger.default)
     for key in sorted(state.ledger.holders()):
@@ -119,7 +118,7 @@ def _cpu(state: CpuState) -> Iterator[tuple[Member, Value]]:
         yield (f"container id {container_id}", "CPUs"), cpus_text
 
 
-def _device(state: DeviceState) -> Iterator[tuple[Member, Value]]:
+def _device(state: DeviceState) -> Iterator[tuple[Member, Compared]]:
     for resource, ids in sorted((state.document.registered or {}).items()):
         yield (resource, "healthy devices"), ", ".join(sorted(ids or ()))
     for uid, containers in sorted(state.written.records.items()):

@@ -9,7 +9,6 @@ either, *doubtful* with warnings only, *broken* with an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, assert_never
 
@@ -28,6 +27,7 @@ from numalet.core.findings.state_files import (
 )
 from numalet.core.model.findings import NOWHERE, Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value
 from numalet.insight.state import (
     block_rules,
     cpu_rules,
@@ -82,8 +82,7 @@ class Soundness(Enum):
     BROKEN = "broken"
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
+class FileReport(Value):
     """One file: its seal and policy as far as it can be decoded, and every breach."""
 
     name: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from numalet.core.config import feature_gates
 from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, worst_first
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.insight.lint import on_claim_documents, rules
 from numalet.insight.lint.rules import Checked
@@ -111,8 +111,7 @@ class UpgradeRuleEnds(NoteFinding):
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReleasesCompared:
+class ReleasesCompared(Value):
     """What changes from one release to another, the worst first.
 
     ``refused_before`` and ``refused_after`` are the refusals to start, None where it starts.

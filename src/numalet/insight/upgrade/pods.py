@@ -8,13 +8,13 @@ to an empty node.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import replace
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement

@@ -8,7 +8,6 @@ and machines every combination is judged, and each of them is read once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -17,6 +16,7 @@ from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.release import Release
 from numalet.core.model import machine_shape
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.value import Value, field, replace
 from numalet.insight.lint import choosing, rows, rules
 from numalet.insight.lint.choosing import LintChoice
 from numalet.insight.lint.rows import FindingRow
@@ -39,8 +39,7 @@ from numalet.io.machines import LoadedMachine, MachineChoice
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckInputs:
+class CheckInputs(Value, kw_only=True):
     """What the user named.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
@@ -59,8 +58,7 @@ class CheckInputs:
     choice: LintChoice = field(default_factory=LintChoice)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Value):
     """The findings that count, in words, and the number of pods that they are about.
 
     ``claim_count`` is the number of claims, templates of them, classes and slices.
@@ -80,8 +78,7 @@ class CheckResult:
         return self.checked.refused is not None or any(row.severity in bad for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckCombination:
+class CheckCombination(Value):
     """One of several configurations on one of several machines, by the names that were given.
 
     ``config`` is None without a file, ``machine`` None for the live one. ``result`` is None where a
@@ -110,8 +107,7 @@ class CheckCombination:
         return 1 if self.result.fails(strict=strict) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Part(Generic[T]):
+class _Part(Value, Generic[T]):
     """A part of the input that was read: its value, or None and why."""
 
     value: T | None
@@ -128,8 +124,7 @@ def _read(part: Callable[[], T]) -> _Part[T]:
     return _Part(findings.collect(part), findings.all)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckParts:
+class CheckParts(Value):
     """Everything that a check reads, as far as it could be read, and where from."""
 
     machine: _Part[LoadedMachine]
@@ -141,8 +136,7 @@ class CheckParts:
     files: _Part[Mapping[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSubject:
+class ReadSubject(Value):
     """What is checked, and what the readers of its parts noticed."""
 
     subject: LintSubject
@@ -321,8 +315,7 @@ def _lines_of(document: str) -> Sequence[str]:
     return () if text is None else text.split("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
+class _Inputs(Value):
     """The documents of the files that could be read, and why others could not."""
 
     documents: Sequence[tuple[str, Sequence[YamlDocument]]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from numalet.core.cluster import building, classes
@@ -19,6 +18,7 @@ from numalet.core.cluster.cluster import Cluster
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases import fleets
 from numalet.io.documents import cluster_dump, fleet_file, yaml_source
 
@@ -50,8 +50,7 @@ class ClusterDescribedAndListed(Finding):
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSources:
+class ClusterSources(Value, kw_only=True):
     """What the user named: files, folders, or ``-``; one description of a fleet, or dumps.
 
     With ``is_description`` the one path is a description, whatever is in it; otherwise it is one by
@@ -66,8 +65,7 @@ class ClusterSources:
     is_description: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedCluster:
+class OpenedCluster(Value):
     """A cluster, and what is known beside it: the classes of its nodes by name.
 
     ``published_seconds`` is when nodes changed their objects last, in seconds since 1970.

@@ -11,7 +11,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from numalet.core.model import machine_shape
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Devices
 from numalet.insight.explain import case as cases
 from numalet.insight.explain import matrix
@@ -102,8 +103,7 @@ LIVE: Final = "this machine"
 NO_FILE: Final = "no file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainInputs:
+class ExplainInputs(Value, kw_only=True):
     """What the user asks to have explained.
 
     ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
@@ -119,8 +119,7 @@ class ExplainInputs:
     names: Sequence[Path] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCase:
+class PreparedCase(Value):
     """The case, or why the kubelet does not start; and the findings of reading it.
 
     ``fleet_notes`` grows as the other machines are read, each when it is tried.
@@ -129,7 +128,7 @@ class PreparedCase:
     case: Case | StartRefused
     prepared: Prepared
     notes: tuple[Finding, ...]
-    fleet_notes: list[Finding] = field(default_factory=list)
+    fleet_notes: list[Finding]
 
 
 def prepare(question: ExplainInputs) -> PreparedCase:
@@ -162,7 +161,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     prepared = simulating.prepare_inputs(pieces, inputs, about=len(inputs) - 1)
     session = prepared.session
     if isinstance(session, StartRefused):
-        return PreparedCase(session, prepared, prepared.notes)
+        return PreparedCase(session, prepared, prepared.notes, [])
     asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
     pod = _chosen(asking, question.name, prepared.rejected)
     notes = (*prepared.notes, *_asked_anew(pod, prepared.rejected))
@@ -266,8 +265,7 @@ def budgeted(seconds: float) -> Callable[[], bool]:
     return lambda: time.monotonic() < end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Value, kw_only=True):
     """What the user wants to have compared; an empty list leaves the value of the configuration.
 
     ``options`` are texts as the kubelet's flag has them, an empty one for no options; ``releases``
@@ -284,8 +282,7 @@ class Comparison:
     releases: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedMatrix:
+class PreparedMatrix(Value):
     """The variants, the pods, and the findings of reading them."""
 
     variants: tuple[Variant, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.machine_shape import resembles_shape
 from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.devices import devices_on
@@ -55,8 +55,7 @@ class FleetNodeNotThere(Finding):
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class FleetClass:
+class FleetClass(Value):
     """A pool with an empty node of it, and the class that this is of."""
 
     pool: FleetPool
@@ -64,8 +63,7 @@ class FleetClass:
     spec: classes.ClassSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Fleet:
+class Fleet(Value):
     """What a description describes, its machines and configurations opened."""
 
     pools: tuple[FleetClass, ...]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model.value import replace
 from numalet.io import kubelet_program, kubelets
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.kubelet_version import KubeletAtHand, ShownBy

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
 from numalet.core.config.releases.release import Release
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
 from numalet.insight.simulate import runner
 from numalet.insight.simulate.comparison import OutcomeDifference
 from numalet.insight.simulate.runner import Failed, Passed, Skipped
@@ -31,16 +31,14 @@ class ScenariosEmpty(Finding):
 _CHUNK = 8
 
 
-@dataclass(frozen=True, slots=True)
-class PassedReport:
+class PassedReport(Value):
     """What was recorded came out."""
 
     file: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailedReport:
+class FailedReport(Value):
     """Something else came out: the first difference. ``line`` is None in a YAML file.
 
     ``release`` is that of the kubelet whose decisions were expected, as in ``1.34``.
@@ -53,8 +51,7 @@ class FailedReport:
     difference: OutcomeDifference
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedReport:
+class SkippedReport(Value):
     """The scenario was not run; ``cause`` is a sentence."""
 
     file: str
@@ -62,8 +59,7 @@ class SkippedReport:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableReport:
+class UnusableReport(Value):
     """The scenario, or the file, can not be used; one sentence with its place per finding."""
 
     file: str

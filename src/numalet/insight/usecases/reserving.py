@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +28,7 @@ from numalet.core.model.findings import (
     WarningFinding,
 )
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
+from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io.documents import kubelet_config, kubelet_config_edit, yaml_source
 from numalet.io.documents.kubelet_config import ConfigSources
@@ -99,8 +99,7 @@ _OWN_CODES: Final = "config/reserved-memory"
 _ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReserveInputs:
+class ReserveInputs(Value, kw_only=True):
     """What the user named. ``write`` is the file that the result is written into."""
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -109,8 +108,7 @@ class ReserveInputs:
     write: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Value, kw_only=True):
     """A split that adds up, and what it is made from.
 
     ``threshold`` is the eviction threshold as it was written, empty without one. ``refused`` is
@@ -128,8 +126,7 @@ class Plan:
     behaviour: Behaviour = EXACT
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
+class ChangedFile(Value):
     """A file that was changed, and the copy of what it was; None where nothing had to change."""
 
     path: Path

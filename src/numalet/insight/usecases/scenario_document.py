@@ -6,7 +6,6 @@ Everything that is wrong in it is found at once, each with its place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -18,6 +17,7 @@ from numalet.core.config.releases.table import NEWEST
 from numalet.core.model import kubelet_view
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.value import replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.simulate import session
 from numalet.insight.simulate.scenario import (

@@ -11,13 +11,13 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
 from numalet.insight.simulate.scenario import (
     Scenario,
 )
@@ -43,8 +43,7 @@ _READ_ERRORS: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError
 _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 
-@dataclass(frozen=True, slots=True)
-class RawScenario:
+class RawScenario(Value):
     """The text of one scenario and where it stands.
 
     ``line`` is the line of a file of lines; a text of several documents has ``index``.

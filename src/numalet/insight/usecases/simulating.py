@@ -7,7 +7,6 @@ started, ready for the steps. Every input is read once, because it may be a pipe
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
@@ -83,8 +83,7 @@ Inputs: TypeAlias = list[tuple[str, Sequence[YamlDocument]]]
 """Names of inputs and their documents."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulateInputs:
+class SimulateInputs(Value, kw_only=True):
     """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
@@ -127,8 +126,7 @@ class SimulateInputs:
         return (*(option for option, value in given.items() if value), *flags)
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Value):
     """A scenario, and the session before its first step; or why the kubelet does not start.
 
     ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
@@ -144,8 +142,8 @@ class Prepared:
     held: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
-    ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
-    rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    ignored: Mapping[Ignored, int] = MappingProxyType({})
+    rejected: Mapping[str, str] = MappingProxyType({})
     running: frozenset[str] = frozenset()
     state_dir: StateDirectory | None = None
 

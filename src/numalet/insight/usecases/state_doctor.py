@@ -8,7 +8,6 @@ replaced is kept under another name, and all are replaced or none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.core.checkpoint.go_json import GoJsonError
 from numalet.core.config.releases.release import Release
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.value import Value
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
 from numalet.io.documents import kubelet_config
@@ -77,8 +77,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
 """Which file it is, by a member that only it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateSource:
+class StateSource(Value):
     """State files by the name that a kubelet gives them, and the path of each.
 
     ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
@@ -91,16 +90,14 @@ class StateSource:
     known_pods: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedStateFile:
+class ReplacedStateFile(Value):
     """A file that was replaced, and the backup of what was there."""
 
     path: Path
     backup: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Kubelet:
+class Kubelet(Value):
     """The kubelet whose opinion is asked: its configuration and its machine."""
 
     config: LoadedConfig

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from numalet.core.config.releases.release import Release
+from numalet.core.model.value import Value, replace
 from numalet.insight.lint import rows
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.upgrade import compare
@@ -14,8 +14,7 @@ from numalet.insight.usecases import checking
 from numalet.insight.usecases.checking import CheckInputs
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(Value):
     """What changes, as far as it counts, in words; and the number of pods that were compared.
 
     ``ignored_count`` is the number of changes that do not count, by option or by comment.

@@ -8,10 +8,10 @@ latter in ``basic``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model.value import Value
 from numalet.io.documents.pod_table.kinds import (
     AMOUNTS,
     FLAG,
@@ -167,8 +167,7 @@ def _kind(name: str, spec: ObjectType) -> ObjectType:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimForm:
+class ClaimForm(Value):
     """The kinds of one version by name; ``is_flat``: requests and devices have the older form."""
 
     kinds: Mapping[str, ObjectType]

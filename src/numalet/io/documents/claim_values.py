@@ -6,7 +6,6 @@ What is absent, or null, has its default in Kubernetes; a server's object may la
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.core.model.device_claims import (
@@ -23,6 +22,7 @@ from numalet.core.model.device_claims import (
 )
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value, field
 from numalet.io.documents import pod_resources
 from numalet.io.documents.claim_table import ATTRIBUTE_TYPES
 from numalet.io.documents.typed import Place
@@ -37,8 +37,7 @@ LISTED_VALUES: Final = "attributes"
 """What attributes with lists of values are called among the fields behind gates."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimReading:
+class ClaimReading(Value):
     """One object while it is read, and which of its fields depend on feature gates.
 
     ``is_flat``: its version has the older form.

@@ -8,7 +8,6 @@ write is ahead of the releases that are modelled here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from os import PathLike, fspath
 from typing import Any, Final, TypeVar
@@ -20,6 +19,7 @@ from numalet.core.model.device_claims import (
     ResourceSlice,
 )
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
+from numalet.core.model.value import Value
 from numalet.io.documents import claim_values, kube_objects, pod_document, typed, yaml_source
 from numalet.io.documents.claim_table import ASKED_FIELDS, DEVICE_FIELDS, FORMS, ClaimForm
 from numalet.io.documents.claim_values import ClaimReading
@@ -41,8 +41,7 @@ _GROUP: Final = "resource.k8s.io/"
 _WRITTEN: Final = Strictness(unknown=Severity.WARNING)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedClaims:
+class LoadedClaims(Value):
     """What the documents have, and what should be known about them."""
 
     documents: ClaimDocuments

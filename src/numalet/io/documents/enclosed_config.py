@@ -8,10 +8,10 @@ the configuration has its place in the file that was given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import kubelet_flags, typed, yaml_source
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.typed import Place
@@ -45,8 +45,7 @@ class Part(Protocol):
         """The place of a path such as ``$.maxPods`` of the mapping."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigPart:
+class ConfigPart(Value, kw_only=True):
     """The fields of a configuration, and what stands beside them in the same place.
 
     ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
@@ -64,8 +63,7 @@ class ConfigPart:
         return self.locate(path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Object:
+class _Object(Value):
     """A mapping inside a document, with its path there, and the text of the whole file."""
 
     value: Mapping[str, Any]

@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +27,7 @@ from numalet.core.cluster.cluster import NO_LABELS, Taint, TaintEffect
 from numalet.core.config.releases.release import Release
 from numalet.core.model import label_names
 from numalet.core.model.findings import BadInput, Findings
+from numalet.core.model.value import Value, field
 from numalet.io.documents import cluster_values, kubelet_version, typed, yaml_source
 from numalet.io.documents.fleet_file_types import (
     MOST_NODES,
@@ -49,8 +49,7 @@ _POOLS: Final = re.compile(rb"^(?:pools:|\s*\{\s*\"pools\")", re.MULTILINE)
 _TAINT: Final = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetPool:
+class FleetPool(Value, kw_only=True):
     """One pool as it is written; ``names`` are patterns and ``match_labels`` labels of its nodes.
 
     ``configuration`` is a path or the fields of KubeletConfiguration, ``devices`` a path or a list.
@@ -66,14 +65,13 @@ class FleetPool:
     configuration: str | Mapping[str, Any] | None = None
     release: Release | None = None
     devices: str | list[Any] | None = None
-    labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    labels: Mapping[str, str] = NO_LABELS
     taints: tuple[Taint, ...] = ()
     names: tuple[str, ...] = ()
-    match_labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
+    match_labels: Mapping[str, str] = NO_LABELS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetFile:
+class FleetFile(Value, kw_only=True):
     """A description; ``pods`` are paths and Pod objects. ``folder`` is what paths start from."""
 
     document: str

@@ -8,10 +8,10 @@ and one that nothing is known about is a finding.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.model.findings import Findings
+from numalet.core.model.value import Value
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
@@ -39,8 +39,7 @@ _KINDS: Final = frozenset({"", *WITHOUT_PODS, *_WITH_PODS})
 _LIST: Final = ("apiVersion", "items", "kind", "metadata")
 
 
-@dataclass(frozen=True, slots=True)
-class KubeObject:
+class KubeObject(Value):
     """One object: of which input, and whether it was in a list.
 
     ``api_version`` is its own, or that of the list of one kind that it is in.
@@ -75,8 +74,7 @@ class KubeObject:
                 yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Outer:
+class _Outer(Value):
     """What the list around an object says of its members: their kind, the API's version."""
 
     kind: str = ""

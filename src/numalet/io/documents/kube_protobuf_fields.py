@@ -11,13 +11,13 @@ Kubernetes v1.32: ``generated.proto`` of ``core/v1``, ``meta/v1``, ``policy/v1``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from numalet.core.model.value import Value
 
-@dataclass(frozen=True, slots=True)
-class WireField:
+
+class WireField(Value):
     """One field: its name in JSON, and what it holds."""
 
     name: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import kubelet_flags
 from numalet.io.findings.config_files import ConfigFileCommandLine
 
@@ -24,8 +24,7 @@ _LONGEST: Final = 256 * 1024
 _VARIABLE: Final = re.compile(r"[A-Z_]*ARGS=")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(Value):
     """Flags that decide something here, with places; the files that others of them name.
 
     ``is_whole`` says that it begins with the program, so that no flag is missing.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.value import Value
 from numalet.io.documents import (
     drop_ins,
     kubelet_config_file,
@@ -58,8 +58,7 @@ class Base(Enum):
     FLAGS_ONLY = "no file at all: no eviction thresholds unless a flag gives them"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigSources:
+class ConfigSources(Value, kw_only=True):
     """Where a configuration comes from.
 
     ``config_file`` is ``-`` for the standard input, which can be read once.
@@ -81,8 +80,7 @@ class ConfigSources:
     kubelets: Sequence[KubeletAtHand] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedConfig:
+class LoadedConfig(Value):
     """A configuration, what the kubelet would only warn about, and our own settings beside it."""
 
     config: KubeletConfig
@@ -97,8 +95,7 @@ class LoadedConfig:
         return self.numalet.behaviour
 
 
-@dataclass(frozen=True, slots=True)
-class GatheredConfig:
+class GatheredConfig(Value):
     """Everything that the sources hold, read once; what it means depends on the release."""
 
     sources: ConfigSources

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -22,6 +21,7 @@ from ruamel.yaml.scalarstring import ScalarString
 from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import Value
 from numalet.io.documents import enclosed_config, kubelet_config, yaml_source
 from numalet.io.findings.files import ReserveNotEditable
 
@@ -31,8 +31,7 @@ _NEIGHBOUR: Final = "memoryManagerPolicy"
 _NEVER_WRAP: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(Value):
     """Columns that a nested level adds: mappings, items of lists, dashes before items."""
 
     mapping: int = 2

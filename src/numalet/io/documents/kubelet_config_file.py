@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from numalet.core.model.findings import BadInput, Finding, Location, Severity
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     bottlerocket,
     enclosed_config,
@@ -27,8 +27,7 @@ from numalet.io.findings.config_files import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Value):
     """What was read: a configuration, documents of our own, what the kubelet would only warn of.
 
     ``has_defaults`` is false for a kubelet that is run without a file, and so without defaults

@@ -10,7 +10,8 @@ from numalet.core.config.kubelet_config import ReservedMemory
 from numalet.core.model import go_duration
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import kubelet_types
 from numalet.io.documents.kubelet_fields import FieldShape
 from numalet.io.documents.kubelet_types import Mismatch

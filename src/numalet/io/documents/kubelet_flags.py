@@ -8,7 +8,6 @@ occurrence; ``--feature-gates`` is the exception and leaves other gates alone. K
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from numalet.core.model import go_duration, go_text
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.go_text import GoNumberError, GoText
+from numalet.core.model.value import Value, replace
 from numalet.io.findings.config_files import FlagInvalid, FlagUnknown
 
 _FEATURE_GATES: Final = "--feature-gates"
@@ -47,8 +47,7 @@ def _with_dashes(name: str) -> str:
     return f"--{name.removeprefix('--')}"
 
 
-@dataclass(frozen=True, slots=True)
-class GivenFlags:
+class GivenFlags(Value):
     """The values of flags by flag, each with the place where it was given."""
 
     values: Mapping[str, Any]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from numalet.core.model.value import Value
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+
+class Scalar(Value):
     """A text, a boolean or a number: ``kind`` is the Go type below ``name``."""
 
     name: str
@@ -28,8 +28,7 @@ class Scalar:
 _LISTS: Final = {"[]string": "a list of texts", "[]int32": "a list of whole numbers"}
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Value):
     """A slice."""
 
     name: str
@@ -41,8 +40,7 @@ class Listed:
         return _LISTS.get(self.name, "a list of mappings")
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Value):
     """A map with texts as keys."""
 
     name: str
@@ -59,8 +57,7 @@ class Mapped:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(Value):
     """A struct; ``short`` is its name without the package."""
 
     name: str
@@ -77,8 +74,7 @@ class Struct:
         return self.name.rpartition(".")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(Value):
     """A type that reads itself: it accepts a value or refuses it with its own error."""
 
 
@@ -86,8 +82,7 @@ _Checked: TypeAlias = Scalar | Listed | Mapped | Struct
 GoType: TypeAlias = _Checked | Anything
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Value):
     """A value of another type: Go's complaint, and what would be right."""
 
     go_text: str
@@ -110,8 +105,7 @@ def _of_struct(
             yield from _of_value(expected, given, at, _Context(struct.short, (*names, name)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Context:
+class _Context(Value):
     struct: str
     names: tuple[str, ...]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +11,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.config.releases.versions import MinorVersion
 from numalet.core.model.findings import NOWHERE, BadInput, Finding, Findings, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.findings.releases import (
@@ -37,8 +37,7 @@ class ShownBy(IntEnum):
     PROCESS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class KubeletAtHand:
+class KubeletAtHand(Value):
     """A kubelet that the input shows, by its version as it is written.
 
     ``source`` says in a few words who says so, such as ``node worker-1``; ``node`` is the name of
@@ -52,8 +51,7 @@ class KubeletAtHand:
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenRelease:
+class ChosenRelease(Value):
     """The release that is followed, None where nothing says one, and what is to be said of it."""
 
     release: Release | None

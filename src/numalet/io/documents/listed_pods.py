@@ -8,7 +8,6 @@ it): names without uids, and what every container holds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +15,7 @@ import msgspec
 
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.core.model.value import Value
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import Place
 from numalet.io.findings.files import FilesPodResourcesNumber
@@ -65,8 +65,7 @@ class _Dump(msgspec.Struct, rename="camel"):
     pod_resources: list[_Pod]
 
 
-@dataclass(frozen=True, slots=True)
-class PodNames:
+class PodNames(Value):
     """Names by uid, and listed pods for which no uid is known; the uids of finished pods."""
 
     by_uid: Mapping[str, str]

@@ -9,7 +9,6 @@ socket number is a socket. See ``docs/reference/machine-file.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from numalet.core.model import machine_shape, resources
@@ -18,6 +17,7 @@ from numalet.core.model.kubelet_view import kubelet_view, machine_of_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo, OperatingSystem
 from numalet.core.model.machine_queries import NodeClass, node_class
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import machine_cpus, machine_sizes, profile_library, typed
 from numalet.io.documents.profile_library import Profile
 from numalet.io.documents.typed import LineOf, Place, no_line
@@ -155,8 +155,7 @@ def _shaped(
     return replace(machine, os=system)
 
 
-@dataclass(frozen=True, slots=True)
-class _Nodes:
+class _Nodes(Value):
     """Reads the list of nodes and compares them with each other."""
 
     findings: Findings

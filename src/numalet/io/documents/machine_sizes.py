@@ -12,7 +12,8 @@ from typing import Final
 from numalet.core.model import plain_numbers
 from numalet.core.model.findings import Findings
 from numalet.core.model.machine_info import HugePages
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.findings.machines import (

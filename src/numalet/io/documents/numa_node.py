@@ -7,7 +7,6 @@ Its state is one field that is written as a whole; beside it stand a few texts f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -20,6 +19,7 @@ from numalet.core.cluster.published_state import (
 )
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import published_text, typed
 from numalet.io.documents.published_text import PublishedTextError
 from numalet.io.documents.typed import Place
@@ -113,8 +113,7 @@ class NumaNodeSpec(Struct, omit_defaults=True, rename="camel"):
     ] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedNode:
+class PublishedNode(Value, kw_only=True):
     """A NumaNode as it was read. ``published`` is its time as it stands there."""
 
     name: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
@@ -24,6 +24,7 @@ from numalet.core.config.releases import table
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import replace
 from numalet.io.documents import kubelet_config, typed
 from numalet.io.documents.kubelet_config_document import configz
 from numalet.io.documents.numa_node import API_VERSION, NamedObject

@@ -7,7 +7,6 @@ part of a scenario. No kubelet is lenient here, so what is unknown is an error.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
 from typing import Final, TypeVar
 
@@ -15,6 +14,7 @@ from numalet.core.config.behaviour import Mode
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_queries import NodeClass
+from numalet.core.model.value import replace
 from numalet.io.documents import kubelet_version, publish_section, typed
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.numalet_config_types import API_VERSION, KIND, NumaletConfigFields

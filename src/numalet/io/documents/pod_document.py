@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +18,7 @@ from numalet.core.model import qos
 from numalet.core.model.findings import Finding, Findings, Severity
 from numalet.core.model.node_constraints import NodeConstraints
 from numalet.core.model.pod import Container, ContainerKind, Pod, PodClaim, QosClass
+from numalet.core.model.value import Value
 from numalet.io.documents import pod_claims, pod_constraints, pod_level, pod_resources, typed
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking, quick
@@ -88,8 +88,7 @@ class Status(_Shape, frozen=True):
     init_container_statuses: list[Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodIdentity:
+class PodIdentity(Value):
     """Who the pod is, when its own metadata does not say so.
 
     ``kind`` and ``position`` distinguish pods of equal name when a uid is made up, as one is
@@ -137,8 +136,7 @@ def decode_pod(
     return None if of_pod.has_errors else pod
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Value):
     metadata: Metadata
     spec: _Spec
     status: Status

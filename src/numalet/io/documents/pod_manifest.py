@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from os import PathLike, fspath
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from typing import Final
 
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     kube_objects,
     kubelet_version,
@@ -60,8 +60,7 @@ class Ignored(Enum):
     ASKED_ABOUT = "asked-about"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodOptions:
+class PodOptions(Value, kw_only=True):
     """Which pods are wanted. Without a node name all pods of the input must be on one node.
 
     ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
@@ -75,8 +74,7 @@ class PodOptions:
     source: PodSource = PodSource.API
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedPods:
+class LoadedPods(Value, kw_only=True):
     """The pods in the order of the input, what was passed over, and what should be known.
 
     ``rejected`` are the reasons, by uid, of pods that a kubelet rejected and that ask anew.
@@ -84,8 +82,8 @@ class LoadedPods:
     """
 
     pods: tuple[Pod, ...] = ()
-    rejected: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    ignored: Mapping[Ignored, int] = field(default_factory=lambda: MappingProxyType({}))
+    rejected: Mapping[str, str] = MappingProxyType({})
+    ignored: Mapping[Ignored, int] = MappingProxyType({})
     notes: tuple[Finding, ...] = ()
     kubelets: tuple[KubeletAtHand, ...] = ()
 

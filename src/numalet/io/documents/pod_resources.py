@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 from numalet.core.model import resources
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Resources
-from numalet.core.model.quantity import Quantity, QuantityError
+from numalet.core.model.quantity import Quantity
+from numalet.core.model.quantity_error import QuantityError
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.findings.pods import (

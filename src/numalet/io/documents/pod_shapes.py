@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod, TaintEffect, Toleration
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import kube_objects, pod_document, pod_templates, yaml_source
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.pod_document import PodIdentity
@@ -32,8 +32,7 @@ _PAIR: Final = re.compile(r"\s*(?!(?:apiVersion|kind)\b)([\w./-]+)\s*[:=]\s*([\w
 _OF_WORKLOADS: Final = ("spec", "template", "spec")
 
 
-@dataclass(frozen=True, slots=True)
-class PodShape:
+class PodShape(Value):
     """One pod of an object, and how many the object makes; ``name`` is the object's."""
 
     name: str

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
 
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import pod_document, typed
 from numalet.io.documents.pod_document import Metadata, PodIdentity
 from numalet.io.documents.pod_table import checking
@@ -46,8 +46,7 @@ class _Spec(msgspec.Struct, rename="camel", frozen=True):
     ordinals: _Ordinals | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Workload:
+class _Workload(Value):
     """A workload whose parts have the right types. ``template`` is at ``place``.
 
     ``from_server``: a server wrote it, perhaps one of a newer release.

@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.cluster.trace import Arrival
 from numalet.core.model import go_duration
 from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.value import replace
 from numalet.io.documents import pod_shapes, yaml_source
 from numalet.io.findings.fleet import (
     FleetTraceColumns,

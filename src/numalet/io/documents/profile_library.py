@@ -13,13 +13,13 @@ node10, node2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import LineOf
 from numalet.io.findings.machines import MachineUnknownProfile
@@ -30,8 +30,7 @@ PREFIX: Final = "profile:"
 _SUFFIX: Final = ".yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Value):
     """One profile, read and not decoded. ``machine`` and ``devices`` are plain values."""
 
     name: str

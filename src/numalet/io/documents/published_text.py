@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from numalet.core.cluster.published_state import ContainerHeld, Held, PodHeld
 from numalet.core.hints.hint import Hint
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model import cpu_set, numa_mask, resources
+from numalet.core.model.value import replace
 
 _UNITS: Final = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki")
 _SIZE: Final = re.compile(r"([0-9]{1,20})(Ki|Mi|Gi|Ti|Pi|Ei)?")

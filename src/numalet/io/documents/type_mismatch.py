@@ -9,13 +9,14 @@ number or a time, is again given to msgspec, which says yes or no.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import inspect
+
+from numalet.core.model.value import Value, replace
 
 _KINDS: Final[dict[type, tuple[str, Any]]] = {
     inspect.BoolType: ("true or false", bool),
@@ -48,8 +49,7 @@ _OBJECT: Final = "an object"
 _KEYS: Final = "an object whose member names are texts"
 
 
-@dataclass(frozen=True, slots=True)
-class TypeMismatch:
+class TypeMismatch(Value):
     """The first difference; ``path`` begins at the value that was checked.
 
     ``got`` is the kind of value that is there; without it the kind is right, and ``value`` is not

@@ -9,7 +9,6 @@ without which the program would do something else than its author meant; they re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import msgspec
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import Findings, Severity
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
 from numalet.io.documents import (
     metadata_rules,
@@ -48,8 +48,7 @@ class Programs(Enum):
     """The runtime knows a program for every container, as one with images does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadOptions:
+class WorkloadOptions(Value, kw_only=True):
     """What is not in the manifest itself.
 
     ``uid`` is given to a pod that names none, and ``namespace`` likewise; without ``uid`` one is

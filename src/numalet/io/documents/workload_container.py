@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
+from numalet.core.model.value import Value
 from numalet.core.workload import expansion
 from numalet.core.workload.spec import ContainerSpec
 from numalet.io.documents import typed, workload_fields
@@ -52,8 +52,7 @@ class _Container(msgspec.Struct, rename="camel", frozen=True):
     security_context: SecurityContext | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Value, kw_only=True):
     """What the containers of one pod share while they are read.
 
     ``ignored`` collects the names of fields that are named once for the whole pod.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
 from numalet.io.findings.files import FilesRecordName
@@ -20,8 +20,7 @@ from numalet.io.findings.files import FilesRecordName
 SUFFIX: Final = ".jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Value):
     """The file, and the text that was in it."""
 
     path: Path

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
@@ -37,8 +37,7 @@ DEVICE_PLUGINS = "device-plugins"
 """The folder below the kubelet's root directory where plugins register."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateDirectory:
+class StateDirectory(Value):
     """The directory, and what was in it when it was read."""
 
     path: Path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value, replace
 from numalet.io.findings.kube_api import KubeApiRefused, KubeApiUnreachable
 
 _UNAUTHORIZED: Final = 401
@@ -25,8 +25,7 @@ _LONGEST_SHOWN: Final = 400
 _BLANKS: Final = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class ApiStatus:
+class ApiStatus(Value):
     """An answer that is no success: code of HTTP, Kubernetes' reason, the server's message.
 
     ``retry_after_seconds`` is how long the server asks to wait; None if it does not ask. What a

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
@@ -21,6 +20,7 @@ from urllib.parse import urlencode
 import httpx
 import msgspec
 
+from numalet.core.model.value import Value
 from numalet.io.kube_api import answers, transport
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.credentials import ApiCredentials, Identity
@@ -60,8 +60,7 @@ _REPEATABLE: Final = frozenset({_APPLY, PatchKind.MERGE.value})
 _BROKEN: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
+class RequestLimits(Value):
     """How long, and how many at once.
 
     A request may last ``request_seconds`` in all. ``patience_seconds`` is how long the server may
@@ -313,8 +312,7 @@ class ApiClient:
             raise ApiUnreachable(problem, self.access.server) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
+class _Sent(Value):
     """A request without who asks."""
 
     method: str
@@ -324,8 +322,7 @@ class _Sent:
     content_type: str = _JSON
 
 
-@dataclass(frozen=True, slots=True)
-class _Granted:
+class _Granted(Value):
     """A stream that the server granted, and what is to be closed with it."""
 
     response: httpx.Response

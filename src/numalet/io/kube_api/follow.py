@@ -15,9 +15,9 @@ An event that leaves the caller's value as it was is no change and is not passed
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from numalet.core.model.value import Value
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import (
@@ -49,8 +49,7 @@ T = TypeVar("T")
 _LASTED_SECONDS: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced(Generic[T]):
+class Replaced(Value, Generic[T]):
     """Everything that there is, after a list; the mapping is the receiver's own.
 
     Items that are equal to those before are the same objects as before.
@@ -59,23 +58,20 @@ class Replaced(Generic[T]):
     items: Mapping[str, T]
 
 
-@dataclass(frozen=True, slots=True)
-class Changed(Generic[T]):
+class Changed(Value, Generic[T]):
     """There is a new item, or another one in the place of the old."""
 
     key: str
     item: T
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(Value):
     """The item is gone, or is no longer of interest."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Disconnected:
+class Disconnected(Value):
     """What is known may be old from now on. ``status`` is there if the server refused."""
 
     why: str
@@ -83,8 +79,7 @@ class Disconnected:
     status: ApiStatus | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(Value):
     """What is known is current again; after ``Disconnected`` alone."""
 
 

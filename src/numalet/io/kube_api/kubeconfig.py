@@ -11,13 +11,13 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from numalet.core.model.findings import BadInput, Findings
+from numalet.core.model.value import Value
 from numalet.io.documents import yaml_source
 from numalet.io.documents.typed import Place, decode
 from numalet.io.findings.kube_api import (
@@ -111,8 +111,7 @@ class _User(msgspec.Struct, rename="kebab"):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Value):
     """A named value, where it stands, and the folder that its relative paths start at."""
 
     value: Any
@@ -120,8 +119,7 @@ class _Entry:
     folder: Path
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
+class _Merged(Value):
     """What several files say together."""
 
     current: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from numalet.core.model.value import Value, field
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, Query
 
@@ -18,8 +18,7 @@ _ATTEMPTS_IN_PAGES: Final = 3
 _PAGE_GROWTH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCollection:
+class ApiCollection(Value):
     """Objects of one kind, as ``/api/v1/pods``, all or those that the selectors choose."""
 
     path: str
@@ -64,8 +63,7 @@ Decode = Callable[[bytes], T | None]
 """The caller's value of an object's JSON; None for an object that is of no interest."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedItems(Generic[T]):
+class ListedItems(Value, Generic[T]):
     """All items at one moment, which is ``resource_version``."""
 
     items: dict[str, T] = field(default_factory=dict)

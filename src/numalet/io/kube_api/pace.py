@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, Protocol
+
+from numalet.core.model.value import Value, field
 
 Fraction = Callable[[], float]
 """A number from 0 up to 1, another one at every call."""
@@ -34,8 +35,7 @@ class LoopClock:
         await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Value):
     """How long a follower waits, and for what.
 
     Waiting after a failure begins with ``first_seconds`` and grows by ``growth`` up to

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
@@ -11,6 +10,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
+from numalet.core.model.value import Value
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as plugin
 from numalet.io.rpc import plugin_registration_v1_pb2 as registration
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
@@ -29,8 +29,7 @@ OPTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Method(Generic[Q, A]):
+class Method(Value, Generic[Q, A]):
     """One method: its service, its name, the messages that go there and come back."""
 
     service: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine import Cpu
+from numalet.core.model.value import replace
 from numalet.io.sysfs import caches, kernel_text
 from numalet.io.sysfs.records import TreeSource
 

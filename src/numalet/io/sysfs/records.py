@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from numalet.core.model.findings import Findings, Location
+from numalet.core.model.value import Value, field
 from numalet.io.findings.machines import MachineOddFile
 from numalet.io.sysfs import kernel_text
 from numalet.io.sysfs.trees import Tree
@@ -22,8 +22,7 @@ _MOST_WARNINGS: Final = 50
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSource:
+class TreeSource(Value):
     """A tree, the name that the user knows it by, and the warnings about it."""
 
     tree: Tree

@@ -10,9 +10,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from numalet.core.model.value import Value, field
 
 LARGEST_FILE_BYTES: Final = 16 << 20
 """The most that is read of one file; cpuinfo of 4,096 CPUs is about 6 MB."""
@@ -38,8 +39,7 @@ class Tree(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FolderTree:
+class FolderTree(Value):
     """Files below a folder of the file system.
 
     ``sys`` and ``proc`` are where those two lie; ``proc`` may be nowhere.
@@ -112,8 +112,7 @@ class FolderTree:
             return False
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTree:
+class MemoryTree(Value):
     """Files, links and directories held in memory: one machine of a tarball."""
 
     files: Mapping[str, bytes]

@@ -21,7 +21,7 @@ from numalet.cluster.hollow.life import (
     WentDown,
 )
 from numalet.cluster.hollow.pod import HollowPod
-from numalet.core.config.rules import StartRefused
+from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.pod import CRITICAL_PRIORITY
 from numalet.core.node.node import Node
 from values import hollow_pods
@@ -239,7 +239,7 @@ def test_pods_that_were_over_before_a_reboot_stay_so() -> None:
 
 def test_a_kubelet_that_does_not_start_again_stays_down_and_says_why() -> None:
     life, _ = play(hollow_pods.life(), (1, WentDown()))
-    refused = StartRefused.__new__(StartRefused)
+    refused = StartRefused(StartStage.MEMORY_MANAGER, ())
     life, actions = play(life, (9, CameUp(lambda _: refused, ())))
     assert (life.is_up, life.refused, actions) == (False, refused, [])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.agent.host.cgroup_v2 import numa_stat
@@ -12,13 +11,13 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.core.enforcement import conversions
 from numalet.core.enforcement.reality import FILE, MEMORY
 from numalet.core.model import resources
+from numalet.core.model.value import Value
 
 _OWN: Final = ("anon", "shmem")
 _FILES: Final = ("file",)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEvents:
+class MemoryEvents(Value):
     """``memory.events``: how often the limit of the cgroup was hit, and how many were killed.
 
     The kernel also kills in a cgroup that has not hit its own limit: when the NUMA nodes that it

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -27,6 +26,7 @@ from numalet.agent.findings.runtime import (
 )
 from numalet.agent.host.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 from numalet.io import os_problem
 
 NAME: Final = "numalet"
@@ -44,16 +44,14 @@ OPTIONAL: Final[Mapping[str, type[Finding]]] = {
 _DELEGATED: Final = ("trusted.delegate", "user.delegate")
 
 
-@dataclass(frozen=True, slots=True)
-class Usable:
+class Usable(Value):
     """A tree whose controllers are on; ``shortfalls`` are codes of those that are missing."""
 
     tree: CgroupTree
     shortfalls: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unusable:
+class Unusable(Value):
     """Why there is none."""
 
     why: Finding

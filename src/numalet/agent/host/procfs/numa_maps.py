@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from numalet.agent.findings.host import ProcfsNoArea
 from numalet.agent.host.procfs import process_file
 from numalet.agent.host.procfs.process_file import PROC
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 
 _KIB: Final = 1024
 _AREA: Final = re.compile(r"(?P<start>[0-9a-f]{1,16}) (?P<policy>\S+)(?P<words>(?: .*)?)", re.ASCII)
@@ -35,8 +35,7 @@ class AreaKind(StrEnum):
     HUGE = "huge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Area:
+class Area(Value, kw_only=True):
     """One area. ``policy`` is the kernel's word, such as ``default`` or ``bind:0-1``."""
 
     start: int
@@ -46,8 +45,7 @@ class Area:
     pages_by_node: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class NumaMaps:
+class NumaMaps(Value):
     """All areas of one process that have a page somewhere, and those that have none."""
 
     areas: tuple[Area, ...]

@@ -6,7 +6,6 @@ This is what holds in the end, after all control groups and whatever the process
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +15,12 @@ from numalet.agent.host.procfs.process_file import PROC
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 
 _LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(Value):
     """Where a process may run, and where its memory may be."""
 
     cpus: CpuSet

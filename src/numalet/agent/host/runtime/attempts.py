@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Final
 from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.io.files import atomic
 
 RUNS: Final = "runs"
@@ -42,8 +42,7 @@ class AttemptState(Enum):
     """The program was started, its watcher is gone, and no end was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFolder:
+class AttemptFolder(Value):
     """One attempt and its folder."""
 
     key: ContainerKey
@@ -117,8 +116,7 @@ class AttemptFolder:
         atomic.write_text(self.folder / attempt_files.END, as_json(content))
 
 
-@dataclass(frozen=True, slots=True)
-class Attempts:
+class Attempts(Value):
     """All attempts below a folder."""
 
     folder: Path

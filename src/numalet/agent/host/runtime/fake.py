@@ -33,6 +33,7 @@ from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
+from numalet.core.model.value import Value
 from numalet.core.workload.run import Exit, ExitReason
 
 _SIGTERM: Final = 15
@@ -40,15 +41,13 @@ _SIGKILL: Final = 9
 _FIRST_PID: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class FakeProgram:
+class FakeProgram(Value):
     """The program runs until it is stopped; ``ignores_term`` until it is killed."""
 
     ignores_term: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Value):
     """The program ends by itself."""
 
     code: int = 0

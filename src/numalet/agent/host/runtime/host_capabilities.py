@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.agent.findings.runtime import (
     RuntimeCanBeUndone,
     RuntimeNoMemoryPolicy,
@@ -15,10 +13,10 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.port import Capabilities
 from numalet.agent.host.runtime.watcher import begin
 from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class HostCapabilities:
+class HostCapabilities(Value):
     """What programs are held by: a tree of cgroups, or None, and what that is worth.
 
     ``reason`` is why there is no tree. ``binds_memory`` says whether a memory policy can be set.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from numalet.core.enforcement.reality import Reality as Reality
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 from numalet.core.workload.run import Exit
 from numalet.core.workload.spec import ContainerSpec, Runner
 
@@ -30,8 +30,7 @@ TRANSIENT_ERRORS: Final = frozenset(
 """What a host lacks for a moment: processes, memory, open files."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Value, kw_only=True):
     """One attempt to start. ``environment`` comes on top of the container's own.
 
     With a ``runner`` the runtime prepares everything and leaves the start to that process.
@@ -41,12 +40,11 @@ class Launch:
     attempt: int
     spec: ContainerSpec
     settings: ContainerSettings
-    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    environment: Mapping[str, str] = MappingProxyType({})
     runner: Runner | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Value):
     """It runs, since when, held how; ``shortfalls`` are codes of what could not be enforced."""
 
     at: datetime
@@ -55,8 +53,7 @@ class Started:
     shortfalls: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(Value):
     """It does not run, and why.
 
     ``is_transient`` says that the host lacked something at this moment and nothing is wrong with
@@ -67,28 +64,24 @@ class NotStarted:
     is_transient: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Value):
     """All is prepared for the runner; what comes of it follows as an ``Answered``."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotHeld:
+class NotHeld(Value):
     """The kernel does not hold a cgroup to what is wanted, and why."""
 
     why: Finding
 
 
-@dataclass(frozen=True, slots=True)
-class Arranged:
+class Arranged(Value):
     """The paths whose settings have been written, and those that the kernel refused."""
 
     written: tuple[str, ...] = ()
-    not_held: Mapping[str, NotHeld] = field(default_factory=lambda: MappingProxyType({}))
+    not_held: Mapping[str, NotHeld] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Value):
     """An attempt ended."""
 
     key: ContainerKey
@@ -96,8 +89,7 @@ class Ended:
     exit: Exit
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Value):
     """A runner started the attempt that was offered to it, or did not."""
 
     key: ContainerKey
@@ -105,8 +97,7 @@ class Answered:
     result: Started | NotStarted
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Value):
     """A container that the runtime has: running (``exit`` is None), or ended."""
 
     key: ContainerKey
@@ -116,8 +107,7 @@ class Observed:
     level: GuaranteeLevel | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Value):
     """What this runtime can enforce here; ``shortfalls`` are codes of what it can not."""
 
     level: GuaranteeLevel

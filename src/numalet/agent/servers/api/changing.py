@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -18,6 +17,7 @@ from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.patches import Patch, PatchDoesNotFit, PatchUnreadable
 from numalet.agent.servers.api.status import Failure
 from numalet.core.model.findings import Finding, Findings, Severity
+from numalet.core.model.value import Value, replace
 from numalet.core.workload import changes
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload, WorkloadSource
@@ -34,8 +34,7 @@ LISTS: Final = frozenset({"application/json-patch+json"})
 """Kinds of patches that are lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Value):
     """What becomes of a pod object.
 
     ``duplicates`` are fields that come twice in what the client sent; ``is_patch``: it sent only
@@ -47,8 +46,7 @@ class Revision:
     duplicates: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Revised:
+class Revised(Value):
     """A pod after a change, and the version that it is a change of; None for any.
 
     ``workload`` is None where nothing changes. ``warnings`` are texts for the client.
@@ -59,8 +57,7 @@ class Revised:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedObject:
+class RevisedObject(Value):
     """The object as it was sent or patched, with the version it is of, None for any."""
 
     value: Any

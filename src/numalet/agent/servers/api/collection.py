@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -23,14 +22,14 @@ from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.api.versions import Match, Token
 from numalet.agent.servers.api.watching import WatchedChange
 from numalet.agent.servers.door import ChangeKind, Door, RequestRefused
+from numalet.core.model.value import Value
 from numalet.wording import kubernetes_api as words
 
 FRESH_SECONDS: Final = 3.0
 """So long a request waits for a resource version that is yet to come."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
+class Collection(Value, kw_only=True):
     """Objects of one kind by key, ``namespace/name`` or the name alone.
 
     ``now`` gives all objects and their version, ``since`` the changes after a version and those to

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 
 from numalet.agent.servers.api import requests, status
 from numalet.agent.servers.api.status import Failure
+from numalet.core.model.value import Value
 from numalet.core.workload.record import PodRecord
 from numalet.wording import kubernetes_api as words
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteOptions(Value):
     """``grace_seconds`` None is the pod's own period; ``uid`` and ``version`` None are any."""
 
     grace_seconds: float | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -19,14 +18,14 @@ from starlette.routing import Route
 from numalet import __version__
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.served import OWN_GROUP, Served
+from numalet.core.model.value import Value
 
 _GROUP, _, _VERSION = OWN_GROUP.partition("/")
 _READ: Final = ("get", "list")
 _WATCH: Final = (*_READ, "watch")
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Value):
     """One kind of object, or a part of one (``pods/log``)."""
 
     name: str

@@ -8,7 +8,6 @@ header alone; nothing depends on who it is. A table is made for each answer anew
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from starlette.responses import Response
 from numalet.agent.kubernetes import tables
 from numalet.agent.servers.api.objects import JSON, Shown, listed, shown
 from numalet.agent.servers.api.status import Failure, bad_query
+from numalet.core.model.value import Value
 from numalet.wording import kubernetes_api as words
 
 _META: Final = "meta.k8s.io"
@@ -27,8 +27,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Value):
     """A table is wanted, in this version; ``include`` says what each row has of its object."""
 
     version: str
@@ -70,8 +69,7 @@ class Table:
                 }
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Value):
     """The metadata of objects alone is wanted, in this version."""
 
     version: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -18,14 +17,14 @@ from starlette.requests import Request
 
 from numalet.agent.servers.api import requests
 from numalet.agent.servers.api.status import bad_query
+from numalet.core.model.value import Value
 
 _HEAD: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\S+Z) (?:stdout|stderr) ([PF])(?::\S*)? ")
 _LONGEST_ENTRY_BYTES: Final = 1 << 20
 _LONGEST_AGO_SECONDS: Final = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class LogShape:
+class LogShape(Value):
     """Whether times are shown, and from which moment on (empty: from the beginning)."""
 
     timestamps: bool = False

@@ -7,18 +7,18 @@ made, and written as JSON, once for each resource version.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
+
+from numalet.core.model.value import Value
 
 JSON: Final = "application/json"
 
 K = TypeVar("K")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Value):
     """An object, and the JSON that it is sent as."""
 
     value: Mapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -28,6 +27,7 @@ from numalet.agent.servers.api.status import not_found
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
+from numalet.core.model.value import replace
 from numalet.core.workload.spec import of_command
 
 FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.uid"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from numalet.agent.servers.api.collection import Collection, key_of
@@ -11,13 +10,13 @@ from numalet.agent.servers.api.objects import Shown
 from numalet.agent.servers.api.served import OWN_GROUP, Served, namespace_of
 from numalet.agent.servers.api.watching import WatchedChange
 from numalet.agent.servers.door import ChangeKind, EventChange, PodChange, RequestRefused
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.record import PodRecord
 
 C = TypeVar("C", PodChange, EventChange)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordKind:
+class RecordKind(Value):
     """A kind of object that is made of a pod's record."""
 
     kind: str

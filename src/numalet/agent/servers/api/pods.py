@@ -6,7 +6,6 @@ import random
 import string
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -32,6 +31,7 @@ from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.door import AgentView, RequestRefusal, RequestRefused
 from numalet.core.model.findings import Findings, Severity
+from numalet.core.model.value import replace
 from numalet.core.workload.spec import Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload

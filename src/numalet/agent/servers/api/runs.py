@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -26,6 +25,7 @@ from numalet.agent.servers.api.status import Failure, bad_query
 from numalet.agent.servers.door import Foreseen, RequestRefused
 from numalet.core.enforcement import desired
 from numalet.core.model.findings import Findings
+from numalet.core.model.value import replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Runner, Workload, of_command
 from numalet.insight.output import json_schema, run_document

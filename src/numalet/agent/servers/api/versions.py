@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -16,6 +15,7 @@ from starlette.requests import Request
 
 from numalet.agent.servers.api import status
 from numalet.agent.servers.api.status import Failure, bad_query
+from numalet.core.model.value import Value
 from numalet.wording import kubernetes_api as words
 
 UNSET: Final = ("", "0")
@@ -47,8 +47,7 @@ class Token(msgspec.Struct, frozen=True):
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
-@dataclass(frozen=True, slots=True)
-class WantedVersions:
+class WantedVersions(Value):
     """Which versions a list may be of; None for whichever there is."""
 
     version: int | None

@@ -21,6 +21,7 @@ from numalet.agent.servers.api import forms, requests, status, versions
 from numalet.agent.servers.api.objects import JSON, Shown, shown, watch_line
 from numalet.agent.servers.api.selectors import Selector
 from numalet.agent.servers.door import ChangeKind, RequestRefused
+from numalet.core.model.value import Value
 from numalet.io.tasks import ended
 
 BOOKMARK_SECONDS: Final = 60.0
@@ -30,8 +31,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 Now: TypeAlias = Callable[[], tuple[int, Iterable[tuple[str, Shown]]]]
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedChange:
+class WatchedChange(Value):
     """One change of an object that is watched; ``before`` is how it was, None where it is new.
 
     A step that deletes has the last content of the object, under the version of its deletion.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeVar
 
 from numalet.core.config.releases.rule import rule as _rule
 from numalet.core.config.releases.running import RunningRules
+from numalet.core.model.value import Value, replace
 
 T = TypeVar("T")
 
@@ -23,8 +23,7 @@ class GateStage(Enum):
     DEPRECATED = "deprecated"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Value):
     """A gate's stage and default in one release; a locked one can not be set.
 
     ``needs`` are gates that must be on where this one is.
@@ -44,8 +43,7 @@ class Maturity(Enum):
     STABLE = "stable"
 
 
-@dataclass(frozen=True, slots=True)
-class When:
+class When(Value):
     """With which feature gates a rule holds: all of ``on`` are on, all of ``off`` are off."""
 
     on: tuple[str, ...] = ()
@@ -205,8 +203,7 @@ class ReleaseRules(RunningRules):
 V1_32_RULES: Final = ReleaseRules()
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Release:
+class Release(Value, kw_only=True, eq=False):
     """A minor release of the kubelet. ``rules`` are named as the fields of ``ReleaseRules``.
 
     Gates and options are by name; a name that is not there is unknown to the kubelet.
@@ -222,8 +219,8 @@ class Release:
     """Fields of KubeletConfiguration that v1.32 does not have."""
     flags_gone: frozenset[str] = frozenset()
     """Flags that v1.32 has and this release does not."""
-    rules: Mapping[str, When] = field(default_factory=lambda: MappingProxyType({}))
-    claim_versions: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    rules: Mapping[str, When] = MappingProxyType({})
+    claim_versions: Mapping[str, bool] = MappingProxyType({})
 
     def __repr__(self) -> str:
         return f"<Release {self.name}>"

@@ -7,11 +7,11 @@ what a patch release, a distributor or a build adds changes no decision that is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import DEFAULT, NEWEST, RELEASES, named
+from numalet.core.model.value import Value
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]{0,3})"
 _VERSION: Final = (
@@ -21,8 +21,7 @@ _LONGEST: Final = 128
 _WITHOUT_SOURCE: Final = frozenset({"1.37"})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class MinorVersion:
+class MinorVersion(Value, order=True):
     """Major and minor number of a version, known here or not."""
 
     major: int
@@ -65,8 +64,7 @@ def minor_version(text: str) -> MinorVersion | None:
     return None if match is None else MinorVersion(int(match[1]), int(match[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class FollowedRelease:
+class FollowedRelease(Value):
     """The release by which a kubelet is judged, and its version; empty if that is not known."""
 
     release: Release = DEFAULT

@@ -12,25 +12,23 @@ Kubelet: ``takeByTopologyNUMADistributed``, ``standardDeviation``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import isqrt
 
 from numalet.core.managers.cpu.combination_storage import Combination, Storage
 from numalet.core.managers.cpu.reasons import WouldHang
 from numalet.core.model import numa_mask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Division:
+class Division(Value):
     """A way to divide: its score, and the nodes that give the remainder, in turn."""
 
     score: int
     remainder: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Balance:
+class Balance(Value):
     """One request of ``count`` CPUs in groups of ``group_size``, and free CPUs by node id."""
 
     count: int

@@ -12,7 +12,6 @@ Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from numalet.core.hints import requirement, rule
@@ -31,10 +30,10 @@ from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True)
-class NodeSets:
+class NodeSets(Value, dict=True):
     """The machine's NUMA nodes that have CPUs, and what makes a set of them preferred.
 
     ``reach`` says whether sockets make a set preferred too.
@@ -79,8 +78,7 @@ def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
     return NodeSets(topology, reach)
 
 
-@dataclass(frozen=True)
-class CpuHintFamily:
+class CpuHintFamily(Value, dict=True):
     """The sets that could give ``count`` CPUs: a family of hints.
 
     ``free`` is what is free on each node, ``reuse_count`` what comes to it from the CPUs of the

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
 
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.value import Value, field
 
 
-@dataclass(frozen=True, slots=True)
-class ReusableCpus:
+class ReusableCpus(Value):
     """CPUs of one pod's init containers that its later containers may take."""
 
     pod_uid: str
@@ -38,8 +37,7 @@ class ReusableCpus:
 NOTHING_REUSABLE = ReusableCpus("", cpu_set.EMPTY)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLedger:
+class CpuLedger(Value):
     """Everything that the CPU Manager remembers: CPU ids by pod uid and container.
 
     Containers of one pod may hold the same CPU: an init container and those after it. ``pods`` has

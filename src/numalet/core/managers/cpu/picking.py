@@ -13,8 +13,6 @@ Kubelet: ``staticPolicy.allocateCPUs``, ``takeByTopology``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.config.rules import CpuRules
 from numalet.core.managers.cpu import cpu_mask, take_aligned, take_distributed, take_packed
 from numalet.core.managers.cpu.cpu_mask import CpuMask
@@ -23,10 +21,10 @@ from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.take_packed import Packing
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Picker:
+class Picker(Value):
     """The assignment that the options ask for, on one machine."""
 
     topology: CpuTopology

@@ -24,8 +24,6 @@ Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
 from numalet.core.hints.provider import WHOLE_POD, Refused, RefusedMidway
 from numalet.core.managers.cpu import cpu_mask, demand
@@ -36,10 +34,10 @@ from numalet.core.managers.cpu.reasons import NoCpusToShare, NoCpusToShareAtStar
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKind, Pod
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPodPools:
+class CpuPodPools(Value):
     """Hints and CPUs for pods that are placed as a whole."""
 
     policy: CpuStaticPolicy

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class NotWholeCores:
+class NotWholeCores(Value):
     """full-pcpus-only: the request is no multiple of a core. A typed admission error."""
 
     code: ClassVar[str] = "cpu/not-whole-cores"
@@ -27,8 +26,7 @@ class NotWholeCores:
     cpus_per_core: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooFewWholeCores:
+class TooFewWholeCores(Value):
     """full-pcpus-only: too few CPUs on cores without a reserved CPU. A typed admission error.
 
     ``available`` counts the shared pool without the cores that hold reserved CPUs, whether or
@@ -52,8 +50,7 @@ class TooFewWholeCores:
     cpus_per_core: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooFewCpus:
+class TooFewCpus(Value):
     """Fewer CPUs are free than are to be taken, after those of the affinity were taken."""
 
     code: ClassVar[str] = "cpu/too-few-cpus"
@@ -65,8 +62,7 @@ class TooFewCpus:
     available: int
 
 
-@dataclass(frozen=True, slots=True)
-class AccountingError:
+class AccountingError(Value):
     """The distribution that was chosen could not be handed out: ``remaining`` CPUs are missing.
 
     Happens where the winner was overwritten, see ``combination_storage``.
@@ -83,8 +79,7 @@ class AccountingError:
     remaining: int
 
 
-@dataclass(frozen=True, slots=True)
-class WouldHang:
+class WouldHang(Value):
     """The kubelet would go round these NUMA nodes for ever: they have no whole group left.
 
     ``remaining`` CPUs are to be taken from ``mask`` in groups of ``group_size``.
@@ -104,8 +99,7 @@ Unpickable: TypeAlias = TooFewCpus | AccountingError | WouldHang
 """Why CPUs could not be picked."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoCpusToShare:
+class NoCpusToShare(Value):
     """A pod placed as a whole leaves no CPUs to containers that share. A typed admission error."""
 
     code: ClassVar[str] = "cpu/no-cpus-to-share"
@@ -122,8 +116,7 @@ class NoCpusToShare:
     exclusive: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoCpusToShareAtStart:
+class NoCpusToShareAtStart(Value):
     """A pod placed as a whole leaves no CPUs to an init container that shares.
 
     A typed admission error; ``exclusive`` are the CPUs of the sidecars before it.
@@ -143,8 +136,7 @@ class NoCpusToShareAtStart:
     exclusive: int
 
 
-@dataclass(frozen=True, slots=True)
-class OtherSize:
+class OtherSize(Value):
     """No hints: the container holds another number of CPUs than it asks for."""
 
     code: ClassVar[str] = "cpu/other-size"
@@ -156,8 +148,7 @@ class OtherSize:
     held: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoNodesFit:
+class NoNodesFit(Value):
     """No hints: all NUMA nodes together have too few CPUs free, or not where the pod is."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
@@ -169,8 +160,7 @@ class NoNodesFit:
     available: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooFewCpusOnNodes:
+class TooFewCpusOnNodes(Value):
     """Not offered: too few CPUs of these nodes are free."""
 
     code: ClassVar[str] = "cpu/too-few-on-nodes"
@@ -183,8 +173,7 @@ class TooFewCpusOnNodes:
     available: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReuseElsewhere:
+class ReuseElsewhere(Value):
     """Not offered: CPUs that the pod may use again, or holds, are on other nodes too."""
 
     code: ClassVar[str] = "cpu/reuse-elsewhere"
@@ -196,8 +185,7 @@ class ReuseElsewhere:
     nodes: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class NoCpusOnNodes:
+class NoCpusOnNodes(Value):
     """Not offered: the set is empty, or some of its nodes have no CPUs."""
 
     code: ClassVar[str] = "cpu/no-cpus-on-nodes"

@@ -6,8 +6,6 @@ that options move them. Kubelet: ``NewStaticPolicy``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numalet.core.findings.managers import (
     CpuManagerCanNotReserve,
     CpuManagerReservingWouldHang,
@@ -19,10 +17,10 @@ from numalet.core.managers.cpu.picking import Picker
 from numalet.core.managers.cpu.reasons import WouldHang
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ReservedCpus:
+class ReservedCpus(Value):
     """Reserved CPUs, and all CPUs of the cores that they are on."""
 
     cpus: CpuMask

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from numalet.core.config.rules import CpuRules
@@ -22,10 +21,10 @@ from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import Value, replace
 
 
-@dataclass(frozen=True)
-class CpuStaticPolicy:
+class CpuStaticPolicy(Value, dict=True):
     """Rules, machine and reserved CPUs of one kubelet. Made by ``build``."""
 
     picker: Picker

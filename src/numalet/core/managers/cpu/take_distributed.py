@@ -9,7 +9,6 @@ Kubelet: ``takeByTopologyNUMADistributed``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 from numalet.core.managers.cpu import cpu_mask, free_cpus, take_packed
@@ -20,10 +19,10 @@ from numalet.core.managers.cpu.free_cpus import FreeCpus
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
 from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
 from numalet.core.model import numa_mask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Winner:
+class _Winner(Value):
     """Nodes that give a share each, and nodes that give the remainder in turn."""
 
     sharing: tuple[TopologyPart, ...]

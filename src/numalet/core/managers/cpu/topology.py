@@ -10,12 +10,12 @@ Kubelet: ``topology.Discover``, ``CPUTopology``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.value import Value
 
 
 class TopologyPart(NamedTuple):
@@ -35,8 +35,7 @@ Inside = Mapping[int, Parts]
 """By id of the larger one: what is in it, by ascending id."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuTopology:
+class CpuTopology(Value):
     """Made by ``discover``, once per machine.
 
     ``numa_first`` machines have at least as many sockets as NUMA nodes, so that a node holds

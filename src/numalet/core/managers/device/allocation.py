@@ -9,7 +9,6 @@ back with the refusal. Kubelet: ``allocateContainerResources``, ``UpdateAllocate
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.provider import Refused, RefusedMidway
@@ -27,6 +26,7 @@ from numalet.core.managers.device.reasons import (
     Vetoed,
 )
 from numalet.core.model.pod import Container, ContainerKey, Pod, Resources
+from numalet.core.model.value import replace
 
 
 def requests(of: DeviceLedger, limits: Resources) -> Iterator[tuple[str, int]]:

@@ -28,10 +28,10 @@ from numalet.core.managers.device.preference import (
 from numalet.core.managers.device.reasons import PreferenceFailed, TooFewFree
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(Value):
     """Free devices, split by where they are."""
 
     aligned: frozenset[str]
@@ -39,8 +39,7 @@ class Groups:
     elsewhere: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Value):
     """No choice, and why. Devices taken until then stay in use: the kubelet's accident."""
 
     reason: Reason

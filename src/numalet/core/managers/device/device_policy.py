@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.provider import ActiveContainers, Refused
@@ -14,10 +13,10 @@ from numalet.core.model import pod_demand
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.model.pod_demand import Overhead
+from numalet.core.model.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePolicy:
+class DevicePolicy(Value):
     """``all_nodes`` are the machine's NUMA nodes.
 
     ``hints_over_device_nodes`` is the rule ``device_hints_over_device_nodes`` of a release.

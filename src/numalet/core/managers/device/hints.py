@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from numalet.core.hints import rule
@@ -34,12 +33,12 @@ from numalet.core.managers.device.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 NO_DEVICES: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class TouchedSets:
+class TouchedSets(Value, dict=True):
     """The sets that could serve one request: a family of hints.
 
     ``usable`` are the free devices or those held already, ``reused`` those of the pod's init

@@ -8,10 +8,9 @@ Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from numalet.core.managers.device.ledger import NOTHING_REUSABLE, DeviceLedger, ReusableDevices
 from numalet.core.model.pod import Container, ContainerKind, Pod
+from numalet.core.model.value import replace
 
 
 def of_this_pod_only(ledger: DeviceLedger, pod: Pod) -> DeviceLedger:

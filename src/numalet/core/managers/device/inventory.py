@@ -9,13 +9,13 @@ Kubelet: ``allDevices``, ``healthyDevices``, ``unhealthyDevices`` of ``ManagerIm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, reduce
 from operator import or_
 
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 _NOWHERE = 1024
 """Stands in masks for node ids that no machine can have; plugins may report any number."""
@@ -28,8 +28,7 @@ class Health(Enum):
     UNHEALTHY = "Unhealthy"
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Value):
     """One device as its plugin reports it; ``numa_nodes`` is empty where none are known."""
 
     device_id: str
@@ -37,8 +36,7 @@ class Device:
     health: Health = Health.HEALTHY
 
 
-@dataclass(frozen=True)
-class KnownDevices:
+class KnownDevices(Value, dict=True):
     """The devices of one resource by id, as last reported, healthy or not."""
 
     by_id: Mapping[str, Device]
@@ -71,8 +69,7 @@ class KnownDevices:
 NOTHING_KNOWN = KnownDevices({})
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Value):
     """Device ids of a registered resource by health.
 
     An id that was reported once as healthy and once not is in both sets.
@@ -82,8 +79,7 @@ class Registration:
     unhealthy: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Value):
     """All resources, by name."""
 
     known: Mapping[str, KnownDevices]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from numalet.core.managers.device.inventory import NOTHING_REPORTED, Inventory
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 
 NO_NODE = -1
 """Stands for "attached to no NUMA node" where a record groups devices by node."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRecord:
+class DeviceRecord(Value):
     """What one container holds of one resource.
 
     ``by_node`` groups the ids by NUMA node, as reported when they were allocated; a device of
@@ -37,8 +36,7 @@ InUse = Mapping[str, frozenset[str]]
 """Device ids by resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReusableDevices:
+class ReusableDevices(Value):
     """Devices that later containers of one pod may use again, by resource."""
 
     pod_uid: str
@@ -54,8 +52,7 @@ class ReusableDevices:
 NOTHING_REUSABLE = ReusableDevices("", {})
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenCheckpoint:
+class WrittenCheckpoint(Value):
     """The content of the checkpoint when it was last written.
 
     The kubelet does not write when it frees devices, so the file may name pods that are gone,
@@ -67,8 +64,7 @@ class WrittenCheckpoint:
     registered: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLedger:
+class DeviceLedger(Value):
     """Everything that the Device Manager remembers.
 
     ``in_use`` are the devices that are not given out again. ``running`` are containers that ran

@@ -8,14 +8,13 @@ Kubelet: ``GetPreferredAllocation`` and ``Allocate`` of the plugin API v1beta1, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceQuestion:
+class PreferenceQuestion(Value):
     """Which of ``available`` would you give, ``must_include`` among them, ``size`` in all?"""
 
     container: ContainerKey
@@ -25,29 +24,25 @@ class PreferenceQuestion:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Preferred:
+class Preferred(Value):
     """The devices that the plugin prefers; none for no preference. Any number will do."""
 
     device_ids: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Value):
     """The plugin accepts; ``response`` is what the container gets, serialized."""
 
     response: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class CallFailed:
+class CallFailed(Value):
     """The call of the plugin ended with this error. After ``allocate`` it is a veto."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyAnswer:
+class EmptyAnswer(Value):
     """The plugin accepts and answers for no container; ``answer`` is its message as text."""
 
     answer: str
@@ -70,8 +65,7 @@ class PreferredDevices(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NoSay:
+class NoSay(Value):
     """The pure default: no preference, no veto, nothing to hand to the container."""
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:

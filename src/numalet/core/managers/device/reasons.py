@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedRequest:
+class ChangedRequest(Value):
     """The container has a record of another number of devices than it asks for now."""
 
     code: ClassVar[str] = "device/changed-request"
@@ -28,8 +27,7 @@ class ChangedRequest:
     requested: int
 
 
-@dataclass(frozen=True, slots=True)
-class NotRegistered:
+class NotRegistered(Value):
     """Devices of the resource are in use, but no plugin stands for it."""
 
     code: ClassVar[str] = "device/not-registered"
@@ -42,8 +40,7 @@ class NotRegistered:
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoneHealthy:
+class NoneHealthy(Value):
     """The resource has no healthy device; even a request for none is refused then."""
 
     code: ClassVar[str] = "device/none-healthy"
@@ -57,8 +54,7 @@ class NoneHealthy:
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeldNotHealthy:
+class HeldNotHealthy(Value):
     """A device that the container holds is not healthy any more."""
 
     code: ClassVar[str] = "device/held-not-healthy"
@@ -75,8 +71,7 @@ class HeldNotHealthy:
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class TooFewFree:
+class TooFewFree(Value):
     """Too few devices are free. ``needed`` is what is left after those used again."""
 
     code: ClassVar[str] = "device/too-few-free"
@@ -93,8 +88,7 @@ class TooFewFree:
     free: int
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceFailed:
+class PreferenceFailed(Value):
     """The plugin could not answer which devices it prefers."""
 
     code: ClassVar[str] = "device/preference-failed"
@@ -110,8 +104,7 @@ class PreferenceFailed:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Vetoed:
+class Vetoed(Value):
     """The plugin did not accept the chosen devices."""
 
     code: ClassVar[str] = "device/vetoed"
@@ -125,8 +118,7 @@ class Vetoed:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyResponse:
+class EmptyResponse(Value):
     """The plugin accepted, and its answer names no container."""
 
     code: ClassVar[str] = "device/empty-response"
@@ -140,8 +132,7 @@ class EmptyResponse:
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherNumberHeld:
+class OtherNumberHeld(Value):
     """No hint: what is held already is not as much as is asked for."""
 
     code: ClassVar[str] = "device/other-number-held"
@@ -154,8 +145,7 @@ class OtherNumberHeld:
     requested: int
 
 
-@dataclass(frozen=True, slots=True)
-class FewerThanAsked:
+class FewerThanAsked(Value):
     """No hint: too few devices are free or can be used again, wherever they are."""
 
     code: ClassVar[str] = "device/fewer-than-asked"
@@ -167,8 +157,7 @@ class FewerThanAsked:
     requested: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoSetOfNodes:
+class NoSetOfNodes(Value):
     """No hint: no set of nodes is touched by enough devices.
 
     Devices without a NUMA node count nowhere, though they could be given out.
@@ -183,8 +172,7 @@ class NoSetOfNodes:
     requested: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeavesOutReused:
+class LeavesOutReused(Value):
     """Not offered: a device that the pod uses again is not attached to this set."""
 
     code: ClassVar[str] = "device/leaves-out-reused"
@@ -197,8 +185,7 @@ class LeavesOutReused:
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class TooFewDevicesOnNodes:
+class TooFewDevicesOnNodes(Value):
     """Not offered: too few usable devices are attached to this set."""
 
     code: ClassVar[str] = "device/too-few-on-nodes"

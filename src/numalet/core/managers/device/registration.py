@@ -7,16 +7,15 @@ report and after the end of a grace period, not when a plugin stops.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from numalet.core.managers.device import inventory, ledger
 from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.ledger import DeviceLedger, Records, WrittenCheckpoint
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Value):
     """Numbers of devices that the node reports for a resource."""
 
     capacity: int

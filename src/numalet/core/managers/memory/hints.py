@@ -21,7 +21,6 @@ Kubelet: ``staticPolicy.calculateHints``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -48,13 +47,13 @@ from numalet.core.managers.memory.reasons import (
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 _FEW_NODES: Final = 2
 """Of so many NUMA nodes there are three sets, which are tried more quickly than laid out."""
 
 
-@dataclass(frozen=True)
-class MemoryHintFamily:
+class MemoryHintFamily(Value, dict=True):
     """The sets that could hold one demand: a family of hints, shared by its memory types."""
 
     ledger: MemoryLedger

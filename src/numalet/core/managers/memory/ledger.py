@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
 
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, field
 
 UINT64 = (1 << 64) - 1
 """Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTable:
+class MemoryTable(Value):
     """One memory type on one NUMA node, in bytes. ``free + reserved == allocatable``."""
 
     total: int
@@ -23,8 +22,7 @@ class MemoryTable:
     free: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMemory:
+class NodeMemory(Value):
     """One NUMA node: assignments on it, a table per memory type, the group it belongs to.
 
     Every block counts once on each of its nodes. A node that is alone is a group of itself.
@@ -35,8 +33,7 @@ class NodeMemory:
     group: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryBlock:
+class MemoryBlock(Value):
     """What a container got of one memory type: node ids, type, bytes."""
 
     nodes: tuple[int, ...]
@@ -47,8 +44,7 @@ class MemoryBlock:
 Blocks = tuple[MemoryBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReusableMemory:
+class ReusableMemory(Value):
     """Memory of one pod's ended init containers, by node set and type, in bytes."""
 
     pod_uid: str
@@ -62,8 +58,7 @@ class ReusableMemory:
 NOTHING_REUSABLE = ReusableMemory("", {})
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLedger:
+class MemoryLedger(Value):
     """Everything that the Memory Manager remembers.
 
     ``pods`` has the blocks of pods that were placed as a whole, by uid: these are counted on the

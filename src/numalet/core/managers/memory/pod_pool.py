@@ -23,7 +23,7 @@ Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
 from numalet.core.hints.provider import WHOLE_POD, Refused
@@ -39,13 +39,13 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.managers.memory.static_policy import MemoryStaticPolicy
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKey, ContainerKind, Pod
+from numalet.core.model.value import Value
 
 _Parts = Mapping[str, Demand]
 """What each container asks for alone, by name; nothing for one that shares."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPodPools:
+class MemoryPodPools(Value):
     """Hints and memory for pods that are placed as a whole."""
 
     policy: MemoryStaticPolicy

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class NotAnInteger:
+class NotAnInteger(Value):
     """A request that is no whole number of bytes in the form that the kubelet needs."""
 
     code: ClassVar[str] = "memory/not-an-integer"
@@ -23,8 +22,7 @@ class NotAnInteger:
     quantity: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoNodeFits:
+class NoNodeFits(Value):
     """No set of nodes has room, so that there is no default affinity."""
 
     code: ClassVar[str] = "memory/no-node-fits"
@@ -38,16 +36,14 @@ class NoNodeFits:
     container: str
 
 
-@dataclass(frozen=True, slots=True)
-class NothingOffered:
+class NothingOffered(Value):
     """No hint: no set of nodes has room. Native mode only, the kubelet has no preference then."""
 
     code: ClassVar[str] = "memory/nothing-offered"
     sentence: ClassVar[str] = "No set of NUMA nodes has enough free memory."
 
 
-@dataclass(frozen=True, slots=True)
-class DefaultNotPreferred:
+class DefaultNotPreferred(Value):
     """A preferred affinity is needed, and the best set is larger than need be."""
 
     code: ClassVar[str] = "memory/default-not-preferred"
@@ -60,8 +56,7 @@ class DefaultNotPreferred:
     best: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class CanNotExtend:
+class CanNotExtend(Value):
     """The affinity is too small, and no set that contains it has room."""
 
     code: ClassVar[str] = "memory/can-not-extend"
@@ -76,8 +71,7 @@ class CanNotExtend:
     affinity: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedNotPreferred:
+class ExtendedNotPreferred(Value):
     """The affinity is too small, and the best set that contains it is not preferred."""
 
     code: ClassVar[str] = "memory/extended-not-preferred"
@@ -91,8 +85,7 @@ class ExtendedNotPreferred:
     best: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class CutsGroup:
+class CutsGroup(Value):
     """The affinity holds a node that is in use alone or in another group."""
 
     code: ClassVar[str] = "memory/cuts-group"
@@ -107,8 +100,7 @@ class CutsGroup:
     group: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownMemoryType:
+class UnknownMemoryType(Value):
     """A node has no table for a requested type: the kubelet would crash here."""
 
     code: ClassVar[str] = "memory/unknown-type"
@@ -119,8 +111,7 @@ class UnknownMemoryType:
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoSuchPages:
+class NoSuchPages(Value):
     """No node has pages of this size. Native mode only, the kubelet would crash over it."""
 
     code: ClassVar[str] = "memory/no-such-pages"
@@ -129,8 +120,7 @@ class NoSuchPages:
     resource: str
 
 
-@dataclass(frozen=True, slots=True)
-class GivesNoMemory:
+class GivesNoMemory(Value):
     """Not offered: these nodes are of a class that gives no memory to pods. Native mode only."""
 
     code: ClassVar[str] = "memory/gives-no-memory"
@@ -141,8 +131,7 @@ class GivesNoMemory:
     nodes: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class TooLittleAllocatable:
+class TooLittleAllocatable(Value):
     """Not offered: even empty, these nodes could not hold the request."""
 
     code: ClassVar[str] = "memory/too-little-allocatable"
@@ -159,8 +148,7 @@ class TooLittleAllocatable:
     allocatable_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInGroup:
+class NodeInGroup(Value):
     """Not offered: this node is used as part of a group."""
 
     code: ClassVar[str] = "memory/node-in-group"
@@ -170,8 +158,7 @@ class NodeInGroup:
     group: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInUse:
+class NodeInUse(Value):
     """Not offered: a node of the set is in use, alone or in another group."""
 
     code: ClassVar[str] = "memory/node-in-use"
@@ -184,8 +171,7 @@ class NodeInUse:
     group: NumaMask
 
 
-@dataclass(frozen=True, slots=True)
-class TooLittleFree:
+class TooLittleFree(Value):
     """Not offered: too much of these nodes is reserved already."""
 
     code: ClassVar[str] = "memory/too-little-free"
@@ -199,8 +185,7 @@ class TooLittleFree:
     free_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoMemoryToShare:
+class NoMemoryToShare(Value):
     """A pod placed as a whole leaves no memory to containers that share.
 
     A typed admission error.
@@ -221,8 +206,7 @@ class NoMemoryToShare:
     exclusive_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoMemoryToShareAtStart:
+class NoMemoryToShareAtStart(Value):
     """A pod placed as a whole leaves no memory to an init container that shares.
 
     A typed admission error; ``exclusive_bytes`` is what the sidecars before it have.
@@ -244,8 +228,7 @@ class NoMemoryToShareAtStart:
     exclusive_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartNotAnInteger:
+class PartNotAnInteger(Value):
     """A container of a pod placed as a whole asks for no whole number of bytes.
 
     A typed admission error.

@@ -6,7 +6,6 @@ On Windows the same rules run under the policy name BestEffort.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
@@ -30,10 +29,10 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.value import Value, replace
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStaticPolicy:
+class MemoryStaticPolicy(Value):
     """The kubelet's rules, and those of native mode; the machine is in the ledger."""
 
     behaviour: Behaviour = EXACT

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.managers.memory.ledger import UINT64, MemoryTable, NodeMemory
 from numalet.core.model import numa_mask, resources
 from numalet.core.model.machine_info import HugePages, MachineInfo, NumaNodeInfo
+from numalet.core.model.value import replace
 
 SystemReserved = Mapping[int, Mapping[str, int]]
 

@@ -11,7 +11,6 @@ Kubelet: ``staticPolicy.validateState``, ``areMachineStatesEqual``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -26,6 +25,7 @@ from numalet.core.managers.memory import tables
 from numalet.core.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
 from numalet.core.model import numa_mask
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import replace
 
 NamedTwice = Mapping[int, tuple[int, ...]]
 """Groups that name a node more than once, as they were written, by the node that has them."""

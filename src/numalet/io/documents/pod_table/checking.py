@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from numalet.core.model.findings import Findings, Location, Severity
+from numalet.core.model.value import Value
 from numalet.io.documents import pod_resources, typed
 from numalet.io.documents.pod_table.kinds import (
     INT32,
@@ -37,8 +38,7 @@ _MOMENT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
+class Strictness(Value):
     """How bad an unknown field is; and one that is missing, or has a value that is unknown."""
 
     unknown: Severity = Severity.ERROR

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
+from numalet.core.model.value import replace
 from numalet.io.documents.pod_table.kinds import (
     AMOUNTS,
     COUNT,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Final, TypeAlias
 
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value, replace
 from numalet.io.findings.documents import (
     DocumentFieldMissing,
     DocumentOneOf,
@@ -44,8 +44,7 @@ class FieldUse(Enum):
     """The pod is refused: without it the program would do something else than was meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextKind:
+class TextKind(Value):
     """A text.
 
     ``allowed`` are its only values, if there are any. ``pattern`` is what a whole text that is not
@@ -72,8 +71,7 @@ class TextKind:
         return re.fullmatch(self.pattern, text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Value):
     """A whole number within bounds; ``finding`` is the finding about one beyond them."""
 
     least: int
@@ -92,23 +90,20 @@ class PlainKind(Enum):
     """Of any members."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Value):
     """A list; ``merged_by`` is the member that identifies its items in a strategic patch."""
 
     item: Kind
     merged_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Value):
     """An object with any names of members, whose values are of one kind."""
 
     value: Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Value, kw_only=True):
     """One field of a type.
 
     ``words`` say what it does here. ``rule`` is the rule of ``core.config.behaviour`` under which
@@ -127,8 +122,7 @@ class Field:
     finding: type[Finding] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ObjectType:
+class ObjectType(Value, eq=False, dict=True):
     """A type of objects; ``name`` is Kubernetes', ``words`` say what such an object is here.
 
     ``is_of_servers``: servers write such objects, and what is missing in one (people cut them
@@ -137,8 +131,12 @@ class ObjectType:
 
     name: str
     words: str
-    fields: Mapping[str, Field] = field(repr=False)
+    fields: Mapping[str, Field]
     is_of_servers: bool = False
+
+    def __repr__(self) -> str:
+        # Without the fields, which have types of objects in them.
+        return f"<ObjectType {self.name}>"
 
     @cached_property
     def plain_types(self) -> Mapping[str, type]:

@@ -1,0 +1,74 @@
+"""Value: the base of every immutable record, and ``replace``.
+
+A value is a ``msgspec.Struct`` that can not be changed. Its fields are its annotations, it is made,
+compared, hashed and shown as a frozen dataclass is, and it costs a tenth of one to make and to
+replace, and a thirtieth to define: a command defines hundreds of them when it starts
+(docs/decisions/0024). ``class X(Value, dict=True)`` may have ``cached_property``.
+
+What the standard library does with dataclasses works on values too: ``dataclasses.replace``,
+``fields``, ``asdict``, ``is_dataclass``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from typing import TYPE_CHECKING, Any, dataclass_transform
+
+from msgspec import NODEFAULT, Struct, field, structs
+
+if TYPE_CHECKING:
+    # Type checkers compare the names and types of what is replaced with the fields of this one.
+    from dataclasses import replace
+else:
+    from msgspec.structs import replace
+
+__all__ = ["Value", "field", "replace"]
+
+
+class _AsDataclass:
+    """An attribute that dataclasses have: that of a dataclass with the same fields.
+
+    Made when it is first asked for, because few are ever asked.
+    """
+
+    def __set_name__(self, owner: type[Struct], name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type[Struct]) -> Any:
+        return getattr(_dataclass_like(owner), self._name)
+
+
+@cache
+def _dataclass_like(owner: type[Struct]) -> type[object]:
+    written = {
+        name: text
+        for each in reversed(owner.__mro__)
+        for name, text in vars(each).get("__annotations__", {}).items()
+    }
+    return dataclasses.make_dataclass(
+        owner.__name__,
+        [(each.name, written[each.name], _field(each)) for each in structs.fields(owner)],
+        kw_only=True,
+        frozen=True,
+    )
+
+
+def _field(of: structs.FieldInfo) -> Any:
+    if of.default_factory is not NODEFAULT:
+        return dataclasses.field(default_factory=of.default_factory)
+    if of.default is NODEFAULT:
+        return dataclasses.field()
+    default = of.default
+    if type(default).__hash__ is None:
+        # A dataclass takes only what has a hash as a default.
+        return dataclasses.field(default_factory=lambda: default)
+    return dataclasses.field(default=default)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Value(Struct, frozen=True):
+    """An immutable record; see the module."""
+
+    __dataclass_fields__ = _AsDataclass()
+    __dataclass_params__ = _AsDataclass()
