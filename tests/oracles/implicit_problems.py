@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
-from numalet.core.hints import filtering
 from numalet.core.hints.filtering import Offer, Ruled
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Hint, HintFamily
@@ -69,12 +69,9 @@ def _offers_any(family: HintFamily) -> bool:
     return bool(family.hints())
 
 
-def _offer(family: HintFamily) -> Offer:
-    """By rule; of memory on one or two NUMA nodes as a list."""
-    (offer,) = filtering.lists_of([{"r": family}])
-    is_listed = isinstance(family, MemoryHintFamily) and len(family.ledger.nodes) <= 2
-    assert isinstance(offer, Ruled) is not is_listed
-    return offer
+def _offer(family: Any) -> Offer:
+    """By rule, on few nodes too, where the merge gets a list otherwise."""
+    return Ruled(family.as_rule, family)
 
 
 def explicit(nodes: int) -> st.SearchStrategy[Sequence[Hint]]:

@@ -155,8 +155,5 @@ def _same_by_rule(family: MemoryHintFamily, node: Node) -> None:
     every_set = [*numa_mask.by_size(node.rules.machine.node_ids)]
     offered = {mask for mask in every_set if family.why_not(mask) is None}
     assert offered == set(family.masks)
-    if family.rule is None:
-        # So few are listed.
-        assert len(family.ledger.nodes) <= 2
-        return
-    assert offered == {mask for mask in every_set if family.rule.offers(mask)}
+    assert family.as_rule is not None
+    assert offered == {mask for mask in every_set if family.as_rule.offers(mask)}

@@ -54,15 +54,13 @@ def lists_of(answers: Iterable[ProviderHints]) -> list[Offer]:
 
 
 def _list_of(resource: ResourceHints) -> Offer:
-    match resource:
-        case NoPreference():
-            return _ANY_PREFERRED
-        case Impossible():
-            return _ANY_NOT_PREFERRED
-        case family:
-            # Not by isinstance: checking for a protocol takes longer than the whole merge.
-            rule = getattr(family, "rule", None)
-            return Ruled(rule, family) if isinstance(rule, HintRule) else family.hints()
+    if isinstance(resource, NoPreference):
+        return _ANY_PREFERRED
+    if isinstance(resource, Impossible):
+        return _ANY_NOT_PREFERRED
+    # Not by isinstance: checking for a protocol takes longer than the whole merge.
+    rule = getattr(resource, "rule", None)
+    return Ruled(rule, resource) if isinstance(rule, HintRule) else resource.hints()
 
 
 def written_out(offers: Iterable[Offer]) -> list[HintList]:

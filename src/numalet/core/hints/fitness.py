@@ -53,7 +53,9 @@ class Distances(Value):
 def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> NumaMask:
     """The best of several preferred sets; at least one."""
     masks = tuple(masks)
-    smallest = min(mask.bit_count() for mask in masks)
+    if len(masks) == 1:
+        return masks[0]
+    smallest = min([mask.bit_count() for mask in masks])
     return _closest([mask for mask in masks if mask.bit_count() == smallest], distances)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import cast
 
 from numalet.core.hints import fitness, intersections
 from numalet.core.hints.filtering import HintList
@@ -62,13 +63,12 @@ def _distinct(lists: Sequence[HintList]) -> list[HintList]:
 
 def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:
     """The sets that every list prefers, as written; None if every list prefers any node."""
-    common: set[NumaMask] | None = None
+    common: set[NumaMask | None] | None = None
     for hints in _distinct(lists):
-        masks = {mask for mask, preferred in hints if preferred}
-        if None not in masks:
-            named = {mask for mask in masks if mask is not None}
+        named = {mask for mask, preferred in hints if preferred}
+        if None not in named:
             common = named if common is None else common & named
-    return common
+    return cast("set[NumaMask] | None", common)
 
 
 def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
@@ -117,7 +117,7 @@ def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask
 def size_of_the_neediest(lists: Sequence[HintList]) -> int:
     """Nodes that the neediest list must have: the largest of the lists' smallest sets."""
     sizes = [
-        min((hint.mask.bit_count() for hint in hints if hint.mask is not None), default=0)
+        min([mask.bit_count() for mask, _ in hints if mask is not None], default=0)
         for hints in _distinct(lists)
     ]
     return max(sizes, default=0)

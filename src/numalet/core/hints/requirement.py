@@ -29,7 +29,7 @@ class Requirement(Value):
 
     def reached_by(self, mask: NumaMask) -> int:
         """What the parts weigh that this set touches."""
-        return sum(weight for part, weight in self.parts if part & mask)
+        return sum([weight for part, weight in self.parts if part & mask])
 
     def is_met_by(self, mask: NumaMask) -> bool:
         """Whether this set has enough, and not too much."""
@@ -50,12 +50,9 @@ class OpenSets(Value):
 
     def offers(self, mask: NumaMask) -> bool:
         """Whether the set is one of them; the empty set never is."""
-        return (
-            mask != numa_mask.EMPTY
-            and numa_mask.contains(self.universe, mask)
-            and numa_mask.contains(mask, self.mandatory)
-            and all(requirement.is_met_by(mask) for requirement in self.requirements)
-        )
+        if not mask or mask & ~self.universe or self.mandatory & ~mask:
+            return False
+        return all(requirement.is_met_by(mask) for requirement in self.requirements)
 
     def is_empty(self) -> bool:
         """Whether no set is offered; the largest one would be, if any is."""

@@ -8,6 +8,7 @@ set is 0. Node ids may be any non-negative number; the kubelet's own masks hold 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
@@ -29,6 +30,7 @@ def of(node_ids: Iterable[int]) -> NumaMask:
     return mask
 
 
+@lru_cache(maxsize=1024)
 def ids(mask: NumaMask) -> tuple[int, ...]:
     """Node ids of the set, ascending."""
     # The digits from the last to the first, without the "0b" in front; a loop over bits is slower.

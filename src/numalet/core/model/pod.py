@@ -135,10 +135,25 @@ class Pod(Value, dict=True):
         """
         return self.is_static or (self.priority or 0) >= CRITICAL_PRIORITY
 
+    @property
+    def is_one_container(self) -> bool:
+        """Whether nothing but a single container asks for anything, as in most pods."""
+        return (
+            len(self.app_containers) == 1
+            and not self.init_containers
+            and not self.overhead
+            and self.pod_level is None
+        )
+
     def containers(self) -> Iterator[Container]:
         """All containers in the order of allocation: init containers, then app containers."""
         yield from self.init_containers
         yield from self.app_containers
+
+    @cached_property
+    def keys(self) -> tuple[ContainerKey, ...]:
+        """What all containers are called beside those of other pods."""
+        return tuple([ContainerKey(self.uid, each.name) for each in self.containers()])
 
     @cached_property
     def by_name(self) -> Mapping[str, Container]:

@@ -49,7 +49,11 @@ def amounts(pod: Pod) -> dict[str, int]:
 
     Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
     """
-    asked = {name: number(name, each) for name, each in effective_requests(pod).items()}
+    if pod.is_one_container:
+        requests: Resources = pod.app_containers[0].requests
+    else:
+        requests = effective_requests(pod)
+    asked = {name: number(name, requests[name]) for name in sorted(requests)}
     return {name: amount for name, amount in asked.items() if amount}
 
 

@@ -111,7 +111,7 @@ class Quantity(Value, eq=False):
         """
         if self._is_big or self._exponent < 0:
             return None
-        number = self._mantissa * 10**self._exponent
+        number = self._mantissa * 10**self._exponent if self._exponent else self._mantissa
         return number if abs(number) <= MAX_INT64 else None
 
     def defaulted(self) -> Quantity:

@@ -25,7 +25,7 @@ def is_hugepages(name: str) -> bool:
 
 def is_memory_type(name: str) -> bool:
     """Whether the Memory Manager counts it: memory, or huge pages of any size."""
-    return name == MEMORY or is_hugepages(name)
+    return name == MEMORY or name.startswith(HUGEPAGES_PREFIX)
 
 
 def is_pod_level(name: str) -> bool:

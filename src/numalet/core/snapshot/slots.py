@@ -160,13 +160,9 @@ class ManagerSlot(Value, Generic[L]):
         return self._after(snapshot, self.pods.allocate(self.read(snapshot), pod, affinity))
 
     def _after(self, snapshot: Snapshot, ledger: L | Refused) -> Snapshot | Refused:
-        match ledger:
-            case RefusedMidway(reason=reason, so_far=so_far):
-                return RefusedMidway(reason, self._with(snapshot, so_far))
-            case Refused():
-                return ledger
-            case _:
-                return self._with(snapshot, ledger)
+        if isinstance(ledger, RefusedMidway):
+            return RefusedMidway(ledger.reason, self._with(snapshot, ledger.so_far))
+        return ledger if isinstance(ledger, Refused) else self._with(snapshot, ledger)
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
         """The snapshot after the manager's clean-up."""

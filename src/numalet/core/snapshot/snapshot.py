@@ -64,12 +64,7 @@ class Snapshot(Value, kw_only=True):
 
     def active_containers(self) -> set[ContainerKey]:
         """Every container of every active pod, and those assumed running."""
-        active = {
-            ContainerKey(uid, container.name)
-            for uid, pod in self.pods.items()
-            for container in (*pod.init_containers, *pod.app_containers)
-        }
-        return active | self.assumed
+        return {*self.assumed}.union(*[pod.keys for pod in self.pods.values()])
 
     def with_pod(self, pod: Pod) -> Snapshot:
         """The snapshot in which this pod is active; what was assumed of it is known now."""

@@ -71,6 +71,21 @@ def cores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     return _nested(nodes(topology, free), topology.cores_of_node, free)
 
 
+def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[TopologyPart]:
+    """Those of ``cores`` that have this number of free CPUs, one by one as they are asked for.
+
+    As many are free of each, so they are in the order of their ids.
+    """
+    if topology.numa_first:
+        outer, inner = sockets(topology, free), topology.cores_of_socket
+    else:
+        outer, inner = nodes(topology, free), topology.cores_of_node
+    for larger in outer:
+        for part in inner[larger.part_id]:
+            if (part.cpus & free).bit_count() == size and part.here & free:
+                yield part
+
+
 def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     """Uncore caches with free CPUs, in order."""
     return _nested(nodes(topology, free), topology.uncores_of_node, free)
@@ -78,8 +93,7 @@ def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
 
 def cpus_of(parts: Iterable[TopologyPart], free: CpuMask) -> Iterator[int]:
     """Free CPUs of each part, ascending, part after part."""
-    masks = [part.cpus & free for part in parts]
-    return chain.from_iterable(map(cpu_mask.ids, masks))
+    return chain.from_iterable(cpu_mask.ids(part.cpus & free) for part in parts)
 
 
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:

@@ -11,10 +11,12 @@ Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
-from numalet.core.hints import requirement, rule
+from numalet.core.hints import few_nodes, requirement
 from numalet.core.hints.hint import Hint, Impossible
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets, Parts, Requirement
@@ -48,9 +50,15 @@ class NodeSets(Value, dict=True):
         return numa_mask.of(self.topology.node_ids)
 
     @cached_property
-    def _cpus(self) -> Mapping[int, int]:
-        """All CPUs of each node, free or not and reserved or not."""
-        return {node.part_id: node.cpus.bit_count() for node in self.topology.nodes}
+    def are_few(self) -> bool:
+        """Whether the nodes are so few that all their sets are tried."""
+        return few_nodes.are_few(self.all_nodes)
+
+    @cached_property
+    def _most_cpus(self) -> tuple[int, ...]:
+        """The most CPUs that one node has, that two have, and so on; used and reserved ones too."""
+        counts = sorted((node.cpus.bit_count() for node in self.topology.nodes), reverse=True)
+        return tuple(accumulate(counts))
 
     @cached_property
     def _sockets(self) -> Parts:
@@ -60,9 +68,7 @@ class NodeSets(Value, dict=True):
 
     def preferred_size(self, count: int) -> int:
         """Number of nodes of the smallest set that has so many CPUs; all nodes if none has."""
-        enough = requirement.by_node(count, self._cpus)
-        on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (enough,))
-        return rule.smallest_size(on_empty_machine, otherwise=len(self.topology.nodes))
+        return min(bisect_left(self._most_cpus, count) + 1, len(self._most_cpus))
 
     def spanning(self, size: int) -> Requirement | None:
         """As few sockets as so many nodes make necessary; None if sockets do not count."""
@@ -91,8 +97,18 @@ class CpuHintFamily(Value, dict=True):
     reuse_count: int
     reuse_nodes: NumaMask
 
+    @property
+    def rule(self) -> HintRule | None:
+        """What is offered, by rule; None where a list is quicker."""
+        return None if self.sets.are_few else self.as_rule
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no set is offered; the largest one would be, if any is."""
+        return sum(self.free.values()) + self.reuse_count < self.count
+
     @cached_property
-    def rule(self) -> HintRule:
+    def as_rule(self) -> HintRule:
         """The offered sets, described by a rule instead of a list."""
         enough = requirement.by_node(self.count - self.reuse_count, self.free)
         size = self.sets.preferred_size(self.count)
@@ -102,9 +118,26 @@ class CpuHintFamily(Value, dict=True):
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
-        every_set = numa_mask.by_size(self.sets.topology.node_ids)
+        if self.sets.are_few:
+            return self._tried()
+        rule, every_set = self.as_rule, numa_mask.by_size(self.sets.topology.node_ids)
+        return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
+
+    def _tried(self) -> Sequence[Hint]:
+        """What all sets of few nodes offer."""
+        nodes, reused = self.sets.all_nodes, self.reuse_nodes
+        size = self.sets.preferred_size(self.count)
+        spanning = self.sets.spanning(size)
+        free, need = few_nodes.sums(nodes, self.free), self.count - self.reuse_count
         return tuple(
-            Hint(mask, self.rule.prefers(mask)) for mask in every_set if self.rule.offers(mask)
+            [
+                Hint(
+                    mask,
+                    mask.bit_count() == size or (spanning is not None and spanning.is_met_by(mask)),
+                )
+                for mask in few_nodes.every_set(nodes)
+                if free[mask] >= need and not reused & ~mask
+            ]
         )
 
     def why_not(self, mask: NumaMask) -> Reason | None:
@@ -125,9 +158,11 @@ def offered(
 ) -> CpuHintFamily | Impossible:
     """The hints for so many CPUs, or that no set of nodes can give them."""
     nodes = sets.topology.nodes
-    free = {node.part_id: (node.cpus & available).bit_count() for node in nodes}
-    reuse_nodes = numa_mask.of(node.part_id for node in nodes if node.cpus & reusable)
+    free = {node_id: (cpus & available).bit_count() for node_id, cpus, _ in nodes}
+    reuse_nodes = numa_mask.EMPTY
+    if reusable:
+        reuse_nodes = numa_mask.of(node_id for node_id, cpus, _ in nodes if cpus & reusable)
     family = CpuHintFamily(sets, count, free, reusable.bit_count(), reuse_nodes)
-    if family.rule.has_open_sets:
-        return family
-    return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))
+    if family.is_empty:
+        return Impossible(NoNodesFit(count, available.bit_count() + reusable.bit_count()))
+    return family

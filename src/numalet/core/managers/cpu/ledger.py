@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from functools import cached_property
 
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
@@ -37,7 +40,7 @@ class ReusableCpus(Value):
 NOTHING_REUSABLE = ReusableCpus("", cpu_set.EMPTY)
 
 
-class CpuLedger(Value):
+class CpuLedger(Value, dict=True):
     """Everything that the CPU Manager remembers: CPU ids by pod uid and container.
 
     Containers of one pod may hold the same CPU: an init container and those after it. ``pods`` has
@@ -49,6 +52,16 @@ class CpuLedger(Value):
     exclusive: Mapping[str, Mapping[str, CpuSet]] = field(default_factory=dict)
     reusable: ReusableCpus = NOTHING_REUSABLE
     pods: Mapping[str, CpuSet] = field(default_factory=dict)
+
+    @cached_property
+    def default_mask(self) -> CpuMask:
+        """The shared pool as a mask."""
+        return cpu_mask.of(self.default)
+
+    def _with_mask(self, mask: CpuMask) -> CpuLedger:
+        """The same ledger, which need not compute the mask: it follows from that of another one."""
+        vars(self)["default_mask"] = mask
+        return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
         """Exclusive CPUs of a container; None if it has no record."""
@@ -75,12 +88,13 @@ class CpuLedger(Value):
     def with_cpus(self, key: ContainerKey, cpus: CpuSet) -> CpuLedger:
         """The ledger in which the container holds these CPUs and the pool has lost them."""
         of_pod = {**self.exclusive.get(key.pod_uid, {}), key.container: cpus}
-        return CpuLedger(
+        after = CpuLedger(
             self.default - cpus,
             {**self.exclusive, key.pod_uid: of_pod},
             self.reusable,
             self.pods,
         )
+        return after._with_mask(self.default_mask & ~cpu_mask.of(cpus))
 
     def with_pod(
         self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None
@@ -114,7 +128,8 @@ class CpuLedger(Value):
             released = cpu_set.EMPTY if of_pod else pods[key.pod_uid]
             if not of_pod:
                 pods = {uid: cpus for uid, cpus in pods.items() if uid != key.pod_uid}
-        return CpuLedger(self.default | released, exclusive, self.reusable, pods)
+        after = CpuLedger(self.default | released, exclusive, self.reusable, pods)
+        return after._with_mask(self.default_mask | cpu_mask.of(released))
 
 
 EMPTY_LEDGER = CpuLedger()

@@ -59,8 +59,12 @@ class CpuStaticPolicy(Value, dict=True):
 
     def most_at_once(self, pool: CpuSet) -> int:
         """How many CPUs of a shared pool the options let one container have."""
-        kept = self.reserved.whole_cores if self.rules.full_pcpus_only else self.reserved.cpus
-        return (cpu_mask.of_set(pool) & ~kept).bit_count()
+        return (cpu_mask.of(pool) & ~self._kept).bit_count()
+
+    @property
+    def _kept(self) -> CpuMask:
+        """What no container can have because it is reserved, or on a core with what is."""
+        return self.reserved.whole_cores if self.rules.full_pcpus_only else self.reserved.cpus
 
     def container_hints(
         self, ledger: CpuLedger, pod: Pod, container: Container
@@ -108,7 +112,7 @@ class CpuStaticPolicy(Value, dict=True):
 
     def free(self, ledger: CpuLedger) -> CpuMask:
         """What of the shared pool may be given away."""
-        return cpu_mask.of_set(ledger.default) & ~self.reserved.cpus
+        return ledger.default_mask & ~self.reserved.cpus
 
     def allocate(
         self, ledger: CpuLedger, pod: Pod, container: Container, affinity: Hint
@@ -141,7 +145,7 @@ class CpuStaticPolicy(Value, dict=True):
         per_core = self.topology.cpus_per_core
         if count % per_core:
             return Refused(NotWholeCores(container, count, per_core))
-        available = self.most_at_once(ledger.default)
+        available = (ledger.default_mask & ~self._kept).bit_count()
         if count > available:
             return Refused(TooFewWholeCores(container, count, available, per_core))
         return None

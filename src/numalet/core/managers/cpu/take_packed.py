@@ -67,20 +67,30 @@ def _take_whole_units(taking: FreeCpus) -> None:
 
 
 def _take_whole_nodes(taking: FreeCpus) -> None:
-    listed = free_cpus.nodes(taking.topology, taking.free)
-    _take_fitting(taking, [node for node in listed if node.cpus & taking.free == node.cpus])
+    topology, free = taking.topology, taking.free
+
+    def is_whole(node: TopologyPart) -> bool:
+        return node.cpus & free == node.cpus
+
+    # Rarely is one whole, and then they are put in order.
+    if any(map(is_whole, topology.nodes)):
+        _take_fitting(taking, filter(is_whole, free_cpus.nodes(topology, free)))
 
 
 def _take_whole_sockets(taking: FreeCpus) -> None:
-    size, free = taking.topology.cpus_per_socket, taking.free
-    listed = free_cpus.sockets(taking.topology, free)
-    _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
+    topology, free = taking.topology, taking.free
+
+    def is_whole(socket: TopologyPart) -> bool:
+        return (socket.cpus & free).bit_count() == topology.cpus_per_socket
+
+    if any(map(is_whole, topology.sockets)):
+        _take_fitting(taking, filter(is_whole, free_cpus.sockets(topology, free)))
 
 
 def _take_whole_cores(taking: FreeCpus) -> None:
-    size, free = taking.topology.cpus_per_core, taking.free
-    listed = free_cpus.cores(taking.topology, free)
-    _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
+    size = taking.topology.cpus_per_core
+    if taking.need >= size:
+        _take_fitting(taking, free_cpus.whole_cores(taking.topology, taking.free, size))
 
 
 def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:

@@ -12,11 +12,10 @@ set. Kubelet: ``generateDeviceTopologyHints``, v1.32.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
-from numalet.core.hints import rule
+from numalet.core.hints import few_nodes, rule
 from numalet.core.hints.hint import Hint, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets, Requirement
@@ -52,30 +51,59 @@ class TouchedSets(Value, dict=True):
     reused: frozenset[str]
     all_nodes: NumaMask
 
+    @property
+    def rule(self) -> HintRule | None:
+        """What is offered, by rule; None where a list is quicker."""
+        return None if few_nodes.are_few(self.all_nodes) else self.as_rule
+
     @cached_property
-    def rule(self) -> HintRule:
-        """What is offered, by rule. A device is a part that counts 1."""
+    def as_rule(self) -> HintRule:
+        """What is offered, described by a rule instead of a list."""
+        on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (self._known,))
+        size = rule.smallest_size(on_empty_machine, otherwise=self.all_nodes.bit_count())
+        return HintRule(self.all_nodes, self.open_sets, size)
+
+    @cached_property
+    def open_sets(self) -> OpenSets:
+        """What is offered. A device is a part that counts 1."""
         # Devices of no node touch no set, so they can neither be missed nor counted.
-        reused = [name for name in self.reused if self.devices.mask_of(name)]
+        reused = frozenset(name for name in self.reused if self.devices.mask_of(name))
         requirements = [self._touching(self.requested - len(reused), self.usable)]
         if reused:
             requirements.append(self._touching(len(reused), reused))
-        open_sets = OpenSets(self.all_nodes, numa_mask.EMPTY, tuple(requirements))
-        known = self._touching(self.requested, self.devices.by_id)
-        on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (known,))
-        size = rule.smallest_size(on_empty_machine, otherwise=self.all_nodes.bit_count())
-        return HintRule(self.all_nodes, open_sets, size)
+        return OpenSets(self.all_nodes, numa_mask.EMPTY, tuple(requirements))
 
-    def _touching(self, need: int, names: Iterable[str]) -> Requirement:
-        masks = Counter(self.devices.mask_of(name) & self.all_nodes for name in names)
-        return Requirement(need, tuple(sorted(item for item in masks.items() if item[0])))
+    @property
+    def _known(self) -> Requirement:
+        """As many devices as asked for, whether they are free or not."""
+        return self._touching(self.requested, None)
+
+    def _touching(self, need: int, names: frozenset[str] | None) -> Requirement:
+        """So many of these devices; of all that are known without names."""
+        counts: dict[NumaMask, int] = {}
+        for mask, ids in self.devices.ids_by_mask.items():
+            inside = mask & self.all_nodes
+            count = len(ids if names is None else ids & names)
+            if inside and count:
+                counts[inside] = counts.get(inside, 0) + count
+        return Requirement(need, tuple(sorted(counts.items())))
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
-        every_set = numa_mask.by_size(numa_mask.ids(self.all_nodes))
-        return tuple(
-            Hint(mask, self.rule.prefers(mask)) for mask in every_set if self.rule.offers(mask)
+        if few_nodes.are_few(self.all_nodes):
+            return self._tried()
+        rule, every_set = self.as_rule, numa_mask.by_size(numa_mask.ids(self.all_nodes))
+        return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
+
+    def _tried(self) -> Sequence[Hint]:
+        """What all sets of few nodes offer."""
+        known, every_set = self._known, few_nodes.every_set(self.all_nodes)
+        size = next(
+            (mask.bit_count() for mask in every_set if known.is_met_by(mask)),
+            self.all_nodes.bit_count(),
         )
+        offers = self.open_sets.offers
+        return tuple([Hint(mask, mask.bit_count() == size) for mask in every_set if offers(mask)])
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
@@ -150,4 +178,6 @@ def _offered(
 ) -> ResourceHints:
     """The sets that are touched by enough devices."""
     family = TouchedSets(resource, requested, devices, usable, reused, all_nodes)
-    return family if family.rule.has_open_sets else Impossible(NoSetOfNodes(resource, requested))
+    if family.open_sets.is_empty():
+        return Impossible(NoSetOfNodes(resource, requested))
+    return family

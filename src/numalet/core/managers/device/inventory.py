@@ -52,6 +52,15 @@ class KnownDevices(Value, dict=True):
         }
 
     @cached_property
+    def ids_by_mask(self) -> Mapping[NumaMask, frozenset[str]]:
+        """The devices that are attached to the same NUMA nodes; those of none are left out."""
+        ids: dict[NumaMask, set[str]] = {}
+        for name, mask in self.masks.items():
+            if mask:
+                ids.setdefault(mask, set()).add(name)
+        return {mask: frozenset(ids[mask]) for mask in sorted(ids)}
+
+    @cached_property
     def has_topology(self) -> bool:
         """Whether the resource cares about alignment: one device with a NUMA node is enough."""
         return any(device.numa_nodes for device in self.by_id.values())

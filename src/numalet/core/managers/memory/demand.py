@@ -46,14 +46,11 @@ def _memory_of(
     requests: Resources, container: str, behaviour: Behaviour
 ) -> dict[str, int] | NotAnInteger:
     demand = {}
-    for name in sorted(requests):
-        if not resources.is_memory_type(name):
-            continue
-        size = (
-            requests[name].as_int64() if behaviour.sizes_are_go_integers else requests[name].value
-        )
+    for name in sorted(filter(resources.is_memory_type, requests)):
+        asked = requests[name]
+        size = asked.as_int64() if behaviour.sizes_are_go_integers else asked.value
         if size is None:
-            return NotAnInteger(container, name, str(requests[name]))
+            return NotAnInteger(container, name, str(asked))
         demand[name] = size
     return demand
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
 
-from numalet.core.hints import requirement, rule
+from numalet.core.hints import few_nodes, requirement, rule
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets
 from numalet.core.hints.rule import HintRule
+from numalet.core.managers.memory import tried_sets
 from numalet.core.managers.memory.demand import Demand
 from numalet.core.managers.memory.ledger import (
     UINT64,
@@ -45,12 +45,10 @@ from numalet.core.managers.memory.reasons import (
     TooLittleFree,
     UnknownMemoryType,
 )
+from numalet.core.managers.memory.tried_sets import TriedSets
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
-
-_FEW_NODES: Final = 2
-"""Of so many NUMA nodes there are three sets, which are tried more quickly than laid out."""
 
 
 class MemoryHintFamily(Value, dict=True):
@@ -60,13 +58,15 @@ class MemoryHintFamily(Value, dict=True):
     pod_uid: str
     demand: Demand
 
-    @cached_property
+    @property
     def rule(self) -> HintRule | None:
-        """What is offered, by rule; None where the sets are so few that a list is quicker.
+        """What is offered, by rule; None where a list is quicker, or where there is no rule."""
+        return None if self._are_few else self.as_rule
 
-        None too if sizes wrap around, so that sums follow no rule.
-        """
-        if len(self.ledger.nodes) <= _FEW_NODES or _wraps_around(self.ledger, self.demand):
+    @cached_property
+    def as_rule(self) -> HintRule | None:
+        """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
+        if _wraps_around(self.ledger, self.demand):
             return None
         open_sets = _open_sets(self.ledger.nodes, self.demand)
         islands = tuple(
@@ -88,14 +88,18 @@ class MemoryHintFamily(Value, dict=True):
             for name, asked in self.demand.items()
         )
 
-    @cached_property
+    @property
     def preferred_size(self) -> int:
         """The number of nodes of the smallest set that could hold the demand on an empty machine.
 
         All nodes, if no set could.
         """
+        return self._tried.preferred_size if self._are_few else self._preferred_size
+
+    @cached_property
+    def _preferred_size(self) -> int:
         nodes = self.ledger.nodes
-        if len(nodes) <= _FEW_NODES or _wraps_around(self.ledger, self.demand):
+        if _wraps_around(self.ledger, self.demand):
             for mask in numa_mask.by_size(nodes):
                 if _too_little_allocatable(nodes, self.demand, mask) is None:
                     return mask.bit_count()
@@ -108,25 +112,37 @@ class MemoryHintFamily(Value, dict=True):
         empty_machine = OpenSets(all_nodes, numa_mask.EMPTY, tuple(allocatable))
         return rule.smallest_size(empty_machine, otherwise=len(nodes))
 
+    @property
+    def _are_few(self) -> bool:
+        return len(self.ledger.nodes) <= few_nodes.MOST_NODES
+
     @cached_property
+    def _tried(self) -> TriedSets:
+        return tried_sets.of_demand(self.ledger, self.pod_uid, self.demand)
+
+    @property
     def masks(self) -> tuple[NumaMask, ...]:
         """The sets offered, smaller ones first. They may be 2^n."""
         if not self.demand:
             return ()
+        return self._tried.offered if self._are_few else self._masks
+
+    @cached_property
+    def _masks(self) -> tuple[NumaMask, ...]:
         every_set = numa_mask.by_size(self.ledger.nodes)
         return tuple(mask for mask in every_set if self.why_not(mask) is None)
 
     @property
     def is_empty(self) -> bool:
         """Whether no set is offered."""
-        if self.rule is None or not self.demand:
+        if self._are_few or self.rule is None or not self.demand:
             return not self.masks
         return self.rule.is_empty
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first."""
         size = self.preferred_size
-        return tuple(Hint(mask, mask.bit_count() == size) for mask in self.masks)
+        return tuple([Hint(mask, mask.bit_count() == size) for mask in self.masks])
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
@@ -173,9 +189,9 @@ def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
 def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemoryType | None:
     """A requested type that some node has no table for, if there is one."""
     for node_id, node in nodes.items():
-        for resource in demand:
-            if resource not in node.tables:
-                return UnknownMemoryType(resource, node_id)
+        if not demand.keys() <= node.tables.keys():
+            lacking = next(resource for resource in demand if resource not in node.tables)
+            return UnknownMemoryType(lacking, node_id)
     return None
 
 

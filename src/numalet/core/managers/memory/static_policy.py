@@ -238,10 +238,10 @@ def _given_mask(
 
 def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
     nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
-    return all(
-        sum(node.tables[name].free for node in nodes) & UINT64 >= size
-        for name, size in asked.items()
-    )
+    for name, size in asked.items():
+        if sum([node.tables[name].free for node in nodes]) & UINT64 < size:
+            return False
+    return True
 
 
 def _cut_group(ledger: MemoryLedger, container: str, mask: NumaMask) -> CutsGroup | None:

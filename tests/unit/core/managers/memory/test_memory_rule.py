@@ -41,7 +41,7 @@ def reserved_beyond(sizes_gib: tuple[int, ...], reserved_gib: int) -> MemoryLedg
 def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
     family = offered(reserved_beyond((1, 10, 10), reserved_gib=8), 12)
 
-    assert family.rule is None
+    assert family.as_rule is None
     # Node 0 seems to have nearly 2^64 bytes; with another node it has 3Gi, with both 13Gi.
     assert family.masks == (0b001, 0b110, 0b111)
     assert family.preferred_size == 1
@@ -52,7 +52,7 @@ def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
 def test_all_nodes_are_preferred_if_not_even_what_wraps_around_is_enough() -> None:
     family = offered(reserved_beyond((1, 10, 10), reserved_gib=2), 1 << 40)
 
-    assert family.rule is None
+    assert family.as_rule is None
     assert (family.is_empty, family.preferred_size) == (True, 3)
 
 
@@ -60,18 +60,25 @@ def test_more_free_than_allocatable_is_no_rule_either() -> None:
     state = ledger(10, 10, 10)
     node = NodeMemory(0, {"memory": MemoryTable(10, 0, 8, 0, 9)}, 0b100)
 
-    assert offered(state, 4).rule is not None
-    assert offered(MemoryLedger({**state.nodes, 2: node}, {}), 4).rule is None
+    assert offered(state, 4).as_rule is not None
+    assert offered(MemoryLedger({**state.nodes, 2: node}, {}), 4).as_rule is None
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_sets_of_one_or_two_nodes_are_listed(nodes: int) -> None:
-    family = offered(ledger(*[10, 3][:nodes]), 4)
+@pytest.mark.parametrize("nodes", [1, 2, 3, 4])
+def test_the_sets_of_up_to_four_nodes_are_listed(nodes: int) -> None:
+    family = offered(ledger(*[10, 3, 2, 1][:nodes]), 4)
 
     assert family.rule is None
-    assert family.masks == ((0b01,), (0b01, 0b11))[nodes - 1]
+    every_set = [*numa_mask.by_size(range(nodes))]
+    assert family.masks == tuple(mask for mask in every_set if family.why_not(mask) is None)
     assert (family.preferred_size, family.is_empty) == (1, False)
-    assert offered(ledger(*[3, 0][:nodes]), 4).is_empty
+    assert offered(ledger(*[3, 0, 0, 0][:nodes]), 4).is_empty
+
+
+def test_five_nodes_are_known_by_rule() -> None:
+    family = offered(ledger(10, 3, 2, 1, 1), 4)
+
+    assert family.rule is family.as_rule is not None
 
 
 def test_an_unused_node_in_a_group_is_never_offered_alone() -> None:
@@ -79,8 +86,8 @@ def test_an_unused_node_in_a_group_is_never_offered_alone() -> None:
     broken = NodeMemory(0, state.nodes[2].tables, 0b101)
     family = offered(MemoryLedger({**state.nodes, 2: broken}, {}), 4)
 
-    assert family.rule is not None
-    by_rule = tuple(mask for mask in numa_mask.by_size(range(3)) if family.rule.offers(mask))
+    assert family.as_rule is not None
+    by_rule = tuple(mask for mask in numa_mask.by_size(range(3)) if family.as_rule.offers(mask))
     assert (0b001, 0b010, 0b011, 0b101, 0b110, 0b111) == family.masks == by_rule
 
 
@@ -89,8 +96,8 @@ def test_memory_to_be_used_again_makes_an_island_of_unused_nodes() -> None:
     again = MemoryLedger(state.nodes, {}, ReusableMemory("u", {(0b011, "memory"): 5 * GI}))
     family = offered(again, 8)
 
-    assert family.rule is not None
-    assert (family.masks, family.rule.islands) == ((0b011,), (0b011,))
+    assert family.as_rule is not None
+    assert (family.masks, family.as_rule.islands) == ((0b011,), (0b011,))
     assert Hint(0b011, False) == affinity.best(family)
     other = MemoryHintFamily(again, "other", {"memory": 8 * GI})
     assert (other.is_empty, affinity.best(other)) == (True, None)

@@ -1,0 +1,42 @@
+"""All sets of few NUMA nodes, and what the nodes of each have together.
+
+Four nodes have fifteen sets. To try them all is quicker there than to find the best one by rule, so
+families of hints list what they offer on so few nodes, and are known by rule on more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from numalet.core.model import numa_mask
+from numalet.core.model.numa_mask import NumaMask
+
+MOST_NODES: Final = 4
+
+
+def are_few(nodes: NumaMask) -> bool:
+    """Whether all sets of these nodes are tried."""
+    return nodes.bit_count() <= MOST_NODES
+
+
+@lru_cache(maxsize=64)
+def every_set(nodes: NumaMask) -> tuple[NumaMask, ...]:
+    """Every non-empty set, in the order of ``numa_mask.by_size``."""
+    return tuple(numa_mask.by_size(numa_mask.ids(nodes)))
+
+
+@lru_cache(maxsize=64)
+def _steps(nodes: NumaMask) -> tuple[tuple[NumaMask, NumaMask, int], ...]:
+    """Every set, the same without its highest node, and the id of that node."""
+    highest = [(mask, mask.bit_length() - 1) for mask in every_set(nodes)]
+    return tuple((mask, mask ^ 1 << node_id, node_id) for mask, node_id in highest)
+
+
+def sums(nodes: NumaMask, amounts: Mapping[int, int]) -> dict[NumaMask, int]:
+    """What the nodes of every set have together; ``amounts`` are by node id."""
+    totals = {numa_mask.EMPTY: 0}
+    for mask, rest, node_id in _steps(nodes):
+        totals[mask] = totals[rest] + amounts[node_id]
+    return totals
