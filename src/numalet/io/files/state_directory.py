@@ -49,7 +49,8 @@ class StateDirectory(Value):
 
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
         """Write what differs from what was read; the names that were written."""
-        changed = [name for name in sorted(files) if self.files.get(name) != files[name]]
+        before = self.files
+        changed = sorted([name for name, text in files.items() if before.get(name) != text])
         whole = str(self.path)
         atomic.write_texts({_place_of(whole, name): files[name] for name in changed})
         return tuple(changed)
