@@ -186,7 +186,7 @@ def test_nothing_is_printed_as_done_that_could_not_be_written(
     def refuse(*_arguments: object, **_options: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("numalet.io.files.atomic._Writing._create", refuse)
+    monkeypatch.setattr("numalet.io.files.temporary.create", refuse)
 
     ended = numalet.simulate("--state-dir", str(state), GUARANTEED)
 

@@ -65,17 +65,16 @@ POINTS: Final = {
     "numalet.agent.run.joining": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.keeper.shared_state": {"SharedState.write": "books.write"},
     "numalet.io.files.atomic": {
-        "_Writing._create": "file.create",
         "_Writing._publish_intent": "file.intend",
-        "_fill": "file.write",
         "_sync_one": "file.sync",
     },
     "numalet.io.files.intent": {
-        "_link_or_copy": "file.keep",
         "_remove_intent": "file.forget",
-        "_replace": "file.replace",
         "_restore": "file.restore",
+        "keep": "file.keep",
+        "replace": "file.replace",
     },
+    "numalet.io.files.temporary": {"create": "file.create", "fill": "file.write"},
 }
 """Module, function or method, and the name of the point that it is."""
 

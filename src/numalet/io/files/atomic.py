@@ -16,22 +16,20 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.io.files import intent
-from numalet.io.files.intent import ReplacedFile, refusing
-from numalet.io.findings.files import FilesNotAFile
+from numalet.io.files import intent, temporary
+from numalet.io.files.intent import FileIdentity, ReplacedFile, refusing
 
 TextsByPath: TypeAlias = Mapping[Path, str | bytes] | Mapping[str, str | bytes]
 
 _SIDE_BY_SIDE: Final = 8
 _QUICK_SECONDS: Final = 100e-6
-_NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST_OPEN: Final = 64
 """So many temporary files are open at a time."""
 
@@ -51,8 +49,12 @@ def write_texts(texts: TextsByPath, *, new_mode: int | None = None) -> None:
     Raises:
         BadInput: one of them can not be written; none was changed.
     """
-    with replaced(texts, new_mode=new_mode):
-        pass
+    if len(texts) > 1:
+        with _Writing(texts, new_mode):
+            # They are replaced now, and there is nothing to wait for.
+            return
+    for path, text in texts.items():
+        _write_alone(_absolute(path), text, new_mode)
 
 
 @contextmanager
@@ -61,31 +63,12 @@ def replaced(texts: TextsByPath, *, new_mode: int | None = None) -> Iterator[Non
 
     In the block the folders may be had on the disk, where one may arrive before the other.
     """
-    if not texts:
-        yield
-        return
-    whole = {_absolute(path): text for path, text in texts.items()}
-    folders = {os.path.dirname(path) for path in whole}
-    folder = os.path.commonpath(folders) if len(folders) > 1 else next(iter(folders))
-    intent.settle(folder)
-    with ExitStack() as lock:
-        writing = _Writing(folder, len(whole) > 1, lock, new_mode)
-        try:
-            writing.prepare(whole)
-            if len(folders) > 1:
-                # The names in one folder get to the disk in the order in which they changed.
-                sync_folders([Path(folder)])
-            intent.carry_out(folder, writing.steps, writing.targets)
-            writing.are_in_place = True
+    if len(texts) > 1:
+        with _Writing(texts, new_mode):
             yield
-        except intent.Unfinished:
-            # The next one needs everything that is there.
-            raise
-        except BaseException:
-            writing.clear()
-            raise
-        else:
-            writing.clear()
+    else:
+        write_texts(texts, new_mode=new_mode)
+        yield
 
 
 def _absolute(path: Path | str) -> str:
@@ -94,94 +77,173 @@ def _absolute(path: Path | str) -> str:
     return text if text.startswith("/") else os.path.join(os.getcwd(), text)
 
 
-class _Writing:
-    """New contents under temporary names, and the intent to put them in their places.
+def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
+    """Replace one file, which needs no intent: it has been renamed, or has not.
 
-    ``are_several`` says that an intent is needed, because it is more than one file. The lock on it
-    is held as long as ``lock`` is not closed.
+    An agent does this at most decisions, so nothing is here but what one file needs.
+    """
+    intent.settle(path.rpartition("/")[0])
+    new: list[str] = []
+    at = path
+    try:
+        target, there = temporary.target(path)
+        folder, _, name = target.rpartition("/")
+        mode = new_mode if there is None else stat.S_IMODE(there.st_mode)
+        start = f"{folder}/{intent.prefix(name)}"
+        descriptor = temporary.create(start, intent.random_end(), new)
+        try:
+            temporary.fill(descriptor, text, mode)
+            _sync_one(descriptor)
+        finally:
+            os.close(descriptor)
+        at = target
+        intent.replace(new[0], target)
+    except BaseException as error:
+        temporary.remove(new)
+        if isinstance(error, OSError | ValueError):
+            raise intent.refusal(at, error) from error
+        raise
+
+
+class _Writing:
+    """Several files that are replaced together: in the block they are, and the intent is there.
+
+    The intent is locked from before it has its name until it is removed.
     """
 
-    def __init__(
-        self, folder: str, are_several: bool, lock: ExitStack, new_mode: int | None
-    ) -> None:
-        self.steps: list[ReplacedFile] = []
-        self.targets: list[str] = []
-        """What the steps replace, behind all links."""
-        self.are_in_place = False
-        """Whether all new contents have got their names."""
-        self._folder = folder
-        self._are_several = are_several
-        self._lock = lock
+    def __init__(self, texts: TextsByPath, new_mode: int | None) -> None:
+        self._texts = {_absolute(path): text for path, text in texts.items()}
         self._new_mode = new_mode
-        self._temporary: list[str] = []
-        self._new: set[str] = set()
-        """Temporary names that the new contents, and the intent, have until they are renamed."""
+        folders = {path.rpartition("/")[0] for path in self._texts}
+        self._folder = _folder_above(folders)
+        self._is_one_folder = len(folders) == 1
+        self._intent = f"{self._folder}/{intent.NAME}"
+        self._end_of_new = intent.random_end()
+        self._end_of_kept = f"k{self._end_of_new[1:]}"
+        """Another one, as random ends have no such letter."""
+        self._steps: list[ReplacedFile] = []
+        self._targets: list[str] = []
+        """What the steps replace, behind all links."""
+        self._new: list[str] = []
+        """Temporary names that the new contents, then the intent, have until they are renamed."""
+        self._kept: list[str] = []
+        """Further names of what is replaced."""
+        self._lock: int | None = None
+        """The descriptor of the intent."""
+        self._at = ""
+        """What is being worked on, and is complained of if that fails."""
 
-    def clear(self) -> None:
+    def __enter__(self) -> None:
+        intent.settle(self._folder)
+        try:
+            self._prepare()
+            self._publish()
+            self._rename()
+        except intent.Unfinished:
+            # The next one needs everything that is there.
+            self._unlock()
+            raise
+        except BaseException as error:
+            self._end([*self._new, *self._kept])
+            if isinstance(error, OSError | ValueError):
+                raise intent.refusal(self._at, error) from error
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._end(self._kept)
+
+    def _end(self, unneeded: Sequence[str]) -> None:
         """Remove the intent, then the names that nothing needs any more."""
-        if self._are_several:
+        try:
             intent.forget(self._folder)
-        gone = self._new if self.are_in_place else ()
-        for path in self._temporary:
-            if path not in gone:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+            temporary.remove(unneeded)
+        finally:
+            self._unlock()
 
-    def prepare(self, texts: Mapping[str, str | bytes]) -> None:
-        """Have all new contents on the disk, and the intent. Raises ``BadInput``."""
-        waiting = [*texts.items()]
-        for first in range(0, len(waiting), _MOST_OPEN):
-            with ExitStack() as opened:
-                batch = waiting[first : first + _MOST_OPEN]
-                written = [(path, self._write(path, text, opened)) for path, text in batch]
-                if self._are_several and first + _MOST_OPEN >= len(waiting):
-                    written.append(self._write_intent())
-                _sync(written)
-        if self._are_several:
-            with refusing(self._folder):
-                self._publish_intent()
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
-    def _publish_intent(self) -> None:
-        os.replace(self._temporary[-1], f"{self._folder}/{intent.NAME}")
+    def _prepare(self) -> None:
+        """Have all new contents on the disk, and the intent under a temporary name."""
+        waiting = [*self._texts.items()]
+        while waiting:
+            batch, waiting = waiting[:_MOST_OPEN], waiting[_MOST_OPEN:]
+            opened: list[tuple[str, int]] = []
+            try:
+                for self._at, text in batch:
+                    self._write(self._at, text, opened)
+                _sync(opened if waiting else [*opened, self._write_intent()])
+            finally:
+                temporary.close(opened)
 
-    def _write(self, path: str, text: str | bytes, opened: ExitStack) -> int:
-        """A descriptor of a temporary file with the text in it, not yet on the disk."""
-        with refusing(path):
-            target, mode = _target_and_mode(path)
-            place, _, base = target.rpartition("/")
-            descriptor, new = self._create(place, intent.prefix(base))
-            opened.callback(os.close, descriptor)
-            mode = self._new_mode if mode is None else mode
-            _fill(descriptor, text.encode() if isinstance(text, str) else text, mode)
-            kept, before = intent.keep(target, self._temporary) if self._are_several else ("", ())
-            name = path[len(self._folder) :].lstrip("/")
-            after = intent.identity_of(os.fstat(descriptor))
-            new_name = new[len(place) + 1 :]
-            step = ReplacedFile(name=name, new=new_name, after=after, kept=kept, before=before)
-            self.steps.append(step)
-            self.targets.append(target)
-            return descriptor
+    def _write(self, path: str, text: str | bytes, opened: list[tuple[str, int]]) -> None:
+        """Keep what is there, and write a temporary file, which is ``opened`` then."""
+        target, there = temporary.target(path)
+        folder, _, name = target.rpartition("/")
+        start = f"{folder}/{intent.prefix(name)}"
+        first = len(folder) + 1
+        mode, kept = self._new_mode, ""
+        before: tuple[FileIdentity, ...] = ()
+        if there is not None:
+            mode = stat.S_IMODE(there.st_mode)
+            identity = intent.identity_of(there)
+            before = intent.keep(target, identity, start, self._end_of_kept, self._kept)
+            kept = self._kept[-1][first:]
+        descriptor = temporary.create(start, self._end_of_new, self._new)
+        opened.append((path, descriptor))
+        temporary.fill(descriptor, text, mode)
+        step = ReplacedFile(
+            name=path[len(self._folder) :].lstrip("/"),
+            new=self._new[-1][first:],
+            after=intent.identity_of(os.fstat(descriptor)),
+            kept=kept,
+            before=before,
+        )
+        self._steps.append(step)
+        self._targets.append(target)
 
     def _write_intent(self) -> tuple[str, int]:
         """The intent under a temporary name, locked, not yet on the disk."""
-        path = f"{self._folder}/{intent.NAME}"
-        with refusing(path):
-            descriptor, _ = self._create(self._folder, intent.prefix(intent.NAME))
-            self._lock.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            _fill(descriptor, intent.encode(self.steps))
-        return path, descriptor
+        self._at = self._intent
+        start = f"{self._folder}/{intent.prefix(intent.NAME)}"
+        descriptor = temporary.create(start, self._end_of_new, self._new)
+        self._lock = descriptor
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        temporary.fill(descriptor, intent.encode(self._steps))
+        return self._intent, descriptor
 
-    def _create(self, folder: str, prefix: str) -> tuple[int, str]:
-        while True:
-            name = f"{folder}/{prefix}{intent.random_end()}"
-            try:
-                descriptor = os.open(name, _NEW_FILE, 0o600)
-            except FileExistsError:
-                continue
-            self._temporary.append(name)
-            self._new.add(name)
-            return descriptor, name
+    def _publish(self) -> None:
+        """Give the intent its name: from now on a crash is followed by replacing the files."""
+        self._at = self._folder or "/"
+        self._publish_intent()
+        if not self._is_one_folder:
+            # The names in one folder get to the disk in the order in which they changed.
+            _sync_folder(self._folder)
+
+    def _publish_intent(self) -> None:
+        os.replace(self._new[-1], self._intent)
+
+    def _rename(self) -> None:
+        """Put all new contents in their places, or none."""
+        try:
+            for number, target in enumerate(self._targets):
+                self._at = target
+                intent.replace(self._new[number], target)
+        except BaseException:
+            intent.undo(self._folder, self._steps)
+            raise
+
+
+def _folder_above(folders: Iterable[str]) -> str:
+    """The folder that all of these are in or below, which mostly is one of them."""
+    shortest = min(folders, key=len)
+    start = f"{shortest}/"
+    for each in folders:
+        if each != shortest and not each.startswith(start):
+            return os.path.commonpath(folders)
+    return shortest
 
 
 def left_behind(path: Path) -> list[Path]:
@@ -212,12 +274,19 @@ def sync_folders(folders: Iterable[Path], written: Sequence[tuple[Path, int]] = 
     try:
         for folder in folders:
             with refusing(folder):
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-                opened.append((folder, os.open(folder, flags)))
+                opened.append((folder, os.open(folder, _FOLDER)))
         _sync(opened)
     finally:
         for _, descriptor in opened[len(written) :]:
             os.close(descriptor)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder or "/", _FOLDER)
+    try:
+        _sync_one(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
@@ -245,8 +314,10 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
 
 def _sync_share(share: Sequence[tuple[Path | str, int]]) -> None:
     for path, descriptor in share:
-        with refusing(path):
+        try:
             _sync_one(descriptor)
+        except OSError as error:
+            raise intent.refusal(path, error) from error
 
 
 def _sync_one(descriptor: int) -> None:
@@ -280,27 +351,3 @@ def _threads() -> ThreadPoolExecutor:
 
 # A child that was forked has none of these threads.
 os.register_at_fork(after_in_child=_threads.cache_clear)
-
-
-def _fill(descriptor: int, content: bytes, mode: int | None = None) -> None:
-    """Write a new file, which may have the mode of the one that it replaces."""
-    if mode is not None:
-        os.fchmod(descriptor, mode)
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left) :]
-
-
-def _target_and_mode(path: str) -> tuple[str, int | None]:
-    """What is to be replaced, behind all links, and its mode; None without a file there."""
-    target = path
-    try:
-        mode = os.lstat(target).st_mode
-        if stat.S_ISLNK(mode):
-            target = os.path.realpath(target)
-            mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return target, None
-    if not stat.S_ISREG(mode):
-        raise BadInput([FilesNotAFile(path=path, where=Location(path))])
-    return target, stat.S_IMODE(mode)

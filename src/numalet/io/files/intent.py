@@ -108,64 +108,51 @@ def random_end() -> str:
     return os.urandom(4).hex()
 
 
-def keep(place: str, temporary: list[str]) -> tuple[str, tuple[FileIdentity, ...]]:
+def keep(
+    place: str, there: FileIdentity, start: str, end: str, temporary: list[str]
+) -> tuple[FileIdentity, ...]:
     """Give what is there a further name, from which it can be brought back without any room.
 
-    Where names can not be added, a copy has that name. ``temporary`` gets it. Returns it, and the
-    identities that it stands for. Raises ``OSError``.
+    Where names can not be added, a copy has one. The name has this ``start``, and this ``end`` if
+    that is free; it is the last of ``temporary`` then. Returns the identities that it stands for.
+    Raises ``OSError``.
     """
-    there = identity(place)
-    if there is None:
-        return "", ()
-    folder, _, name = place.rpartition("/")
-    kept_name = prefix(name) + random_end()
-    kept = f"{folder}/{kept_name}"
-    temporary.append(kept)
-    if _link_or_copy(place, kept):
-        return kept_name, (there,)
-    copy = identity(kept)
-    assert copy is not None
-    return kept_name, (there, copy)
-
-
-def _link_or_copy(place: str, kept: str) -> bool:
-    """Whether it is a link."""
+    temporary.append(start + end)
     try:
-        os.link(place, kept, follow_symlinks=False)
+        os.link(place, temporary[-1], follow_symlinks=False)
     except OSError:
-        shutil.copy2(place, kept)
-        return False
-    return True
+        # A copy is written through what is at its name, which nothing must have foreseen.
+        temporary[-1] = start + random_end()
+        shutil.copy2(place, temporary[-1])
+        return there, identity_of(os.lstat(temporary[-1]))
+    return (there,)
 
 
 def _beside(place: str, name: str) -> str:
-    return f"{os.path.dirname(place)}/{name}"
+    return f"{place.rpartition('/')[0]}/{name}"
 
 
-def carry_out(
-    folder: str, steps: Sequence[ReplacedFile], targets: Sequence[str] | None = None
-) -> None:
-    """Have every step done, or none. With ``targets``, what they replace, none is done yet.
+def carry_out(folder: str, steps: Sequence[ReplacedFile]) -> None:
+    """Have every step done, or none; some may be done already.
 
     Raises:
         BadInput: one can not be done; those before it were undone.
         Unfinished: neither could be done; the next call of ``settle`` tries again.
     """
     try:
-        for at, step in enumerate(steps):
-            place = step.place(folder) if targets is None else targets[at]
-            if targets is not None or identity(place) != step.after:
+        for step in steps:
+            place = step.place(folder)
+            if identity(place) != step.after:
                 with refusing(place):
-                    _replace(place, step)
+                    replace(_beside(place, step.new), place)
     except BaseException:
-        # One alone is done or not, and nothing was kept of what it replaced.
-        if len(steps) > 1:
-            undo(folder, steps)
+        undo(folder, steps)
         raise
 
 
-def _replace(place: str, step: ReplacedFile) -> None:
-    os.replace(_beside(place, step.new), place)
+def replace(new: str, place: str) -> None:
+    """Give the file at ``new`` the name of the one at ``place``, which is gone then."""
+    os.replace(new, place)
 
 
 def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
@@ -191,8 +178,11 @@ def _restore(place: str, step: ReplacedFile) -> None:
 
 def forget(folder: str) -> None:
     """Remove the intent: all is done, or undone."""
-    with suppress(OSError):
+    try:
         _remove_intent(folder)
+    except OSError:
+        # The next one finds that all of it is done, or that nothing is, and removes it.
+        return
 
 
 def _remove_intent(folder: str) -> None:
@@ -218,9 +208,13 @@ def settle(folder: Path | str) -> None:
         BadInput: there is an intent that numalet did not write.
         Unfinished: the disk lets it neither be finished nor undone.
     """
-    whole, path = str(folder), f"{folder}/{NAME}"
-    if not os.path.lexists(path):
+    path = f"{folder}/{NAME}"
+    try:
+        # The only call where there is none, which is nearly always.
+        os.lstat(path)
+    except (OSError, ValueError):
         return
+    whole = str(folder)
     with refusing(path):
         descriptor = _opened(path)
     if descriptor is None:
@@ -311,8 +305,11 @@ class refusing:  # noqa: N801 - it reads as what it does
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
         if isinstance(error, OSError | ValueError):
-            path = str(self._path)
-            reason = getattr(error, "strerror", None) or str(error)
-            raise BadInput(
-                [FilesUnwritable(path=path, error=reason, where=Location(path))]
-            ) from error
+            raise refusal(self._path, error) from error
+
+
+def refusal(path: Path | str, error: OSError | ValueError) -> BadInput:
+    """An error of the operating system as a finding about this file."""
+    text = str(path)
+    reason = getattr(error, "strerror", None) or str(error)
+    return BadInput([FilesUnwritable(path=text, error=reason, where=Location(text))])
