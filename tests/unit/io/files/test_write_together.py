@@ -280,3 +280,62 @@ def test_a_second_rename_that_the_kernel_refuses_undoes_the_first(reachable: Pat
 
     assert in_a_child(refused, NOBODY) == 0
     assert content(folder) == OLD
+
+
+@pytest.mark.parametrize(
+    ("names", "above"), [("b/x b/c/x", "b"), ("b/x b-c/x", "."), ("b/c/x b/x b-c/x", ".")]
+)
+def test_the_intent_is_in_the_folder_above_all(quick_path: Path, names: str, above: str) -> None:
+    """Also where no file is in it, or where another folder's name begins like it."""
+    for name in ("b", "b/c", "b-c"):
+        (quick_path / name).mkdir()
+    there = quick_path / above / intent.NAME
+    seen: list[bool] = []
+    faults.install(lambda name, _: seen.append(name == "file.replace" and there.exists()))
+    replace(quick_path, dict.fromkeys(names.split(), "new"))
+    faults.install(None)
+    assert any(seen)
+    assert not there.exists()
+
+
+def test_two_links_to_one_file_are_both_written(quick_path: Path) -> None:
+    (quick_path / "file").write_text("old")
+    for name in ("one", "two"):
+        (quick_path / name).symlink_to("file")
+    replace(quick_path, {"one": "1", "two": "2"})
+    assert (quick_path / "file").read_text() == "2"
+    assert sorted(each.name for each in quick_path.iterdir()) == ["file", "one", "two"]
+
+
+def test_files_of_others_at_the_temporary_names_stay_as_they_are(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(quick_path / "state", OLD)
+    ends = iter(["00000000", "00000001", "00000002", "00000003"])
+    monkeypatch.setattr(intent, "random_end", lambda: next(ends))
+    others = {f".{CPU}.00000000": "theirs", f".{CPU}.k0000000": "theirs too"}
+    for name, text in others.items():
+        (folder / name).write_text(text)
+    replace(folder, {CPU: "new cpu", MEMORY: "new memory"})
+    assert content(folder) == others | {CPU: "new cpu", MEMORY: "new memory"}
+
+
+def test_a_file_that_fails_to_close_keeps_no_other_open(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(quick_path / "state", OLD)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    close, failed = os.close, [False]
+
+    def fail_once(descriptor: int) -> None:
+        close(descriptor)
+        if not failed[0]:
+            failed[0] = True
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as failing:
+        failing.setattr("os.close", fail_once)
+        replace(folder)
+    assert failed == [True]
+    assert content(folder) == NEW
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
