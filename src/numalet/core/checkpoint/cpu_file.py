@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.core.checkpoint import go_dump, go_json, pod_entries
+from numalet.core.checkpoint import cpu_text, go_dump, go_json, pod_entries
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
 from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
@@ -39,23 +39,7 @@ _SECOND_FORMAT = "CPUManagerCheckpoint"
 
 def write(policy_name: str, ledger: CpuLedger, rules: ReleaseRules = V1_32_RULES) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
-    default = cpu_set.text(ledger.default)
-    entries = {
-        uid: {name: cpu_set.text(cpus) for name, cpus in containers.items()}
-        for uid, containers in ledger.exclusive.items()
-    }
-    if rules.state_files_have_pods:
-        dumped = go_dump.cpu_with_pods(policy_name, default, entries, ledger.pods)
-        pods = pod_entries.cpus_text(ledger.pods)
-    else:
-        dumped, pods = go_dump.cpu(policy_name, default, entries), ""
-    checksum = fnv1a_32(dumped)
-    listed = go_json.object_of(entries, lambda pod: go_json.object_of(pod, go_json.string))
-    member = f'"entries":{listed},' if entries else ""
-    return (
-        f'{{"policyName":{go_json.string(policy_name)},'
-        f'"defaultCpuSet":{go_json.string(default)},{member}{pods}"checksum":{checksum}}}'
-    )
+    return cpu_text.text(policy_name, ledger, rules.state_files_have_pods)
 
 
 class CpuDocument(Value):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.model.value import Value
 
 _K = TypeVar("_K", int, str)
@@ -37,25 +36,13 @@ class DeviceDocument(Value):
     checksum: int = 0
 
 
-def of_written(written: WrittenCheckpoint) -> DeviceDocument:
-    """The document with what was written; its checksum is still 0.
-
-    The kubelet writes entries in no fixed order; here they are sorted by pod, container and
-    resource.
-    """
-    entries = tuple(
-        DeviceEntry(uid, container, resource, record.by_node, record.response)
-        for uid, containers in sorted(written.records.items())
-        for container, resources in sorted(containers.items())
-        for resource, record in sorted(resources.items())
-    )
-    return DeviceDocument(entries or None, written.registered)
-
-
 def dump(document: DeviceDocument) -> str:
     """What Go prints of the document's data, which its checksum covers."""
-    entries = _list(document.entries, _entry)
-    registered = _map(document.registered, _ids)
+    return data_of(_list(document.entries, _entry), _map(document.registered, _ids))
+
+
+def data_of(entries: str, registered: str) -> str:
+    """The same, of entries and registered devices as Go prints them."""
     return (
         "(checkpoint.checkpointData){"
         f"PodDeviceEntries:([]checkpoint.PodDevicesEntry){entries}"
@@ -63,12 +50,23 @@ def dump(document: DeviceDocument) -> str:
     )
 
 
-def _entry(entry: DeviceEntry) -> str:
+def entry_of(uid: str, container: str, resource: str, device_ids: str, response: str) -> str:
+    """What Go prints of one entry, of device ids and a response as Go prints them."""
     return (
-        f"{{PodUID:(string){entry.pod_uid} ContainerName:(string){entry.container}"
-        f" ResourceName:(string){entry.resource}"
-        f" DeviceIDs:(checkpoint.DevicesPerNUMA){_map(entry.device_ids, _ids)}"
-        f" AllocResp:([]uint8){_list(entry.response, str)}}}"
+        f"{{PodUID:(string){uid} ContainerName:(string){container}"
+        f" ResourceName:(string){resource}"
+        f" DeviceIDs:(checkpoint.DevicesPerNUMA){device_ids}"
+        f" AllocResp:([]uint8){response}}}"
+    )
+
+
+def _entry(entry: DeviceEntry) -> str:
+    return entry_of(
+        entry.pod_uid,
+        entry.container,
+        entry.resource,
+        _map(entry.device_ids, _ids),
+        _list(entry.response, str),
     )
 
 

@@ -12,7 +12,7 @@ import base64
 import binascii
 import re
 
-from numalet.core.checkpoint import alloc_response, device_document, go_json
+from numalet.core.checkpoint import alloc_response, device_document, device_text, go_json
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.device_document import DeviceDocument, DeviceEntry, Ids
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
@@ -31,15 +31,7 @@ _REGISTERED = "checkpointData.Data.RegisteredDevices"
 
 def write(written: WrittenCheckpoint) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
-    document = device_document.of_written(written)
-    listed = "null"
-    if document.entries is not None:
-        listed = "[" + ",".join(map(_entry_text, document.entries)) + "]"
-    registered = go_json.object_of(document.registered or {}, _ids_text)
-    return (
-        f'{{"Data":{{"PodDeviceEntries":{listed},"RegisteredDevices":{registered}}},'
-        f'"Checksum":{checksum_of(document)}}}'
-    )
+    return device_text.text(written)
 
 
 def checksum_of(document: DeviceDocument) -> int:
@@ -85,22 +77,6 @@ def to_written(document: DeviceDocument) -> WrittenCheckpoint:
     )
     resources = document.registered or {}
     return WrittenCheckpoint(records, {name: resources[name] or () for name in sorted(resources)})
-
-
-def _entry_text(entry: DeviceEntry) -> str:
-    by_node = {str(node): ids for node, ids in (entry.device_ids or {}).items()}
-    response = base64.b64encode(entry.response or b"").decode()
-    return (
-        f'{{"PodUID":{go_json.string(entry.pod_uid)},'
-        f'"ContainerName":{go_json.string(entry.container)},'
-        f'"ResourceName":{go_json.string(entry.resource)},'
-        f'"DeviceIDs":{go_json.object_of(by_node, _ids_text)},'
-        f'"AllocResp":"{response}"}}'
-    )
-
-
-def _ids_text(device_ids: Ids) -> str:
-    return "[" + ",".join(map(go_json.string, device_ids)) + "]"
 
 
 def _document(value: object) -> DeviceDocument:

@@ -3,22 +3,30 @@
 It is what the kubelet's deep dump (spew with sorted keys, without addresses) prints: fields of
 structs with their types, keys and elements without, pointers in maps as ``<*>``, what is absent
 as ``<nil>``. Keys that are numbers sort by number here, although the JSON file sorts them as
-text. Kubelet: ``checksum.New`` over ``state.MemoryManagerCheckpoint``, v1.32.
+text. Functions named ``..._of`` are the layout: they take what is inside as texts, of a document
+that was read as of a ledger that is written.
+Kubelet: ``checksum.New`` over ``state.MemoryManagerCheckpoint``, v1.32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from numalet.core.checkpoint.memory_document import Block, MachineStateNode, MemoryDocument, Table
+from numalet.core.checkpoint.memory_document import (
+    Block,
+    MachineStateNode,
+    MemoryDocument,
+    PodBlocks,
+    Table,
+)
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.value import Value
 
 _K = TypeVar("_K", int, str)
 _V = TypeVar("_V")
 
-_NIL = "<nil>"
+NIL: Final = "<nil>"
 
 
 class MemoryLayout(Value):
@@ -36,60 +44,94 @@ EARLY = MemoryLayout("state.NodeMap", "Nodes", policy_in_lower_case=True)
 
 def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
     """The dump of a memory state file, its checksum counted as 0."""
-    policy = document.policy_name.lower() if layout.policy_in_lower_case else document.policy_name
-    nodes = _map(document.nodes, lambda node: _node(node, layout))
-    entries = _map(document.entries, lambda pod: _map(pod, lambda blocks: _list(blocks, _block)))
+    return memory_of(
+        document.policy_name,
+        _map(document.nodes, lambda node: _node(node, layout)),
+        _map(document.entries, lambda pod: _map(pod, _blocks)),
+        _map(document.pods, lambda held: pod_of(_blocks(held))) if document.has_pods else None,
+        layout,
+    )
+
+
+def memory_of(
+    policy_name: str, nodes: str, entries: str, pods: str | None, layout: MemoryLayout = CURRENT
+) -> str:
+    """The whole memory state file; ``pods`` is None in a format that does not have them."""
+    policy = policy_name.lower() if layout.policy_in_lower_case else policy_name
+    pod_entries = "" if pods is None else f" PodEntries:(state.PodMemoryAssignments){pods}"
     return (
         f"(*state.MemoryManagerCheckpoint){{PolicyName:(string){policy}"
         f" MachineState:({layout.node_map_type}){nodes}"
-        f" Entries:(state.ContainerMemoryAssignments){entries}{_memory_of_pods(document)}"
+        f" Entries:(state.ContainerMemoryAssignments){entries}{pod_entries}"
         " Checksum:(checksum.Checksum)0}"
     )
 
 
-def _memory_of_pods(document: MemoryDocument) -> str:
-    if not document.has_pods:
-        return ""
-    pods = _map(
-        document.pods, lambda held: f"{{MemoryBlocks:([]state.Block){_list(held, _block)}}}"
+def node_of(assignments: int, tables: str, group: str, layout: MemoryLayout = CURRENT) -> str:
+    """One NUMA node of the memory file."""
+    return (
+        f"<*>{{NumberOfAssignments:(int){assignments}"
+        f" MemoryMap:(map[v1.ResourceName]*state.MemoryTable){tables}"
+        f" {layout.group_field}:([]int){group}}}"
     )
-    return f" PodEntries:(state.PodMemoryAssignments){pods}"
+
+
+def table_of(total: str, system_reserved: str, allocatable: str, reserved: str, free: str) -> str:
+    """One memory type on one NUMA node."""
+    return (
+        f"<*>{{TotalMemSize:(uint64){total}"
+        f" SystemReserved:(uint64){system_reserved}"
+        f" Allocatable:(uint64){allocatable}"
+        f" Reserved:(uint64){reserved}"
+        f" Free:(uint64){free}}}"
+    )
+
+
+def block_of(nodes: str, resource: str, size_bytes: str) -> str:
+    """One block of a container or a pod."""
+    return (
+        f"{{NUMAAffinity:([]int){nodes}"
+        f" Type:(v1.ResourceName){resource} Size:(uint64){size_bytes}}}"
+    )
+
+
+def pod_of(blocks: str) -> str:
+    """What a pod got as a whole."""
+    return f"{{MemoryBlocks:([]state.Block){blocks}}}"
 
 
 def _node(node: MachineStateNode | None, layout: MemoryLayout) -> str:
     if node is None:
-        return _NIL
-    return (
-        f"<*>{{NumberOfAssignments:(int){node.assignments}"
-        f" MemoryMap:(map[v1.ResourceName]*state.MemoryTable){_map(node.tables, _table)}"
-        f" {layout.group_field}:([]int){_list(node.group, str)}}}"
-    )
+        return NIL
+    tables, group = _map(node.tables, _table), _list(node.group, str)
+    return node_of(node.assignments, tables, group, layout)
 
 
 def _table(table: Table | None) -> str:
     if table is None:
-        return _NIL
-    return (
-        f"<*>{{TotalMemSize:(uint64){table.total}"
-        f" SystemReserved:(uint64){table.system_reserved}"
-        f" Allocatable:(uint64){table.allocatable}"
-        f" Reserved:(uint64){table.reserved}"
-        f" Free:(uint64){table.free}}}"
+        return NIL
+    return table_of(
+        str(table.total),
+        str(table.system_reserved),
+        str(table.allocatable),
+        str(table.reserved),
+        str(table.free),
     )
+
+
+def _blocks(blocks: PodBlocks) -> str:
+    return _list(blocks, _block)
 
 
 def _block(block: Block) -> str:
-    return (
-        f"{{NUMAAffinity:([]int){_list(block.nodes, str)}"
-        f" Type:(v1.ResourceName){block.resource} Size:(uint64){block.size_bytes}}}"
-    )
+    return block_of(_list(block.nodes, str), block.resource, str(block.size_bytes))
 
 
 def cpu(
     policy_name: str, default_cpus: str, entries: Mapping[str, Mapping[str, str] | None] | None
 ) -> str:
     """The dump of a CPU state file, its checksum counted as 0."""
-    return _cpu(policy_name, default_cpus, "map[string]map[string]string", _cpu_entries(entries))
+    return cpu_of(policy_name, default_cpus, _cpu_entries(entries))
 
 
 def cpu_with_pods(
@@ -99,15 +141,17 @@ def cpu_with_pods(
     pods: Mapping[str, CpuSet] | None,
 ) -> str:
     """The dump of a CPU state file of the third format, its checksum counted as 0."""
-    dumped = f"{_cpu_entries(entries)} PodEntries:(state.PodCPUAssignments){_map(pods, _cpu_set)}"
-    return _cpu(policy_name, default_cpus, "map[string]map[string]string", dumped)
+    return cpu_of(policy_name, default_cpus, _cpu_entries(entries), _map(pods, pod_cpus_of))
 
 
-def _cpu_entries(entries: Mapping[str, Mapping[str, str] | None] | None) -> str:
-    return _map(entries, lambda containers: _map(containers, str))
+def cpu_of(policy_name: str, default_cpus: str, entries: str, pods: str | None = None) -> str:
+    """The whole CPU state file; ``pods`` is None in a format that does not have them."""
+    pod_entries = "" if pods is None else f" PodEntries:(state.PodCPUAssignments){pods}"
+    return _cpu(policy_name, default_cpus, "map[string]map[string]string", entries + pod_entries)
 
 
-def _cpu_set(held: CpuSet) -> str:
+def pod_cpus_of(held: CpuSet) -> str:
+    """What a pod got as a whole."""
     elements = _map(dict.fromkeys(held, "{}"), str)
     return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}}){elements}}}}}"
 
@@ -115,6 +159,10 @@ def _cpu_set(held: CpuSet) -> str:
 def cpu_v1(policy_name: str, default_cpus: str, entries: Mapping[str, str] | None) -> str:
     """The dump of a CPU state file of the first format, keyed by container id."""
     return _cpu(policy_name, default_cpus, "map[string]string", _map(entries, str))
+
+
+def _cpu_entries(entries: Mapping[str, Mapping[str, str] | None] | None) -> str:
+    return _map(entries, lambda containers: _map(containers, str))
 
 
 def _cpu(policy_name: str, default_cpus: str, entries_type: str, entries: str) -> str:
@@ -128,11 +176,11 @@ def _cpu(policy_name: str, default_cpus: str, entries_type: str, entries: str) -
 
 def _map(items: Mapping[_K, _V] | None, dump: Callable[[_V], str]) -> str:
     if items is None:
-        return _NIL
+        return NIL
     return f"map[{' '.join([f'{key}:{dump(items[key])}' for key in sorted(items)])}]"
 
 
 def _list(items: Iterable[_V] | None, dump: Callable[[_V], str]) -> str:
     if items is None:
-        return _NIL
+        return NIL
     return f"[{' '.join(map(dump, items))}]"

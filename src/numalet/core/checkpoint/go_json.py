@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any, TypeVar
 
 from numalet.core.checkpoint import go_json_syntax
@@ -216,24 +217,13 @@ _ESCAPED = {
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
 }
-_PLAIN = re.compile(r"[A-Za-z0-9._:/@+-]*", re.ASCII)
 
 
 # The same names and uids are written again and again.
 @lru_cache(maxsize=4096)
 def string(text: str) -> str:
     """The text as a JSON string."""
-    if _PLAIN.fullmatch(text):
-        return f'"{text}"'
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = encode_basestring(text)
+    if quoted.isascii() and "<" not in quoted and ">" not in quoted and "&" not in quoted:
+        return quoted
     return "".join(_ESCAPED.get(character, character) for character in quoted)
-
-
-def object_of(items: Mapping[str, Any], encode: Callable[[Any], str]) -> str:
-    """A Go map as a JSON object, keys sorted as text."""
-    return "{" + ",".join([f"{string(key)}:{encode(items[key])}" for key in sorted(items)]) + "}"
-
-
-def array_of(items: Sequence[int]) -> str:
-    """A Go slice of integers as a JSON array."""
-    return "[" + ",".join(map(str, items)) + "]"

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from numalet.core.managers.memory.ledger import (
-    Blocks,
     MemoryBlock,
     MemoryLedger,
     MemoryTable,
@@ -67,33 +66,6 @@ class MemoryDocument(Value):
     early_layout: bool = False
     pods: Mapping[str, PodBlocks] | None = None
     has_pods: bool = False
-
-
-def of_ledger(policy_name: str, ledger: MemoryLedger, has_pods: bool = False) -> MemoryDocument:
-    """The document with the content of the ledger; its checksum is still 0.
-
-    ``has_pods``: in the format that says what pods got as a whole.
-    """
-    return MemoryDocument(
-        policy_name,
-        {
-            node_id: MachineStateNode(node.assignments, node.tables, numa_mask.ids(node.group))
-            for node_id, node in ledger.nodes.items()
-        },
-        {
-            uid: {name: _written(blocks) for name, blocks in containers.items()}
-            for uid, containers in ledger.blocks.items()
-        },
-        # The kubelet writes no member for no blocks.
-        pods={uid: _written(blocks) or None for uid, blocks in ledger.pods.items()}
-        if has_pods
-        else None,
-        has_pods=has_pods,
-    )
-
-
-def _written(blocks: Blocks) -> tuple[Block, ...]:
-    return tuple(Block(each.nodes, each.resource, each.size_bytes) for each in blocks)
 
 
 def to_ledger(document: MemoryDocument) -> MemoryLedger:

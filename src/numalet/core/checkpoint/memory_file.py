@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from numalet.core.checkpoint import go_dump, go_json, memory_document, pod_entries
+from numalet.core.checkpoint import go_dump, go_json, memory_document, memory_text, pod_entries
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import Fields, GoJsonError
 from numalet.core.checkpoint.memory_document import (
@@ -47,8 +47,7 @@ class ChecksumVerdict(Enum):
 
 def write(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules = V1_32_RULES) -> str:
     """The file's text: one line, no blanks, no newline at the end."""
-    document = memory_document.of_ledger(policy_name, ledger, rules.state_files_have_pods)
-    return _text(document, checksum_of(document))
+    return memory_text.text(policy_name, ledger, rules.state_files_have_pods)
 
 
 def checksum_of(document: MemoryDocument) -> int:
@@ -246,49 +245,3 @@ def _block(value: object, place: str) -> Block:
 
 def _int(value: object, place: str) -> int:
     return go_json.number(value, place, "int")
-
-
-def _text(document: MemoryDocument, checksum: int) -> str:
-    nodes = {str(node_id): node for node_id, node in (document.nodes or {}).items()}
-    entries = ""
-    if document.entries:
-        pods = go_json.object_of(document.entries, lambda pod: go_json.object_of(pod, _blocks_text))
-        entries = f'"entries":{pods},'
-    if document.pods:
-        listed = go_json.object_of(document.pods, _pod_blocks_text)
-        entries += f'"{pod_entries.MEMBER}":{listed},'
-    return (
-        f'{{"policyName":{go_json.string(document.policy_name)},'
-        f'"machineState":{go_json.object_of(nodes, _node_text)},'
-        f'{entries}"checksum":{checksum}}}'
-    )
-
-
-def _node_text(node: MachineStateNode) -> str:
-    return (
-        f'{{"numberOfAssignments":{node.assignments},'
-        f'"memoryMap":{go_json.object_of(node.tables or {}, _table_text)},'
-        f'"cells":{go_json.array_of(node.group or ())}}}'
-    )
-
-
-def _table_text(table: Table) -> str:
-    return (
-        f'{{"total":{table.total},"systemReserved":{table.system_reserved},'
-        f'"allocatable":{table.allocatable},"reserved":{table.reserved},"free":{table.free}}}'
-    )
-
-
-def _pod_blocks_text(blocks: PodBlocks) -> str:
-    return f'{{"memoryBlocks":{_blocks_text(blocks)}}}' if blocks else "{}"
-
-
-def _blocks_text(blocks: tuple[Block, ...]) -> str:
-    return "[" + ",".join(map(_block_text, blocks)) + "]"
-
-
-def _block_text(block: Block) -> str:
-    return (
-        f'{{"numaAffinity":{go_json.array_of(block.nodes or ())},'
-        f'"type":{go_json.string(block.resource)},"size":{block.size_bytes}}}'
-    )

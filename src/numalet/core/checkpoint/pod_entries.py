@@ -10,7 +10,6 @@ Kubelet: ``loadAndMigrateCheckpointV3``, ``loadAndMigrateCheckpointV2``, v1.36.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from numalet.core.checkpoint import go_json
@@ -52,18 +51,6 @@ def _cpus_of(value: object, place: str) -> CpuSet:
         return cpu_set.parse(entry.text("cpuSet"))
     except CpuListError as error:
         raise GoJsonError(f"failed to parse cpuset: {error.go_text}") from None
-
-
-def cpus_text(pods: Mapping[str, CpuSet]) -> str:
-    """The member with a comma after it; nothing for no pods."""
-    if not pods:
-        return ""
-    listed = go_json.object_of(pods, _cpus_entry)
-    return f'"{MEMBER}":{listed},'
-
-
-def _cpus_entry(held: CpuSet) -> str:
-    return f'{{"cpuSet":{go_json.string(cpu_set.text(held))}}}' if held else "{}"
 
 
 def readable_blocks(value: object) -> dict[str, PodBlocks]:

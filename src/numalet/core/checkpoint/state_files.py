@@ -7,7 +7,6 @@ files (affinities, reusable memory, active pods) a restart loses, as the kubelet
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import assert_never
 
 from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
@@ -39,10 +38,10 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     files = {}
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
-            snapshot, cpu_file.FILE_NAME, _said(snapshot.cpu)
+            snapshot, cpu_file.FILE_NAME, snapshot.cpu.exclusive
         ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu, rules.release_rules)
         files[memory_file.FILE_NAME] = _as_read(
-            snapshot, memory_file.FILE_NAME, _said(snapshot.memory)
+            snapshot, memory_file.FILE_NAME, snapshot.memory.blocks
         ) or memory_file.write(rules.memory.policy.value, snapshot.memory, rules.release_rules)
     written = snapshot.device.written
     if written is not None:
@@ -53,21 +52,11 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     return files
 
 
-def _said(ledger: CpuLedger | MemoryLedger) -> object:
-    """What stands for the content of a ledger's file: it is made anew with every change."""
-    match ledger:
-        case CpuLedger():
-            return ledger.exclusive
-        case MemoryLedger():
-            return ledger.blocks
-        case _:
-            assert_never(ledger)
-
-
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
     """The text as it was read, if nothing was written since.
 
-    A change that only reverts another one is written too, so being equal is not enough.
+    ``content`` stands for all that the file says: it is made anew with every change. A change that
+    only reverts another one is written too, so being equal is not enough.
     """
     as_read = snapshot.files_as_read.get(name)
     return as_read.text if as_read is not None and as_read.content is content else None
@@ -97,9 +86,11 @@ def restore(
         stage = StartStage.NUMALET if crashes else StartStage.MEMORY_MANAGER_START
         return StartRefused(stage, (memory,))
     # A manager that starts on an empty file writes its own; else the file stays as it was.
-    said = {memory_file.FILE_NAME: _said(memory)} if memory is loaded_memory else {}
+    said: dict[str, object] = (
+        {memory_file.FILE_NAME: memory.blocks} if memory is loaded_memory else {}
+    )
     if cpu is loaded_cpu:
-        said[cpu_file.FILE_NAME] = _said(cpu)
+        said[cpu_file.FILE_NAME] = cpu.exclusive
     if device.written is not None:
         said[device_file.FILE_NAME] = device.written
     kept = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}

@@ -1,0 +1,41 @@
+"""The text of ``cpu_manager_state`` as the CPU Manager writes it: from a ledger.
+
+The checksum covers what Go prints of the same content (``go_dump``), so both are made in one walk
+over the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numalet.core.checkpoint import both_forms, cpu_list, go_dump, pod_entries
+from numalet.core.checkpoint.both_forms import BothForms
+from numalet.core.checkpoint.checksum import fnv1a_32
+from numalet.core.checkpoint.go_json import string
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model.cpu_set import CpuSet
+
+
+def text(policy_name: str, ledger: CpuLedger, has_pods: bool) -> str:
+    """One line, no blanks, no newline at the end.
+
+    ``has_pods``: in the format that says what pods got as a whole.
+    """
+    default = cpu_list.text(ledger.default)
+    entries_dump, entries = both_forms.map_of(ledger.exclusive, _containers)
+    # The kubelet writes no member for none.
+    members = f'"entries":{entries},' if ledger.exclusive else ""
+    pods_dump = None
+    if has_pods:
+        pods_dump, pods = both_forms.map_of(ledger.pods, both_forms.cpus_of_pod)
+        members += f'"{pod_entries.MEMBER}":{pods},' if ledger.pods else ""
+    checksum = fnv1a_32(go_dump.cpu_of(policy_name, default, entries_dump, pods_dump))
+    # A list of CPUs has nothing that JSON escapes.
+    return (
+        f'{{"policyName":{string(policy_name)},"defaultCpuSet":"{default}",'
+        f'{members}"checksum":{checksum}}}'
+    )
+
+
+def _containers(containers: Mapping[str, CpuSet]) -> BothForms:
+    return both_forms.map_of(containers, both_forms.cpus)
