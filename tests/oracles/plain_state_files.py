@@ -64,13 +64,13 @@ def memory(policy_name: str, ledger: MemoryLedger, has_pods: bool) -> str:
 def cpu(policy_name: str, ledger: CpuLedger, has_pods: bool) -> str:
     """``cpu_manager_state``."""
     entries = {
-        uid: {name: _cpu_list(cpus) for name, cpus in containers.items()}
+        uid: {name: cpu_list(cpus) for name, cpus in containers.items()}
         for uid, containers in ledger.exclusive.items()
     }
     pods = {uid: Struct((_cpus_of_pod(cpus),)) for uid, cpus in ledger.pods.items()}
     fields = [
         _field("PolicyName", "string", policy_name, "policyName"),
-        _field("DefaultCPUSet", "string", _cpu_list(ledger.default), "defaultCpuSet"),
+        _field("DefaultCPUSet", "string", cpu_list(ledger.default), "defaultCpuSet"),
         _optional("Entries", "map[string]map[string]string", entries, "entries"),
     ]
     if has_pods:
@@ -160,11 +160,11 @@ def _blocks_of_pod(blocks: Blocks) -> Field:
 def _cpus_of_pod(cpus: CpuSet) -> Field:
     elements = Field("elems", "map[int]struct {}", {cpu: Struct() for cpu in cpus}, "", _LEFT_OUT)
     return Field(
-        "CPUSet", "cpuset.CPUSet", Struct((elements,)), "cpuSet", _cpu_list(cpus) or _LEFT_OUT
+        "CPUSet", "cpuset.CPUSet", Struct((elements,)), "cpuSet", cpu_list(cpus) or _LEFT_OUT
     )
 
 
-def _cpu_list(cpus: CpuSet) -> str:
+def cpu_list(cpus: CpuSet) -> str:
     """Every first CPU of a range with the last one."""
     ranges = []
     for first in sorted(cpu for cpu in cpus if cpu - 1 not in cpus):

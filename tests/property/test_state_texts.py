@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.checkpoint import cpu_file, cpu_list, device_file, go_json, memory_file
+from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.core.config.releases.release import V1_32_RULES
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.ledger import DeviceRecord, WrittenCheckpoint
@@ -126,7 +126,7 @@ def test_a_cpu_file_that_is_written_is_sound(ledger: CpuLedger, has_pods: bool) 
 
 @given(CPUS)
 def test_a_list_of_cpus_is_the_one_that_people_write(cpus: frozenset[int]) -> None:
-    assert cpu_list.text(cpus) == cpu_set.text(cpus)
+    assert cpu_set.text(cpus) == plain_state_files.cpu_list(cpus)
 
 
 @given(NAMES)

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import starmap
 from typing import TypeAlias, TypeVar
 
-from numalet.core.checkpoint import cpu_list, go_dump
+from numalet.core.checkpoint import go_dump
 from numalet.core.checkpoint.go_json import string
-from numalet.core.model import numa_mask
+from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.numa_mask import NumaMask
 
@@ -124,14 +124,14 @@ def _numbers(numbers: tuple[int, ...]) -> BothForms:
 @lru_cache(maxsize=4096)
 def cpus(held: CpuSet) -> BothForms:
     """The list of CPUs that a container holds."""
-    text = cpu_list.text(held)
+    text = cpu_set.text(held)
     return text, f'"{text}"'
 
 
 @lru_cache(maxsize=1024)
 def cpus_of_pod(held: CpuSet) -> BothForms:
     """The CPUs that a pod got as a whole."""
-    text = f'{{"cpuSet":"{cpu_list.text(held)}"}}' if held else "{}"
+    text = f'{{"cpuSet":"{cpu_set.text(held)}"}}' if held else "{}"
     return go_dump.pod_cpus_of(held), text
 
 

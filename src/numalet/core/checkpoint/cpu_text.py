@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.checkpoint import both_forms, cpu_list, go_dump, pod_entries
+from numalet.core.checkpoint import both_forms, go_dump, pod_entries
 from numalet.core.checkpoint.both_forms import BothForms
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import string
 from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 
 
@@ -21,7 +22,7 @@ def text(policy_name: str, ledger: CpuLedger, has_pods: bool) -> str:
 
     ``has_pods``: in the format that says what pods got as a whole.
     """
-    default = cpu_list.text(ledger.default)
+    default = cpu_set.text(ledger.default)
     entries_dump, entries = both_forms.map_of(ledger.exclusive, _containers)
     # The kubelet writes no member for none.
     members = f'"entries":{entries},' if ledger.exclusive else ""

@@ -8,7 +8,7 @@ reader that forgives what snapshots of ``/sys`` do to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from numalet.core.model import go_text
@@ -72,21 +72,40 @@ def _number(digits: str) -> int:
 def text(cpus: Iterable[int]) -> str:
     """The list form: ascending, longest ranges, no blanks; empty text for no CPU."""
     return ",".join(
-        str(first) if first == last else f"{first}-{last}" for first, last in runs(cpus)
+        [str(first) if first == last else f"{first}-{last}" for first, last in runs(cpus)]
     )
 
 
 def runs(cpus: Iterable[int]) -> Iterator[tuple[int, int]]:
     """The longest unbroken stretches as (first, last), ascending."""
-    first: int | None = None
-    last = 0
-    for cpu in sorted(set(cpus)):
-        if first is None:
-            first = last = cpu
-        elif cpu == last + 1:
-            last = cpu
+    ordered = sorted(cpus if isinstance(cpus, frozenset) else set(cpus))
+    at, end = 0, len(ordered) - 1
+    while at <= end:
+        first = ordered[at]
+        stop = at
+        if at < end and ordered[at + 1] == first + 1:
+            # The last one is often long, as of the pool that all containers share.
+            stop = end if ordered[end] - first == end - at else _end_of_run(ordered, at)
+        yield first, ordered[stop]
+        at = stop + 1
+
+
+def _end_of_run(ordered: Sequence[int], at: int) -> int:
+    """Where the run ends that begins there and is not the last one.
+
+    In steps that double, not number by number: ascending numbers have all between them where they
+    are as far apart as their places are.
+    """
+    offset = ordered[at] - at
+    inside, beyond, step = at + 1, len(ordered) - 1, 1
+    while inside + step < beyond and ordered[inside + step] - (inside + step) == offset:
+        inside += step
+        step *= 2
+    beyond = min(inside + step, beyond)
+    while beyond - inside > 1:
+        middle = (inside + beyond) // 2
+        if ordered[middle] - middle == offset:
+            inside = middle
         else:
-            yield first, last
-            first = last = cpu
-    if first is not None:
-        yield first, last
+            beyond = middle
+    return inside

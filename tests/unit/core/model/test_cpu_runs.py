@@ -1,10 +1,10 @@
-"""The list of CPUs that the state file has: what ``cpu_set.text`` says, found in larger steps."""
+"""The list form of sets with long and short ranges, whose ends are found in larger steps."""
 
 from __future__ import annotations
 
 import pytest
 
-from numalet.core.checkpoint import cpu_list
+from numalet.core.model import cpu_set
 
 LISTS = [
     "",
@@ -29,11 +29,11 @@ def cpus_of(text: str) -> frozenset[int]:
 
 @pytest.mark.parametrize("text", LISTS)
 def test_ranges_are_as_long_as_they_can_be(text: str) -> None:
-    assert cpu_list.text(cpus_of(text)) == text
+    assert cpu_set.text(cpus_of(text)) == text
 
 
 @pytest.mark.parametrize("length", range(2, 40))
 def test_a_range_of_any_length_ends_where_it_ends(length: int) -> None:
     for behind in range(2, 20):
         text = f"0-{length - 1},{length + 1}-{length + behind}"
-        assert cpu_list.text(cpus_of(text)) == text
+        assert cpu_set.text(cpus_of(text)) == text
