@@ -108,16 +108,19 @@ def rounds(cell: ReferenceCell, count: int) -> list[ReferenceRound]:
 
 
 def prepared(cell: ReferenceCell, number: int) -> tuple[Any, Any]:
-    """The node and the pod of one round."""
+    """The node and the pod of one round; no other round has a pod of this uid and size."""
     node = _started(cell)
     more = number % 3
     if cell.is_fragmented:
-        filling = _pod(cell, f"{number:08x}-0000-4000-8000-000000000000", 24, 100 + more, 12, 6)
+        uid = f"{number:08x}-0000-4000-8000-000000000000"
+        filling = _pod(cell, uid, 24, 100 * 1024 + number, 12, 6)
         node, decision = node.admit(filling)
         if not decision.admitted:
             raise AssertionError(decision)
         node = node.pod_started(filling.uid).release_stale()
-    amounts = (20, 90 + more, 10, 5) if cell.is_fragmented else (2 + 2 * more, 2 + more, 1, 1)
+    amounts = (2 + 2 * more, (2 + more) * 1024 + number, 1, 1)
+    if cell.is_fragmented:
+        amounts = (20, 90 * 1024 + number, 10, 5)
     return node, _pod(cell, f"{number:08x}-0000-4000-8000-ffffffffffff", *amounts)
 
 
@@ -202,10 +205,10 @@ def _machine(count: int) -> Any:
     )
 
 
-def _pod(cell: ReferenceCell, uid: str, cpus: int, gib: int, pages: int, devices: int) -> Any:
+def _pod(cell: ReferenceCell, uid: str, cpus: int, mib: int, pages: int, devices: int) -> Any:
     pods = _module("model.pod")
     quantity = _module("model.quantity").Quantity
-    amounts = {"cpu": str(cpus), "memory": f"{gib}Gi"}
+    amounts = {"cpu": str(cpus), "memory": f"{mib}Mi"}
     if cell.resources > 2:
         amounts["hugepages-1Gi"] = f"{pages}Gi"
     if cell.resources > 3:

@@ -21,6 +21,7 @@ from numalet.core.managers.cpu import topology
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.device.hints import TouchedSets
 from numalet.core.managers.device.inventory import Device, KnownDevices
+from numalet.core.managers.memory import hints
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import (
     MemoryLedger,
@@ -120,7 +121,7 @@ def memory(draw: st.DrawFn, nodes: int, types: Sequence[str]) -> MemoryHintFamil
     if draw(st.integers(0, 3)) == 0:
         mask = draw(st.sampled_from(sorted({node.group for node in node_map.values()})))
         reusable = {(mask, draw(st.sampled_from(types))): draw(st.integers(1, 4))}
-    return MemoryHintFamily(MemoryLedger(node_map, {}, ReusableMemory("u", reusable)), "u", demand)
+    return hints.family(MemoryLedger(node_map, {}, ReusableMemory("u", reusable)), "u", demand)
 
 
 @st.composite

@@ -6,12 +6,14 @@ files (affinities, reusable memory, active pods) a restart loses, as the kubelet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, device_file, memory_document, memory_file
 from numalet.core.checkpoint.memory_document import MemoryDocument
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused, StartStage
 from numalet.core.findings.state_files import MemoryStateWouldCrash
 from numalet.core.managers.cpu import validation as cpu_validation
@@ -24,7 +26,10 @@ from numalet.core.managers.memory.ledger import EMPTY_LEDGER as NO_MEMORY
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import kept
 from numalet.core.snapshot.snapshot import AsRead, Snapshot
+
+L = TypeVar("L", CpuLedger, MemoryLedger)
 
 StateFiles = Mapping[str, str]
 """Texts by name: cpu_manager_state, memory_manager_state, kubelet_internal_checkpoint."""
@@ -39,17 +44,27 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
             snapshot, cpu_file.FILE_NAME, snapshot.cpu.exclusive
-        ) or cpu_file.write(rules.cpu.policy.value, snapshot.cpu, rules.release_rules)
+        ) or _text(snapshot.cpu, cpu_file.write, rules.cpu.policy.value, rules.release_rules)
         files[memory_file.FILE_NAME] = _as_read(
             snapshot, memory_file.FILE_NAME, snapshot.memory.blocks
-        ) or memory_file.write(rules.memory.policy.value, snapshot.memory, rules.release_rules)
+        ) or _text(
+            snapshot.memory, memory_file.write, rules.memory.policy.value, rules.release_rules
+        )
     written = snapshot.device.written
     if written is not None:
         # This one is rewritten at every report and allocation, also with the same content.
-        files[device_file.FILE_NAME] = _as_read(
-            snapshot, device_file.FILE_NAME, written
-        ) or device_file.write(written)
+        files[device_file.FILE_NAME] = _as_read(snapshot, device_file.FILE_NAME, written) or kept(
+            written, "text", lambda: device_file.write(written)
+        )
     return files
+
+
+def _text(
+    ledger: L, write: Callable[[str, L, ReleaseRules], str], policy: str, rules: ReleaseRules
+) -> str:
+    """The text of a ledger, kept in it: most decisions leave some of the ledgers as they were."""
+    name = f"text {policy} {rules.state_files_have_pods}"
+    return kept(ledger, name, lambda: write(policy, ledger, rules))
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:

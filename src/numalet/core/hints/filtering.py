@@ -47,7 +47,7 @@ def lists_of(answers: Iterable[ProviderHints]) -> list[Offer]:
     lists: list[Offer] = []
     for answer in answers:
         if answer:
-            lists.extend(_list_of(resource) for resource in answer.values())
+            lists += map(_list_of, answer.values())
         else:
             lists.append(_ANY_PREFERRED)
     return lists

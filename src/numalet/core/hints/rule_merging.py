@@ -63,8 +63,13 @@ def merge(
 
     ``budget`` takes the place of ``MOST_NODES_SEARCHED``.
     """
-    lists = [offer for offer in offers if not isinstance(offer, Ruled)]
-    rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
+    lists: list[HintList] = []
+    rules: list[HintRule] = []
+    for offer in offers:
+        if isinstance(offer, Ruled):
+            rules.append(offer.rule)
+        else:
+            lists.append(offer)
     if not rules:
         return BestHint(merging.merge(lists, all_nodes, distances))
     if not all(lists) or any(rule.is_empty for rule in rules):

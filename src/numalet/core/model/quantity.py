@@ -79,6 +79,9 @@ class Quantity(Value, eq=False):
     @property
     def value(self) -> int:
         """The number rounded away from zero to a whole one (Go: ``Value``)."""
+        if self._exponent == 0 and -MAX_INT64 <= self._mantissa <= MAX_INT64:
+            # As most have it, and each is asked at every decision.
+            return self._mantissa
         return self._at_scale(0)
 
     @property

@@ -12,8 +12,9 @@ What the standard library does with dataclasses works on values too: ``dataclass
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 from msgspec import NODEFAULT, Struct, field, structs
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Value", "field", "replace"]
+__all__ = ["Value", "field", "kept", "replace"]
+
+T = TypeVar("T")
 
 
 class _AsDataclass:
@@ -64,6 +67,18 @@ def _field(of: structs.FieldInfo) -> Any:
         # A dataclass takes only what has a hash as a default.
         return dataclasses.field(default_factory=lambda: default)
     return dataclasses.field(default=default)
+
+
+def kept(value: Value, name: str, make: Callable[[], T]) -> T:
+    """What follows from a value, made once and kept in it; its class says ``dict=True``.
+
+    For what a room above knows how to make; ``cached_property`` is for what the class knows.
+    """
+    place = vars(value)
+    if name not in place:
+        place[name] = make()
+    made: T = place[name]
+    return made
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -52,7 +52,7 @@ class ReusableDevices(Value):
 NOTHING_REUSABLE = ReusableDevices("", {})
 
 
-class WrittenCheckpoint(Value):
+class WrittenCheckpoint(Value, dict=True):
     """The content of the checkpoint when it was last written.
 
     The kubelet does not write when it frees devices, so the file may name pods that are gone,

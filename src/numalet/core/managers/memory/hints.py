@@ -57,11 +57,13 @@ class MemoryHintFamily(Value, dict=True):
     ledger: MemoryLedger
     pod_uid: str
     demand: Demand
+    tried: TriedSets | None = None
+    """What is offered, if the nodes are so few that all their sets were tried."""
 
     @property
     def rule(self) -> HintRule | None:
         """What is offered, by rule; None where a list is quicker, or where there is no rule."""
-        return None if self._are_few else self.as_rule
+        return self.as_rule if self.tried is None else None
 
     @cached_property
     def as_rule(self) -> HintRule | None:
@@ -94,7 +96,7 @@ class MemoryHintFamily(Value, dict=True):
 
         All nodes, if no set could.
         """
-        return self._tried.preferred_size if self._are_few else self._preferred_size
+        return self._preferred_size if self.tried is None else self.tried.preferred_size
 
     @cached_property
     def _preferred_size(self) -> int:
@@ -113,19 +115,11 @@ class MemoryHintFamily(Value, dict=True):
         return rule.smallest_size(empty_machine, otherwise=len(nodes))
 
     @property
-    def _are_few(self) -> bool:
-        return len(self.ledger.nodes) <= few_nodes.MOST_NODES
-
-    @cached_property
-    def _tried(self) -> TriedSets:
-        return tried_sets.of_demand(self.ledger, self.pod_uid, self.demand)
-
-    @property
     def masks(self) -> tuple[NumaMask, ...]:
         """The sets offered, smaller ones first. They may be 2^n."""
         if not self.demand:
             return ()
-        return self._tried.offered if self._are_few else self._masks
+        return self._masks if self.tried is None else self.tried.offered
 
     @cached_property
     def _masks(self) -> tuple[NumaMask, ...]:
@@ -135,9 +129,9 @@ class MemoryHintFamily(Value, dict=True):
     @property
     def is_empty(self) -> bool:
         """Whether no set is offered."""
-        if self._are_few or self.rule is None or not self.demand:
+        if self.tried is not None or self.as_rule is None or not self.demand:
             return not self.masks
-        return self.rule.is_empty
+        return self.as_rule.is_empty
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first."""
@@ -147,6 +141,14 @@ class MemoryHintFamily(Value, dict=True):
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
         return why_not(self.ledger, self.pod_uid, self.demand, mask)
+
+
+def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFamily:
+    """The sets that could hold a demand of this pod."""
+    tried = None
+    if len(ledger.nodes) <= few_nodes.MOST_NODES:
+        tried = tried_sets.of_demand(ledger, pod_uid, demand)
+    return MemoryHintFamily(ledger, pod_uid, demand, tried)
 
 
 def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:

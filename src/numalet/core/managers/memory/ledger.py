@@ -58,7 +58,7 @@ class ReusableMemory(Value):
 NOTHING_REUSABLE = ReusableMemory("", {})
 
 
-class MemoryLedger(Value):
+class MemoryLedger(Value, dict=True):
     """Everything that the Memory Manager remembers.
 
     ``pods`` has the blocks of pods that were placed as a whole, by uid: these are counted on the

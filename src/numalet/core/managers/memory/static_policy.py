@@ -13,7 +13,6 @@ from numalet.core.hints.provider import ActiveContainers, Refused
 from numalet.core.managers.memory import affinity as best_affinity
 from numalet.core.managers.memory import allocation, demand, hints, init_reuse
 from numalet.core.managers.memory.demand import Demand
-from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import NOTHING_REUSABLE, UINT64, Blocks, MemoryLedger
 from numalet.core.managers.memory.reasons import (
     CanNotExtend,
@@ -92,7 +91,7 @@ class MemoryStaticPolicy(Value):
             return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
         if missing is not None:
             return Refused(missing)
-        offered = MemoryHintFamily(ledger, pod.uid, asked)
+        offered = hints.family(ledger, pod.uid, asked)
         if not offered.is_empty:
             return dict.fromkeys(asked, offered)
         # To the kubelet no set at all is "no preference", not "impossible".
@@ -138,11 +137,10 @@ class MemoryStaticPolicy(Value):
     ) -> NumaMask | Refused:
         """The affinity's nodes, replaced or extended where they do not do."""
         name = asker.container
-        offered = MemoryHintFamily(ledger, asker.pod_uid, asked)
         chosen = affinity
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            default = best_affinity.best(offered)
+            default = best_affinity.best(hints.family(ledger, asker.pod_uid, asked))
             if default is None or default.mask is None:
                 return Refused(NoNodeFits(name))
             if chosen.preferred and not default.preferred:
@@ -152,7 +150,8 @@ class MemoryStaticPolicy(Value):
         # In native mode some nodes give no memory, whatever other resources do there.
         mask &= numa_mask.of(ledger.nodes)
         # 2. Too small: the best set that contains it.
-        if not self._will_do(offered, mask):
+        if not self._will_do(ledger, asker.pod_uid, asked, mask):
+            offered = hints.family(ledger, asker.pod_uid, asked)
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
                 return Refused(CanNotExtend(name, mask))
@@ -163,14 +162,14 @@ class MemoryStaticPolicy(Value):
         cut = _cut_group(ledger, name, mask)
         return mask if cut is None else Refused(cut)
 
-    def _will_do(self, offered: MemoryHintFamily, mask: NumaMask) -> bool:
+    def _will_do(self, ledger: MemoryLedger, pod_uid: str, asked: Demand, mask: NumaMask) -> bool:
         """Whether the set may be used as it is.
 
         The kubelet counts free memory alone, and not memory that may be used again.
         """
         if self.behaviour.groups_stay_whole:
-            return offered.why_not(mask) is None
-        return _has_free(offered.ledger, offered.demand, mask)
+            return hints.why_not(ledger, pod_uid, asked, mask) is None
+        return _has_free(ledger, asked, mask)
 
     def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
         """The ledger without containers that are not active."""

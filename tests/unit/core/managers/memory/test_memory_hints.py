@@ -34,7 +34,7 @@ def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger
 
 
 def offered(of: MemoryLedger, gib: int, pod_uid: str = "u") -> MemoryHintFamily:
-    return MemoryHintFamily(of, pod_uid, {"memory": gib * GI})
+    return hints.family(of, pod_uid, {"memory": gib * GI})
 
 
 def test_on_an_empty_machine_every_set_is_offered_and_the_smallest_are_preferred() -> None:

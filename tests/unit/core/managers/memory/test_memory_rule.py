@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalet.core.hints.hint import Hint
-from numalet.core.managers.memory import affinity, tables
+from numalet.core.managers.memory import affinity, hints, tables
 from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import (
     MemoryLedger,
@@ -29,7 +29,7 @@ def ledger(*free_gib: int, groups: dict[int, int] | None = None) -> MemoryLedger
 
 
 def offered(of: MemoryLedger, gib: int) -> MemoryHintFamily:
-    return MemoryHintFamily(of, "u", {"memory": gib * GI})
+    return hints.family(of, "u", {"memory": gib * GI})
 
 
 def reserved_beyond(sizes_gib: tuple[int, ...], reserved_gib: int) -> MemoryLedger:
@@ -99,12 +99,12 @@ def test_memory_to_be_used_again_makes_an_island_of_unused_nodes() -> None:
     assert family.as_rule is not None
     assert (family.masks, family.as_rule.islands) == ((0b011,), (0b011,))
     assert Hint(0b011, False) == affinity.best(family)
-    other = MemoryHintFamily(again, "other", {"memory": 8 * GI})
+    other = hints.family(again, "other", {"memory": 8 * GI})
     assert (other.is_empty, affinity.best(other)) == (True, None)
 
 
 def test_a_demand_for_nothing_is_offered_nowhere() -> None:
-    family = MemoryHintFamily(ledger(10, 10), "u", {})
+    family = hints.family(ledger(10, 10), "u", {})
 
     assert (family.masks, family.is_empty) == ((), True)
 
