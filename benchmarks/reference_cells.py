@@ -125,7 +125,7 @@ def prepared(cell: ReferenceCell, number: int) -> tuple[Any, Any]:
 
 
 def _round(cell: ReferenceCell, number: int, folder: Path) -> ReferenceRound:
-    files = _module("files.state_directory", "io", "adapters")
+    files = module("files.state_directory", "io", "adapters")
     node, pod = prepared(cell, number)
     files.StateDirectory(folder, {}).write(node.state_files())
     directory = files.read(folder)
@@ -137,21 +137,21 @@ def _round(cell: ReferenceCell, number: int, folder: Path) -> ReferenceRound:
     return ReferenceRound(seconds, decision.admitted, hashlib.sha256(written).hexdigest())
 
 
-def _module(name: str, room: str = "core", before: str = "") -> Any:
+def module(name: str, room: str = "core", before: str = "") -> Any:
     """A module of this checkout; ``before`` is what the room was called in earlier ones."""
     parts = ("numalet", room if _HAS_CORE else before, name)
     return importlib.import_module(".".join(filter(None, parts)))
 
 
 def _started(cell: ReferenceCell) -> Any:
-    inventory = _module("managers.device.inventory")
-    behaviours = _module("config.behaviour")
+    inventory = module("managers.device.inventory")
+    behaviours = module("config.behaviour")
     devices = [
         inventory.Device(f"device-{node}-{at}", (node,))
         for node in range(cell.nodes)
         for at in range(8 if node == 0 else 4)
     ]
-    return _module("node.node").start(
+    return module("node.node").start(
         _config(cell),
         _machine(cell.nodes),
         devices={DEVICE: devices} if cell.resources > 3 else {},
@@ -160,8 +160,8 @@ def _started(cell: ReferenceCell) -> Any:
 
 
 def _config(cell: ReferenceCell) -> Any:
-    config = _module("config.kubelet_config")
-    memory = {"memory": _module("model.quantity").Quantity.parse("512Mi")}
+    config = module("config.kubelet_config")
+    memory = {"memory": module("model.quantity").Quantity.parse("512Mi")}
     static: dict[str, Any] = {}
     if cell.resources > 1:
         static = {"cpu_manager_policy": "static", "reserved_system_cpus": "0"}
@@ -179,7 +179,7 @@ def _config(cell: ReferenceCell) -> Any:
 
 
 def _machine(count: int) -> Any:
-    info = _module("model.machine_info")
+    info = module("model.machine_info")
     nodes, cpu, core = [], 0, 0
     for node in range(count):
         half = 1 if node == 0 else 2
@@ -206,13 +206,18 @@ def _machine(count: int) -> Any:
 
 
 def _pod(cell: ReferenceCell, uid: str, cpus: int, mib: int, pages: int, devices: int) -> Any:
-    pods = _module("model.pod")
-    quantity = _module("model.quantity").Quantity
     amounts = {"cpu": str(cpus), "memory": f"{mib}Mi"}
     if cell.resources > 2:
         amounts["hugepages-1Gi"] = f"{pages}Gi"
     if cell.resources > 3:
         amounts[DEVICE] = str(devices)
+    return guaranteed_pod(uid, amounts)
+
+
+def guaranteed_pod(uid: str, amounts: Mapping[str, str]) -> Any:
+    """A pod of one container that requests these amounts and is limited to them."""
+    pods = module("model.pod")
+    quantity = module("model.quantity").Quantity
     asked = {name: quantity.parse(amount) for name, amount in amounts.items()}
     container = pods.Container("app", requests=asked, limits=asked)
     return pods.Pod(uid, uid, app_containers=(container,), qos_class=pods.QosClass.GUARANTEED)

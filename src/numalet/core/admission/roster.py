@@ -8,7 +8,6 @@ Kubelet: ``NewContainerManager`` in ``container_manager_linux.go``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
 from typing import Any, assert_never
 
 from numalet.core.admission import node_resources
@@ -131,7 +130,7 @@ def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[Dev
     return ManagerSlot(
         "device",
         DevicePolicy(known, plugins, rules.release_rules.device_hints_over_device_nodes),
-        attrgetter("device"),
+        _device_ledger,
         _with_device_ledger,
     )
 
@@ -142,7 +141,7 @@ def _cpu_slot(rules: NodeRules, static_cpus: StaticCpuPolicy | None) -> ManagerS
     if static_cpus is not None:
         manager = static_cpus
         pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
-    return ManagerSlot("cpu", manager, attrgetter("cpu"), _with_cpu_ledger, pods)
+    return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods)
 
 
 def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
@@ -156,7 +155,7 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
             pods = MemoryPodPools(static)
         case _:
             assert_never(rules.memory.policy)
-    return ManagerSlot("memory", manager, attrgetter("memory"), _with_memory_ledger, pods)
+    return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods)
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
@@ -183,12 +182,24 @@ def distances(rules: NodeRules) -> Distances | None:
 # Functions with names and not lambdas, because nodes are pickled.
 
 
+def _device_ledger(snapshot: Snapshot) -> DeviceLedger:
+    return snapshot.device
+
+
 def _with_device_ledger(snapshot: Snapshot, ledger: DeviceLedger) -> Snapshot:
     return replace(snapshot, device=ledger)
 
 
+def _cpu_ledger(snapshot: Snapshot) -> CpuLedger:
+    return snapshot.cpu
+
+
 def _with_cpu_ledger(snapshot: Snapshot, ledger: CpuLedger) -> Snapshot:
     return replace(snapshot, cpu=ledger)
+
+
+def _memory_ledger(snapshot: Snapshot) -> MemoryLedger:
+    return snapshot.memory
 
 
 def _with_memory_ledger(snapshot: Snapshot, ledger: MemoryLedger) -> Snapshot:

@@ -6,7 +6,7 @@ families of hints list what they offer on so few nodes, and are known by rule on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -29,14 +29,15 @@ def every_set(nodes: NumaMask) -> tuple[NumaMask, ...]:
 
 @lru_cache(maxsize=64)
 def _steps(nodes: NumaMask) -> tuple[tuple[NumaMask, NumaMask, int], ...]:
-    """Every set, the same without its highest node, and the id of that node."""
+    """Every set, the same without its highest node, and which of the nodes that is."""
+    places = {node_id: at for at, node_id in enumerate(numa_mask.ids(nodes))}
     highest = [(mask, mask.bit_length() - 1) for mask in every_set(nodes)]
-    return tuple((mask, mask ^ 1 << node_id, node_id) for mask, node_id in highest)
+    return tuple((mask, mask ^ 1 << node_id, places[node_id]) for mask, node_id in highest)
 
 
-def sums(nodes: NumaMask, amounts: Mapping[int, int]) -> dict[NumaMask, int]:
-    """What the nodes of every set have together; ``amounts`` are by node id."""
+def sums(nodes: NumaMask, amounts: Sequence[int]) -> dict[NumaMask, int]:
+    """What the nodes of every set have together; ``amounts`` are in the order of the node ids."""
     totals = {numa_mask.EMPTY: 0}
-    for mask, rest, node_id in _steps(nodes):
-        totals[mask] = totals[rest] + amounts[node_id]
+    for mask, rest, at in _steps(nodes):
+        totals[mask] = totals[rest] + amounts[at]
     return totals

@@ -15,6 +15,7 @@ from enum import Enum
 from numalet.core.model import resources
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.model.quantity import Quantity
+from numalet.core.model.value import kept
 
 
 class Overhead(Enum):
@@ -44,15 +45,16 @@ def number(resource: str, quantity: Quantity) -> int:
     return quantity.milli_value if resource == resources.CPU else quantity.value
 
 
-def amounts(pod: Pod) -> dict[str, int]:
+def amounts(pod: Pod) -> Mapping[str, int]:
     """What the pod asks for at its peak, overhead included, as a node counts it; no zeros.
 
     Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
     """
-    if pod.is_one_container:
-        requests: Resources = pod.app_containers[0].requests
-    else:
-        requests = effective_requests(pod)
+    return kept(pod, "amounts", lambda: _amounts(pod))
+
+
+def _amounts(pod: Pod) -> dict[str, int]:
+    requests = pod.app_containers[0].requests if pod.is_one_container else effective_requests(pod)
     asked = {name: number(name, requests[name]) for name in sorted(requests)}
     return {name: amount for name, amount in asked.items() if amount}
 

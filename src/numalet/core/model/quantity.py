@@ -90,6 +90,8 @@ class Quantity(Value, eq=False):
 
         What does not fit into an int64 is 0, or its lowest 64 bits for a big decimal, as in Go.
         """
+        if self._exponent == 0 and abs(self._mantissa) <= MAX_INT64 // 1000:
+            return self._mantissa * 1000
         return self._at_scale(_MILLI)
 
     @property

@@ -72,8 +72,13 @@ class Snapshot(Value, kw_only=True):
             self,
             pods={**self.pods, pod.uid: pod},
             requested=self.requested_by_others(pod.uid).plus(pod),
-            assumed=frozenset(key for key in self.assumed if key.pod_uid != pod.uid),
+            assumed=self._assumed_of_others({pod.uid}),
         )
+
+    def _assumed_of_others(self, uids: Set[str]) -> frozenset[ContainerKey]:
+        if not self.assumed:
+            return self.assumed
+        return frozenset(key for key in self.assumed if key.pod_uid not in uids)
 
     def without_pod(self, pod_uid: str) -> Snapshot:
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""
@@ -89,7 +94,7 @@ class Snapshot(Value, kw_only=True):
             self,
             pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
             requested=requested,
-            assumed=frozenset(key for key in self.assumed if key.pod_uid not in uids),
+            assumed=self._assumed_of_others(uids),
         )
 
     def requested_by_others(self, pod_uid: str) -> Requested:
@@ -104,7 +109,10 @@ class Snapshot(Value, kw_only=True):
 
     def without_affinities(self, pod_uid: str) -> Snapshot:
         """The snapshot without a pod's stored affinities: its containers have stopped."""
-        kept = {uid: stored for uid, stored in self.affinities.items() if uid != pod_uid}
+        if pod_uid not in self.affinities:
+            return self
+        kept = dict(self.affinities)
+        del kept[pod_uid]
         return replace(self, affinities=kept)
 
     def next_revision(self) -> Snapshot:

@@ -38,27 +38,16 @@ from numalet.core.model.value import Value
 class NodeSets(Value, dict=True):
     """The machine's NUMA nodes that have CPUs, and what makes a set of them preferred.
 
-    ``reach`` says whether sockets make a set preferred too.
+    ``reach`` says whether sockets make a set preferred too. ``all_nodes`` are the nodes that have
+    CPUs; ``are_few``: all their sets are tried. ``most_cpus`` are the most that one node has, that
+    two have, and so on, CPUs in use and reserved ones too. Made by ``node_sets``.
     """
 
     topology: CpuTopology
     reach: Reach
-
-    @cached_property
-    def all_nodes(self) -> NumaMask:
-        """All nodes that have CPUs; nodes without are in no set."""
-        return numa_mask.of(self.topology.node_ids)
-
-    @cached_property
-    def are_few(self) -> bool:
-        """Whether the nodes are so few that all their sets are tried."""
-        return few_nodes.are_few(self.all_nodes)
-
-    @cached_property
-    def _most_cpus(self) -> tuple[int, ...]:
-        """The most CPUs that one node has, that two have, and so on; used and reserved ones too."""
-        counts = sorted((node.cpus.bit_count() for node in self.topology.nodes), reverse=True)
-        return tuple(accumulate(counts))
+    all_nodes: NumaMask
+    are_few: bool
+    most_cpus: tuple[int, ...]
 
     @cached_property
     def _sockets(self) -> Parts:
@@ -68,7 +57,7 @@ class NodeSets(Value, dict=True):
 
     def preferred_size(self, count: int) -> int:
         """Number of nodes of the smallest set that has so many CPUs; all nodes if none has."""
-        return min(bisect_left(self._most_cpus, count) + 1, len(self._most_cpus))
+        return min(bisect_left(self.most_cpus, count) + 1, len(self.most_cpus))
 
     def spanning(self, size: int) -> Requirement | None:
         """As few sockets as so many nodes make necessary; None if sockets do not count."""
@@ -81,14 +70,16 @@ class NodeSets(Value, dict=True):
 
 def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
     """The sets of this machine's nodes that have CPUs."""
-    return NodeSets(topology, reach)
+    nodes = numa_mask.of(topology.node_ids)
+    counts = sorted((node.cpus.bit_count() for node in topology.nodes), reverse=True)
+    return NodeSets(topology, reach, nodes, few_nodes.are_few(nodes), tuple(accumulate(counts)))
 
 
 class CpuHintFamily(Value, dict=True):
     """The sets that could give ``count`` CPUs: a family of hints.
 
-    ``free`` is what is free on each node, ``reuse_count`` what comes to it from the CPUs of the
-    pod, which are on the nodes ``reuse_nodes``.
+    ``free`` is what is free on each node, by ascending id, ``reuse_count`` what comes to it from
+    the CPUs of the pod, which are on the nodes ``reuse_nodes``.
     """
 
     sets: NodeSets
@@ -128,7 +119,7 @@ class CpuHintFamily(Value, dict=True):
         nodes, reused = self.sets.all_nodes, self.reuse_nodes
         size = self.sets.preferred_size(self.count)
         spanning = self.sets.spanning(size)
-        free, need = few_nodes.sums(nodes, self.free), self.count - self.reuse_count
+        free, need = few_nodes.sums(nodes, [*self.free.values()]), self.count - self.reuse_count
         return tuple(
             [
                 Hint(

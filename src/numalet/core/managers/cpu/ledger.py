@@ -78,6 +78,8 @@ class CpuLedger(Value, dict=True):
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
         # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        if not self.exclusive:
+            return []
         return sorted(
             ContainerKey(uid, name)
             for uid, containers in self.exclusive.items()

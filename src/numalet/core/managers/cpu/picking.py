@@ -60,5 +60,7 @@ class Picker(Value):
             aligned = self.take(near, min(count, near.bit_count()))
         if not isinstance(aligned, int):
             return aligned
+        if aligned.bit_count() == count:
+            return aligned
         rest = self.take(available & ~aligned, count - aligned.bit_count())
         return aligned | rest if isinstance(rest, int) else rest

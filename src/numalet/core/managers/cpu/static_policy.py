@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 
 from numalet.core.config.rules import CpuRules
 from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
@@ -24,17 +23,12 @@ from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.model.value import Value, replace
 
 
-class CpuStaticPolicy(Value, dict=True):
+class CpuStaticPolicy(Value):
     """Rules, machine and reserved CPUs of one kubelet. Made by ``build``."""
 
     picker: Picker
     reserved: ReservedCpus
-
-    @cached_property
-    def _sets(self) -> NodeSets:
-        """Made when hints are asked for the first time."""
-        reach = Reach.SOCKETS if self.rules.align_by_socket else Reach.NODES
-        return hints.node_sets(self.topology, reach)
+    sets: NodeSets
 
     @property
     def rules(self) -> CpuRules:
@@ -108,7 +102,7 @@ class CpuStaticPolicy(Value, dict=True):
 
     def offered(self, available: CpuMask, reusable: CpuMask, count: int) -> ProviderHints:
         """Hints for so many CPUs of these; those to be used again must be in every set."""
-        return {CPU: hints.offered(self._sets, available, reusable, count)}
+        return {CPU: hints.offered(self.sets, available, reusable, count)}
 
     def free(self, ledger: CpuLedger) -> CpuMask:
         """What of the shared pool may be given away."""
@@ -174,4 +168,5 @@ def build(rules: CpuRules, topology: CpuTopology) -> CpuStaticPolicy | Finding:
     chosen = reserved.choose(picker)
     if isinstance(chosen, Finding):
         return chosen
-    return CpuStaticPolicy(picker, chosen)
+    reach = Reach.SOCKETS if rules.align_by_socket else Reach.NODES
+    return CpuStaticPolicy(picker, chosen, hints.node_sets(topology, reach))

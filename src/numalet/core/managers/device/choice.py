@@ -105,6 +105,8 @@ def split(devices: KnownDevices, free: frozenset[str], affinity: NumaMask | None
     """The free devices by group. A device of several nodes is aligned if one of them is inside."""
     if affinity is None or not devices.has_topology:
         return Groups(frozenset(), frozenset(), free)
-    with_node = {name for name in free if devices.mask_of(name)}
-    aligned = frozenset(name for name in with_node if devices.mask_of(name) & affinity)
-    return Groups(aligned, frozenset(with_node - aligned), free - with_node)
+    aligned: set[str] = set()
+    unaligned: set[str] = set()
+    for mask, ids in devices.ids_by_mask.items():
+        (aligned if mask & affinity else unaligned).update(ids & free)
+    return Groups(frozenset(aligned), frozenset(unaligned), free - aligned - unaligned)

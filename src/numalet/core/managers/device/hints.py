@@ -50,11 +50,13 @@ class TouchedSets(Value, dict=True):
     usable: frozenset[str]
     reused: frozenset[str]
     all_nodes: NumaMask
+    tried: tuple[Hint, ...] | None = None
+    """What is offered, if the nodes are so few that all their sets were tried."""
 
     @property
     def rule(self) -> HintRule | None:
         """What is offered, by rule; None where a list is quicker."""
-        return None if few_nodes.are_few(self.all_nodes) else self.as_rule
+        return self.as_rule if self.tried is None else None
 
     @cached_property
     def as_rule(self) -> HintRule:
@@ -90,20 +92,10 @@ class TouchedSets(Value, dict=True):
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
-        if few_nodes.are_few(self.all_nodes):
-            return self._tried()
+        if self.tried is not None:
+            return self.tried
         rule, every_set = self.as_rule, numa_mask.by_size(numa_mask.ids(self.all_nodes))
         return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
-
-    def _tried(self) -> Sequence[Hint]:
-        """What all sets of few nodes offer."""
-        known, every_set = self._known, few_nodes.every_set(self.all_nodes)
-        size = next(
-            (mask.bit_count() for mask in every_set if known.is_met_by(mask)),
-            self.all_nodes.bit_count(),
-        )
-        offers = self.open_sets.offers
-        return tuple([Hint(mask, mask.bit_count() == size) for mask in every_set if offers(mask)])
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
@@ -177,7 +169,41 @@ def _offered(
     all_nodes: NumaMask,
 ) -> ResourceHints:
     """The sets that are touched by enough devices."""
-    family = TouchedSets(resource, requested, devices, usable, reused, all_nodes)
-    if family.open_sets.is_empty():
+    tried, is_empty = None, False
+    if few_nodes.are_few(all_nodes):
+        tried = _tried(devices, requested, usable, reused, all_nodes)
+        is_empty = not tried
+    family = TouchedSets(resource, requested, devices, usable, reused, all_nodes, tried)
+    if is_empty or (tried is None and family.open_sets.is_empty()):
         return Impossible(NoSetOfNodes(resource, requested))
     return family
+
+
+def _tried(
+    devices: KnownDevices,
+    requested: int,
+    usable: frozenset[str],
+    reused: frozenset[str],
+    all_nodes: NumaMask,
+) -> tuple[Hint, ...]:
+    """What the sets of few nodes offer: every set is tried."""
+    parts = [
+        (mask, len(ids), len(ids & usable), len(ids & reused) if reused else 0)
+        for mask, ids in devices.ids_by_mask.items()
+    ]
+    must = sum([again for mask, _, _, again in parts])
+    size = 0
+    offered = []
+    for nodes in few_nodes.every_set(all_nodes):
+        known = free = again = 0
+        for mask, all_here, free_here, again_here in parts:
+            if mask & nodes:
+                known += all_here
+                free += free_here
+                again += again_here
+        if not size and known >= requested:
+            size = nodes.bit_count()
+        if again == must and free + again >= requested:
+            offered.append(nodes)
+    size = size or all_nodes.bit_count()
+    return tuple([Hint(nodes, nodes.bit_count() == size) for nodes in offered])

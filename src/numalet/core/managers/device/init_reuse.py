@@ -25,6 +25,8 @@ def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
     held = ledger.records.get(pod.uid, {}).get(container.name)
     if not held:
         return ledger
+    if container.kind is not ContainerKind.INIT and not ledger.reusable.device_ids:
+        return ledger
     device_ids = dict(ledger.reusable.device_ids)
     for resource, record in held.items():
         before = device_ids.get(resource, frozenset())

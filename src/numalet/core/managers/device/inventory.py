@@ -70,6 +70,11 @@ class KnownDevices(Value, dict=True):
         """The NUMA nodes that have any of the devices, healthy or not, in use or not."""
         return reduce(or_, self.masks.values(), numa_mask.EMPTY)
 
+    def prepared(self) -> KnownDevices:
+        """The same, with all computed that every decision asks for."""
+        _ = self.ids_by_mask, self.has_topology
+        return self
+
     def mask_of(self, device_id: str) -> NumaMask:
         """NUMA nodes of a device; empty if it has none or is not known."""
         return self.masks.get(device_id, numa_mask.EMPTY)
@@ -78,7 +83,7 @@ class KnownDevices(Value, dict=True):
 NOTHING_KNOWN = KnownDevices({})
 
 
-class Registration(Value):
+class Registration(Value, dict=True):
     """Device ids of a registered resource by health.
 
     An id that was reported once as healthy and once not is in both sets.
@@ -86,6 +91,11 @@ class Registration(Value):
 
     healthy: frozenset[str] = frozenset()
     unhealthy: frozenset[str] = frozenset()
+
+    @cached_property
+    def healthy_in_order(self) -> tuple[str, ...]:
+        """The healthy ids as the checkpoint lists them."""
+        return tuple(sorted(self.healthy))
 
 
 class Inventory(Value):
@@ -113,8 +123,9 @@ def reported(inventory: Inventory, resource: str, devices: Iterable[Device]) -> 
     If an id occurs twice, the last one says where the device is.
     """
     listed = tuple(devices)
+    known = KnownDevices({each.device_id: each for each in listed})
     return Inventory(
-        {**inventory.known, resource: KnownDevices({each.device_id: each for each in listed})},
+        {**inventory.known, resource: known.prepared()},
         {
             **inventory.registered,
             resource: Registration(

@@ -67,7 +67,7 @@ def restarted(written: WrittenCheckpoint | None, running: Iterable[ContainerKey]
 def checkpointed(old: DeviceLedger) -> DeviceLedger:
     """The ledger after the checkpoint was written."""
     registered = old.inventory.registered
-    healthy = {name: tuple(sorted(registered[name].healthy)) for name in sorted(registered)}
+    healthy = {name: registered[name].healthy_in_order for name in sorted(registered)}
     return replace(old, written=WrittenCheckpoint(old.records, healthy))
 
 

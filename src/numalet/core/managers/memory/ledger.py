@@ -85,6 +85,8 @@ class MemoryLedger(Value, dict=True):
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
         # Asked again and again while hardly ever anything is stale: so pairs, not keys.
+        if not self.blocks:
+            return []
         return sorted(
             ContainerKey(uid, name)
             for uid, containers in self.blocks.items()

@@ -24,16 +24,16 @@ class TriedSets(NamedTuple):
 
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
     """Try every set of the ledger's nodes, which are few."""
-    nodes, reusable = ledger.nodes, ledger.reusable
-    all_nodes = numa_mask.of(nodes)
+    reusable, all_nodes = ledger.reusable, numa_mask.of(ledger.nodes)
+    nodes = [(node_id, ledger.nodes[node_id]) for node_id in numa_mask.ids(all_nodes)]
     allocatable, free = [], []
     for name, asked in demand.items():
-        tables = {node_id: node.tables[name] for node_id, node in nodes.items()}
-        amounts = {node_id: table.allocatable for node_id, table in tables.items()}
-        allocatable.append((few_nodes.sums(all_nodes, amounts), asked))
-        amounts = {node_id: table.free for node_id, table in tables.items()}
-        free.append((few_nodes.sums(all_nodes, amounts), asked, name))
-    groups = [(1 << i, node.group, node.assignments) for i, node in nodes.items()]
+        tables = [node.tables[name] for _, node in nodes]
+        sums = few_nodes.sums(all_nodes, [table.allocatable for table in tables])
+        allocatable.append((sums, asked))
+        sums = few_nodes.sums(all_nodes, [table.free for table in tables])
+        free.append((sums, asked, name))
+    groups = [(1 << node_id, node.group, node.assignments) for node_id, node in nodes]
     size = 0
     offered = []
     for mask in few_nodes.every_set(all_nodes):
