@@ -27,6 +27,7 @@ from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import kept
+from numalet.core.snapshot.requested import NOTHING_REQUESTED
 from numalet.core.snapshot.snapshot import AsRead, Snapshot
 
 L = TypeVar("L", CpuLedger, MemoryLedger)
@@ -87,8 +88,9 @@ def restore(
     are the containers that the container runtime says are running.
     """
     device = _device(files, running)
+    sums = NOTHING_REQUESTED if staff.rules.behaviour.predicates_are_asked else None
     if staff.rules.managers_are_stand_ins:
-        return Snapshot(device=device)
+        return Snapshot(device=device, sums=sums)
     loaded_cpu, document = _load_cpu(staff.rules, files), _load_memory(staff.rules, files)
     loaded_memory = _memory_ledger(document)
     cpu = _checked_cpu(staff, loaded_cpu)
@@ -108,8 +110,8 @@ def restore(
         said[cpu_file.FILE_NAME] = cpu.exclusive
     if device.written is not None:
         said[device_file.FILE_NAME] = device.written
-    kept = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
-    return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=kept)
+    read = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
+    return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=read, sums=sums)
 
 
 def warnings(files: StateFiles) -> tuple[Finding, ...]:

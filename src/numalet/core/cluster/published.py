@@ -47,7 +47,6 @@ from numalet.core.managers.memory.ledger import (
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import replace
 from numalet.core.node.node import Node
-from numalet.core.snapshot.requested import NOTHING_REQUESTED
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -59,11 +58,11 @@ def onto(empty: Node, state: PublishedState, pods: Iterable[Pod]) -> Node:
     """
     rules = empty.rules.release_rules
     active: dict[str, Pod] = {}
-    requested = NOTHING_REQUESTED
+    sums = empty.snapshot.sums
     for each in pods:
         pod = counting.counted(each, rules)
         active[pod.uid] = pod
-        requested = requested.plus(pod)
+        sums = None if sums is None else sums.plus(pod)
     keyed = {
         uid: list(_with_keys(uid, pod_held.containers, active.get(uid)))
         for uid, pod_held in state.pods.items()
@@ -80,7 +79,7 @@ def onto(empty: Node, state: PublishedState, pods: Iterable[Pod]) -> Node:
             memory=_memory_ledger(empty.snapshot.memory, state, keyed),
             affinities=affinities,
             pods=active,
-            requested=requested,
+            sums=sums,
             assumed=frozenset(
                 key for key, held in every if held.is_assumed and key.pod_uid not in active
             ),

@@ -64,7 +64,7 @@ class ContainerClaim(NamedTuple):
     request: str = ""
 
 
-class Container(Value):
+class Container(Value, dict=True):
     """One container: name, kind, requests and limits by resource name, claims that it uses."""
 
     name: str

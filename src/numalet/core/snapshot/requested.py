@@ -7,7 +7,7 @@ thousand pods as on an empty node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -68,6 +68,14 @@ class Requested(Value):
 
 
 NOTHING_REQUESTED = Requested()
+
+
+def of_pods(pods: Iterable[Pod]) -> Requested:
+    """The sums of these pods."""
+    sums = NOTHING_REQUESTED
+    for pod in pods:
+        sums = sums.plus(pod)
+    return sums
 
 
 def _ports(pod: Pod) -> tuple[HostPort, ...]:

@@ -21,6 +21,7 @@ from numalet.core.managers.memory import ledger as memory_ledger
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value, replace
+from numalet.core.snapshot import requested
 from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
 
 
@@ -38,13 +39,13 @@ class AsRead(Value):
 class Snapshot(Value, kw_only=True):
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
-    ``pods`` are the active pods by uid in order of admission, ``requested`` is the sum of what they
-    ask for; both change in ``with_pod`` and ``without_pods`` alone. ``assumed`` are containers that
-    count as running although no manifest is known for their pod: they come from state files.
-    ``files_as_read`` are state files by name that this kubelet read and has not changed.
-    ``extra_ledgers`` are those of managers that the kubelet does not have, by the manager's name.
-    ``sources_ready`` is false between a restart and the moment when every source of pods has
-    ready; as long as it is false nothing stale is cleaned up.
+    ``pods`` are the active pods by uid in order of admission. ``sums`` is what they ask for, kept
+    up to date, or None where no predicate asks for it. Both change in ``with_pod`` and
+    ``without_pods`` alone. ``assumed`` are containers that count as running although no manifest
+    is known for their pod: they come from state files. ``files_as_read`` are state files by name
+    that this kubelet read and has not changed. ``extra_ledgers`` are those of managers that the
+    kubelet does not have, by the manager's name. ``sources_ready`` is false between a restart and
+    the moment when every source of pods is ready; as long as it is false nothing stale is cleaned.
     """
 
     device: DeviceLedger = device_ledger.EMPTY_LEDGER
@@ -52,7 +53,7 @@ class Snapshot(Value, kw_only=True):
     memory: MemoryLedger = memory_ledger.EMPTY_LEDGER
     affinities: Mapping[str, Mapping[str, Hint]] = MappingProxyType({})
     pods: Mapping[str, Pod] = MappingProxyType({})
-    requested: Requested = NOTHING_REQUESTED
+    sums: Requested | None = NOTHING_REQUESTED
     assumed: frozenset[ContainerKey] = frozenset()
     files_as_read: Mapping[str, AsRead] = MappingProxyType({})
     extra_ledgers: Mapping[str, Any] = MappingProxyType({})
@@ -71,7 +72,7 @@ class Snapshot(Value, kw_only=True):
         return replace(
             self,
             pods={**self.pods, pod.uid: pod},
-            requested=self.requested_by_others(pod.uid).plus(pod),
+            sums=None if self.sums is None else self.requested_by_others(pod.uid).plus(pod),
             assumed=self._assumed_of_others({pod.uid}),
         )
 
@@ -86,16 +87,21 @@ class Snapshot(Value, kw_only=True):
 
     def without_pods(self, uids: Set[str]) -> Snapshot:
         """The same for several pods at once, which is quicker."""
-        requested = self.requested
-        for uid in uids:
-            if uid in self.pods:
-                requested = requested.minus(self.pods[uid])
+        sums = self.sums
+        for uid in uids if sums is not None else ():
+            if sums is not None and uid in self.pods:
+                sums = sums.minus(self.pods[uid])
         return replace(
             self,
             pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
-            requested=requested,
+            sums=sums,
             assumed=self._assumed_of_others(uids),
         )
+
+    @property
+    def requested(self) -> Requested:
+        """What all active pods ask for together."""
+        return requested.of_pods(self.pods.values()) if self.sums is None else self.sums
 
     def requested_by_others(self, pod_uid: str) -> Requested:
         """What all active pods but this one ask for; it need not be active."""

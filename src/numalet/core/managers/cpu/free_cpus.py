@@ -64,11 +64,11 @@ def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     return _by_free(topology.sockets, free)
 
 
-def cores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Cores with free CPUs, in order."""
-    if topology.numa_first:
-        return _nested(sockets(topology, free), topology.cores_of_socket, free)
-    return _nested(nodes(topology, free), topology.cores_of_node, free)
+def cores(topology: CpuTopology, free: CpuMask) -> Iterator[TopologyPart]:
+    """Cores with free CPUs, in order, as they are asked for."""
+    outer, inner = _around_cores(topology, free)
+    for larger in outer:
+        yield from _by_free(inner[larger.part_id], free)
 
 
 def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[TopologyPart]:
@@ -76,14 +76,19 @@ def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[Top
 
     As many are free of each, so they are in the order of their ids.
     """
-    if topology.numa_first:
-        outer, inner = sockets(topology, free), topology.cores_of_socket
-    else:
-        outer, inner = nodes(topology, free), topology.cores_of_node
+    outer, inner = _around_cores(topology, free)
     for larger in outer:
         for part in inner[larger.part_id]:
-            if (part.cpus & free).bit_count() == size and part.here & free:
+            _, cpus, here = part
+            if (cpus & free).bit_count() == size and here & free:
                 yield part
+
+
+def _around_cores(topology: CpuTopology, free: CpuMask) -> tuple[list[TopologyPart], Inside]:
+    """The larger parts by which cores are listed, in order, and the cores of each."""
+    if topology.numa_first:
+        return sockets(topology, free), topology.cores_of_socket
+    return nodes(topology, free), topology.cores_of_node
 
 
 def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
@@ -98,11 +103,11 @@ def cpus_of(parts: Iterable[TopologyPart], free: CpuMask) -> Iterator[int]:
 
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:
     counted = [
-        ((part.cpus & free).bit_count(), part.part_id, part) for part in parts if part.here & free
+        ((cpus & free).bit_count(), at) for at, (_, cpus, here) in enumerate(parts) if here & free
     ]
-    # Ids differ, so that the comparison never gets as far as the part.
+    # Parts are listed by ascending id.
     counted.sort()
-    return [part for _, _, part in counted]
+    return [parts[at] for _, at in counted]
 
 
 def _nested(outer: Iterable[TopologyPart], inner: Inside, free: CpuMask) -> list[TopologyPart]:

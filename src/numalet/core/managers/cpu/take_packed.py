@@ -67,24 +67,19 @@ def _take_whole_units(taking: FreeCpus) -> None:
 
 
 def _take_whole_nodes(taking: FreeCpus) -> None:
-    topology, free = taking.topology, taking.free
-
-    def is_whole(node: TopologyPart) -> bool:
-        return node.cpus & free == node.cpus
-
-    # Rarely is one whole, and then they are put in order.
-    if any(map(is_whole, topology.nodes)):
-        _take_fitting(taking, filter(is_whole, free_cpus.nodes(topology, free)))
+    topology, free, need = taking.topology, taking.free, taking.need
+    # Rarely is one whole and fits, and then they are put in order.
+    if any(c & free == c and c.bit_count() <= need for _, c, _ in topology.nodes):
+        listed = free_cpus.nodes(topology, free)
+        _take_fitting(taking, [node for node in listed if node.cpus & free == node.cpus])
 
 
 def _take_whole_sockets(taking: FreeCpus) -> None:
-    topology, free = taking.topology, taking.free
-
-    def is_whole(socket: TopologyPart) -> bool:
-        return (socket.cpus & free).bit_count() == topology.cpus_per_socket
-
-    if any(map(is_whole, topology.sockets)):
-        _take_fitting(taking, filter(is_whole, free_cpus.sockets(topology, free)))
+    topology, free, need = taking.topology, taking.free, taking.need
+    size = topology.cpus_per_socket
+    if size <= need and any((c & free).bit_count() == size for _, c, _ in topology.sockets):
+        listed = free_cpus.sockets(topology, free)
+        _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
 
 
 def _take_whole_cores(taking: FreeCpus) -> None:
@@ -103,6 +98,7 @@ def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:
 
 
 def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
+    parts: Iterable[TopologyPart]
     if packing is Packing.SPREAD_OVER_CORES:
         parts = free_cpus.sockets(taking.topology, taking.free)
     else:

@@ -32,9 +32,13 @@ def allocate(
     node_ids = numa_mask.ids(affinity)
     nodes = dict(ledger.nodes)
     for name, size in demand.items():
-        _count(nodes, node_ids, +1, group=affinity)
-        reused = ledger.reusable.size_bytes(pod.uid, affinity, name)
-        tables.allocate(nodes, node_ids, name, max(0, size - reused))
+        left = max(0, size - ledger.reusable.size_bytes(pod.uid, affinity, name))
+        for node_id in node_ids:
+            node = nodes[node_id]
+            moved = min(left, node.tables[name].free)
+            left -= moved
+            after = tables.moved(node.tables, name, moved) if moved else node.tables
+            nodes[node_id] = NodeMemory(node.assignments + 1, after, affinity)
     blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
     records = with_blocks(ledger.blocks, ContainerKey(pod.uid, container.name), blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)

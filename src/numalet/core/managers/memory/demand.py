@@ -14,6 +14,7 @@ from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.managers.memory.reasons import NotAnInteger
 from numalet.core.model import resources
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass, Resources
+from numalet.core.model.value import kept
 
 Demand = Mapping[str, int]
 """Bytes by memory type, types sorted by name."""
@@ -26,7 +27,8 @@ def is_guaranteed(pod: Pod) -> bool:
 
 def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
-    return _memory_of(container.requests, container.name, behaviour)
+    name = "memory in Go's integers" if behaviour.sizes_are_go_integers else "memory"
+    return kept(container, name, lambda: _memory_of(container.requests, container.name, behaviour))
 
 
 def of_pod_level(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:

@@ -94,7 +94,15 @@ def give_back(
 def _move(nodes: dict[int, NodeMemory], node_id: int, resource: str, size_bytes: int) -> None:
     """Move bytes from free to reserved on one node."""
     node = nodes[node_id]
-    old = node.tables[resource]
+    after = moved(node.tables, resource, size_bytes)
+    nodes[node_id] = NodeMemory(node.assignments, after, node.group)
+
+
+def moved(
+    before: Mapping[str, MemoryTable], resource: str, size_bytes: int
+) -> Mapping[str, MemoryTable]:
+    """The tables of one node after bytes moved from free to reserved."""
+    old = before[resource]
     table = MemoryTable(
         old.total,
         old.system_reserved,
@@ -102,4 +110,4 @@ def _move(nodes: dict[int, NodeMemory], node_id: int, resource: str, size_bytes:
         (old.reserved + size_bytes) & UINT64,
         (old.free - size_bytes) & UINT64,
     )
-    nodes[node_id] = NodeMemory(node.assignments, {**node.tables, resource: table}, node.group)
+    return {**before, resource: table}
