@@ -7,11 +7,11 @@ import io
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import output
 from numalet.core.model.findings import BadInput, Finding
+from numalet.core.model.value import Mutable
 
 if TYPE_CHECKING:
     from numalet.cluster.following import FollowedView
@@ -22,8 +22,7 @@ _OLD_SECONDS: Final = 2.0
 """A connection that is there again within this is not worth a word."""
 
 
-@dataclass(slots=True)
-class WatchedAnswer:
+class WatchedAnswer(Mutable):
     """Prints the answer about a cluster that is followed, and below it how old it is, if it is.
 
     Where the answer is for programs, its age is said on the error stream instead.

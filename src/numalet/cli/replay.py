@@ -6,7 +6,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ import typer
 
 from numalet.cli import release_options
 from numalet.cli.output import OutputFormat, print_document
+from numalet.core.model.value import Mutable, field
 
 if TYPE_CHECKING:
     from numalet.insight.output.replay_document import ReplayDocument, ReplayFileDocument
@@ -83,8 +83,7 @@ def replay(
     raise typer.Exit(shown.finished())
 
 
-@dataclass(slots=True)
-class _Tally:
+class _Tally(Mutable):
     """What became of the scenarios of one file."""
 
     file: str

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from numalet.cluster.object_kinds import OBJECT_KINDS
 from numalet.core.cluster.cluster import ClusterPod
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 
 
 class UnreadObject(Value):
@@ -17,8 +16,7 @@ class UnreadObject(Value):
     node_name: str = ""
 
 
-@dataclass(slots=True)
-class LiveCopies:
+class LiveCopies(Mutable):
     """What the API server has, as far as it is known, by kind and key."""
 
     of_kind: dict[str, dict[str, Any]] = field(

@@ -14,7 +14,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -25,7 +24,7 @@ from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.findings import BadInput, Finding
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value
 from numalet.insight.usecases.clusters import OpenedCluster
 from numalet.io.kube_api.values import Access
 
@@ -88,8 +87,7 @@ class FleetServer(Value, kw_only=True):
             server.server_close()
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Mutable):
     """What is shown now, and what was complained of."""
 
     server: FleetServer

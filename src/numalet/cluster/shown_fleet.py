@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from numalet.cluster.following import FollowedView
 from numalet.core.cluster.cluster import Cluster
 from numalet.core.model.findings import BadInput
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.dashboard.sources import OutOfDate
 
 
-@dataclass(slots=True)
-class FollowedFleet:
+class FollowedFleet(Mutable):
     """The cluster of the latest view; before the first one there is none.
 
     While the connection is lost it stays as it was, and ``out_of_date`` says since when.

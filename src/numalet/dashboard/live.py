@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value
 from numalet.dashboard import entrance
 from numalet.dashboard.entrance import OpenSession
 from numalet.dashboard.revisions import Revisions
@@ -70,8 +69,7 @@ class LiveEvents:
             self._clients += Counter()  # Without those that have no client any more.
 
 
-@dataclass(slots=True)
-class _Client:
+class _Client(Mutable):
     """One stream."""
 
     revisions: Revisions

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from numalet.core.cluster.cluster import Cluster
+from numalet.core.model.value import Mutable
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import OutOfDate
 from numalet.io.tasks import ended
 
 
-@dataclass(slots=True)
-class Revisions:
+class Revisions(Mutable):
     """The revision of a node and of a fleet together."""
 
     shown: ShownSources

@@ -10,11 +10,10 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.core.admission.decision import Decision
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.dashboard.sources import NodeView, PodRow
 from numalet.insight.explain import running, search, story
@@ -53,8 +52,7 @@ class Why(Value):
     ways_out: tuple[WayOut, ...]
 
 
-@dataclass(slots=True)
-class Explanations:
+class Explanations(Mutable):
     """Makes explanations and keeps the last ones, each with the snapshot that it is about."""
 
     _kept: OrderedDict[str, tuple[Snapshot, Why]] = field(default_factory=OrderedDict)

@@ -7,7 +7,6 @@ begin, when the whole batch is on the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from numalet.agent.keeper import decisions, requests, steps, transitions
@@ -27,13 +26,12 @@ from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.audit import Audit
 from numalet.core.managers.device.preference import PreferredDevices
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, field, replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Mutable):
     """Decisions over ``state``; ``folder`` is the manifest folder as it was last read.
 
     ``facts`` are the messages among those decided that do not wait for an answer. With

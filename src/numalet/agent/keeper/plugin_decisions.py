@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -31,7 +31,7 @@ from numalet.core.managers.device.preference import (
     PreferredDevices,
 )
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 
 MOST_AT_ONCE: Final = 32
 """Plugins that are asked at the same time; each may take all of its deadline."""
@@ -43,8 +43,7 @@ _EVERY: Final = frozenset({"*"})
 """In exact mode: what all pods wait for."""
 
 
-@dataclass(slots=True)
-class Transcript:
+class Transcript(Mutable):
     """Plugins that answer what they answered before, and are asked for what is new.
 
     Without ``live`` plugins none can be asked; ``is_complete`` then says whether it mattered.

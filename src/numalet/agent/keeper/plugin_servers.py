@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from numalet.agent.keeper.plugins import FromPlugins, Relay
@@ -14,10 +13,10 @@ from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.agent.servers.plugin_folder import PluginFolder
 from numalet.agent.servers.pod_resources import PodResourcesServer
 from numalet.agent.telemetry.metrics import Counts
+from numalet.core.model.value import Mutable, field
 
 
-@dataclass(slots=True)
-class PluginServers:
+class PluginServers(Mutable):
     """Made before the keeper, because decisions ask plugins; served as long as it lives."""
 
     plugins: DevicePlugins

@@ -8,7 +8,6 @@ host, and can not be had under another one, which refuses the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from numalet.agent.findings.runtime import RuntimePluginMount, RuntimePluginRefused
 from numalet.agent.host import device_injection
@@ -21,11 +20,10 @@ from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.managers.device.preference import CallFailed
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 
 
-@dataclass(slots=True)
-class Relay:
+class Relay(Mutable):
     """Gives a keeper, once there is one, facts about plugins, and writes them to the log."""
 
     enqueue: Callable[[PluginNews], None] = field(default=lambda news: None)

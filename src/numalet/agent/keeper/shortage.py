@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.agent.findings.agent import AgentConnectionsRefused
@@ -18,6 +17,7 @@ from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Mutable, field
 from numalet.io import os_problem
 
 NOTE: Final = "agent/connections-refused"
@@ -27,8 +27,7 @@ _PAUSE_SECONDS: Final = 0.9
 """A little less than the pause of asyncio, which reports one pause many times."""
 
 
-@dataclass(slots=True)
-class Shortage:
+class Shortage(Mutable):
     """The exception handler of an event loop. ``report`` takes what the log is to say."""
 
     report: Callable[[Finding], None] = field(default=lambda finding: None)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import xxhash
@@ -25,6 +24,7 @@ from numalet.agent.kubernetes.pod_resources import (
 from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
 from numalet.core.model import resources
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.core.model.value import Mutable
 
 GROUP: Final = "topology.node.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1alpha2"
@@ -47,8 +47,7 @@ _LEVELS: Final[Mapping[Scope, str]] = {
 }
 
 
-@dataclass(slots=True)
-class _Amount:
+class _Amount(Mutable):
     """One resource of one zone."""
 
     capacity: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from numalet.agent.publish.view import PublishedView
 from numalet.agent.publish.writer import ClassWriter, PacedWriter
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Mutable, Value, replace
 from numalet.io.documents import numa_node
 from numalet.io.kube_api import access as accesses
 from numalet.io.kube_api import paths
@@ -62,8 +61,7 @@ def access_of(settings: PublishSettings) -> Access:
     return accesses.of(None if kubeconfig is None else Path(kubeconfig), settings.context)
 
 
-@dataclass(slots=True)
-class NodePublisher:
+class NodePublisher(Mutable):
     """The writers of one node."""
 
     numa_node: PacedWriter[NodeObjects]

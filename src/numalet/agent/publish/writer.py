@@ -19,6 +19,7 @@ from numalet.agent.publish import pacing
 from numalet.agent.publish.objects import NodeObjects, NodeOwner
 from numalet.agent.publish.pacing import WriteInterval
 from numalet.core.model.findings import Finding
+from numalet.core.model.value import Mutable
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
@@ -45,8 +46,7 @@ class Applying(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class WriteCounts:
+class WriteCounts(Mutable):
     """What became of the writes of one object."""
 
     written: int = 0

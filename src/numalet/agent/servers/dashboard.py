@@ -6,7 +6,6 @@ Beside a kubelet the pods are those that its state files know, with what was see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import KubeletObservation, PodName
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, replace
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.workload import phase
@@ -37,8 +36,7 @@ from numalet.dashboard.sources import (
 PATH: Final = "/ui"
 
 
-@dataclass(slots=True)
-class DashboardLinks:
+class DashboardLinks(Mutable):
     """Who makes links into the dashboard, and the certificate that a browser is shown there.
 
     ``make`` is None where no dashboard is served. ``fingerprint`` is the SHA-256 of the

@@ -13,7 +13,6 @@ import asyncio
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -38,7 +37,7 @@ from numalet.core.managers.device.preference import (
     Preferred,
 )
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
 from numalet.io.tasks import ended
@@ -76,8 +75,7 @@ class Settings(Value, kw_only=True):
     grace_seconds: float = GRACE_SECONDS
 
 
-@dataclass(slots=True)
-class _Member:
+class _Member(Mutable):
     """One registered resource: its plugin, who reads its lists, when it is forgotten."""
 
     endpoint: Endpoint | None = None
@@ -85,8 +83,7 @@ class _Member:
     expiry: asyncio.TimerHandle | None = None
 
 
-@dataclass(slots=True)
-class DevicePlugins:
+class DevicePlugins(Mutable):
     """All plugins of a node; it answers for them as ``PreferredDevices`` asks.
 
     ``described`` are resources that an administrator described: they have no plugin to ask

@@ -13,7 +13,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ import grpc.aio
 from numalet.agent.host.device_plugins import Deadlines, Endpoint, PluginUnusable
 from numalet.agent.servers.device_plugins import API_VERSION, DevicePlugins
 from numalet.core.managers.device import names
+from numalet.core.model.value import Mutable, field
 from numalet.io.rpc import methods
 from numalet.io.rpc import plugin_registration_v1_pb2 as messages
 from numalet.io.tasks import ended
@@ -41,8 +41,7 @@ class _Refused(Exception):  # noqa: N818 - it is an answer
     """The plugin is refused; the text is the kubelet's."""
 
 
-@dataclass(slots=True)
-class _RegisteredSocket:
+class _RegisteredSocket(Mutable):
     """A socket: which one it is by its inode, and what became of asking there."""
 
     identity: tuple[int, int]
@@ -52,8 +51,7 @@ class _RegisteredSocket:
     endpoint: Endpoint | None = None
 
 
-@dataclass(slots=True)
-class PluginFolder:
+class PluginFolder(Mutable):
     """Scans the folder from ``start`` to ``stop``."""
 
     plugins: DevicePlugins

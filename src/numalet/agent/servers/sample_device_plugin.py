@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ import grpc
 import grpc.aio
 
 from numalet.core.managers.device.inventory import Device, Health
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, field, replace
 from numalet.io.rpc import device_plugin_v1beta1_pb2 as messages
 from numalet.io.rpc import methods
 
@@ -33,8 +32,7 @@ def environment_name(resource: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "_", resource).upper()
 
 
-@dataclass(slots=True)
-class SamplePlugin:
+class SamplePlugin(Mutable):
     """One plugin in the folder of device plugins; ``report`` gets what it does, line by line."""
 
     folder: Path

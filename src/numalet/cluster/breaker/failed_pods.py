@@ -11,12 +11,11 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Findings
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Mutable, Value, replace
 from numalet.insight.rejections import owners, rejected_pod
 from numalet.insight.rejections.owners import OwnerLink
 from numalet.insight.rejections.rejected_pod import RejectedPod
@@ -79,8 +78,7 @@ class OwnerChain(Value):
     is_whole: bool = True
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Mutable):
     """A pod with when it was seen to have failed; None of one that had when it was listed first."""
 
     failed: FailedPod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from numalet.cluster.hollow.faults import PlannedFault
@@ -15,7 +14,7 @@ from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.pod_watch import WatchedPod
 from numalet.cluster.hollow.state_folder import StateFolder
 from numalet.core.model.node_identity import NodeIdentity
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.core.node.node import Node
 from numalet.core.workload.record import EventKind
 from numalet.io.kube_api.answers import ApiRefused
@@ -58,8 +57,7 @@ MakePublisher: TypeAlias = Callable[
 """Makes it for these nodes; the last argument is called with what the API server refuses."""
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Mutable):
     """One node of the fleet. ``pods`` are those bound to it, by uid, also while it is down."""
 
     naming: NodeNaming

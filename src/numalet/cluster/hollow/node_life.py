@@ -9,7 +9,6 @@ run times say so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -33,7 +32,7 @@ from numalet.cluster.hollow.life import (
 from numalet.cluster.hollow.pod import HollowPod
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.pod import ContainerKey, ContainerKind
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, field, replace
 from numalet.core.node.node import Node
 from numalet.core.workload import folding, lifecycle
 from numalet.core.workload.lifecycle import Steps
@@ -98,8 +97,7 @@ def _came_up(
     return up, tuple(step.actions)
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Mutable):
     """What one event leads to; alive in one call of ``after``."""
 
     node: Node

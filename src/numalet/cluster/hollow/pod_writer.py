@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from numalet.agent.kubernetes import event_object, pod_object
 from numalet.cluster.hollow.life import HeldPod
+from numalet.core.model.value import Mutable
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
@@ -30,8 +30,7 @@ A server that has just started refuses what it allows a second later.
 """
 
 
-@dataclass(slots=True)
-class WriterCounts:
+class WriterCounts(Mutable):
     """What was written since the start, and what not."""
 
     statuses: int = 0

@@ -8,8 +8,6 @@ gets depends on how far the admission gets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from numalet.core.admission.decision import Alignment
 from numalet.core.admission.reasons import (
     CRASHES,
@@ -26,12 +24,12 @@ from numalet.core.hints import filtering, policies
 from numalet.core.hints.hint import ZERO_HINT, Hint, ProviderHints
 from numalet.core.hints.provider import WHOLE_POD, ActiveContainers, Refused, RefusedMidway
 from numalet.core.model.pod import Container, Pod
+from numalet.core.model.value import Mutable, field
 from numalet.core.snapshot.slots import Slot
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-@dataclass(slots=True)
-class AdmissionAttempt:
+class AdmissionAttempt(Mutable):
     """The pod being admitted counts as active from the beginning."""
 
     roster: Roster

@@ -7,7 +7,6 @@ or reported by the managers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from numalet.core.hints.hint import ProviderHints
@@ -15,7 +14,7 @@ from numalet.core.hints.policies import Merged
 from numalet.core.hints.provider import Refused
 from numalet.core.hints.reasons import Reason
 from numalet.core.model.pod import Container, Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -54,8 +53,7 @@ class RefusedAllocation(Value):
 Event: TypeAlias = HintsAsked | HintsMerged | Allocated | RefusedAllocation
 
 
-@dataclass(slots=True)
-class Collector:
+class Collector(Mutable):
     """A ``Recorder`` that keeps all events of a decision."""
 
     events: list[Event] = field(default_factory=list)

@@ -23,7 +23,6 @@ Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from numalet.core.admission import node_affinity, node_resources, preemption
@@ -39,7 +38,7 @@ from numalet.core.admission.reasons import (
 from numalet.core.admission.roster import Roster
 from numalet.core.model import pod_demand, resources
 from numalet.core.model.pod import ContainerKind, Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.requested import Requested
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -111,8 +110,7 @@ def about_place(roster: Roster, snapshot: Snapshot, pod: Pod) -> tuple[object, .
     return (question.unsupported(), *question.misplaced(), *question.not_asked)
 
 
-@dataclass(slots=True)
-class _Question:
+class _Question(Mutable):
     """One pod, the node with it, and what the others ask for; alive in one call of ``ask``."""
 
     roster: Roster

@@ -9,7 +9,6 @@ later, and after them ``check_node_allocatable``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from numalet.core.config import (
@@ -41,7 +40,7 @@ from numalet.core.model import resources
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, field, replace
 
 _JOINED: Final = (StartStage.CONFIG_DECODE, StartStage.CONFIG_VALIDATION)
 """Stages whose findings the kubelet joins into one text; the others stop at the first."""
@@ -49,8 +48,7 @@ _JOINED: Final = (StartStage.CONFIG_DECODE, StartStage.CONFIG_VALIDATION)
 FEATURE_GATES_FLAG: Final = "--feature-gates"
 
 
-@dataclass(slots=True)
-class _Stages:
+class _Stages(Mutable):
     """Findings by stage, in the order of the start."""
 
     _stages: list[tuple[StartStage, Findings]] = field(default_factory=list)

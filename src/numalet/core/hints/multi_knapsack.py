@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, product
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from typing import NamedTuple
 from numalet.core.hints.rule import HintRule
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Mutable
 
 _SCALE = 1 << 96
 _MOST_BOUNDS = 16
@@ -31,8 +31,7 @@ class BudgetUsedUp(Exception):  # noqa: N818 - it is no error
     """The search was stopped. Caught where a feasible answer is at hand."""
 
 
-@dataclass(slots=True)
-class Budget:
+class Budget(Mutable):
     """How many nodes of search trees may still be visited in one merge."""
 
     left: int

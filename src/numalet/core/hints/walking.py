@@ -12,7 +12,6 @@ Kubelet: ``HintMerger.Merge``, ``HintMerger.compare`` and ``NUMAInfo.Closest``, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from numalet.core.hints import filtering, fitness, merging
@@ -21,7 +20,7 @@ from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.rule import MOST_NODES_LISTED
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 
 MOST_STEPS: Final = 300_000
 """Hints taken up in one walk."""
@@ -95,8 +94,7 @@ def _highest(mask: NumaMask) -> int:
     return mask.bit_length() - 1
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Mutable):
     lists: Sequence[HintList]
     wanted: int
     distances: Distances

@@ -9,7 +9,6 @@ snapshot lacks the links, which a running kernel always has, the CPU lists stand
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine import Cache, Cpu, HugePagePool, Machine, NumaNode
@@ -20,6 +19,7 @@ from numalet.core.model.machine_info import (
     NodeCache,
     NumaNodeInfo,
 )
+from numalet.core.model.value import Mutable, field
 
 _KIB = 1024
 
@@ -77,8 +77,7 @@ def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
     return tuple(infos)
 
 
-@dataclass(slots=True)
-class _Core:
+class _Core(Mutable):
     """A core under construction; ``speaker`` is the CPU whose caches stand for all."""
 
     package_id: int

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Value", "field", "kept", "replace"]
+__all__ = ["Mutable", "Value", "field", "kept", "replace"]
 
 T = TypeVar("T")
 
@@ -84,6 +84,14 @@ def kept(value: Value, name: str, make: Callable[[], T]) -> T:
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value(Struct, frozen=True):
     """An immutable record; see the module."""
+
+    __dataclass_fields__ = _AsDataclass()
+    __dataclass_params__ = _AsDataclass()
+
+
+@dataclass_transform(field_specifiers=(field,))
+class Mutable(Struct):
+    """A record that changes while something goes on, and ends with it; compared by its fields."""
 
     __dataclass_fields__ = _AsDataclass()
     __dataclass_params__ = _AsDataclass()

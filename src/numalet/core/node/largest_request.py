@@ -9,14 +9,13 @@ it finds is admitted and one unit more is not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from numalet.core.config.rules import CpuPolicy, NodeRules
 from numalet.core.model import resources
 from numalet.core.model.pod import Container, ContainerKind, Pod, Resources
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
-from numalet.core.model.value import replace
+from numalet.core.model.value import Mutable, field, replace
 from numalet.core.node.node import Node
 
 
@@ -87,8 +86,7 @@ def _with(requests: Resources, resource: str, amount: Quantity | None) -> Resour
     return kept if amount is None else {**kept, resource: amount}
 
 
-@dataclass(slots=True)
-class LargestRequestSearch:
+class LargestRequestSearch(Mutable):
     """Searches on one node; the answer for a resource alone is kept for the next pod."""
 
     node: Node

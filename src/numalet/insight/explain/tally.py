@@ -7,11 +7,10 @@ would have to wait too long; it says then that it was ended early.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 
 from numalet.core.config.rules import StartRefused
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.explain import change as changes
 from numalet.insight.explain.case import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
@@ -38,8 +37,7 @@ class Offer(Value):
     outcome: ChangeOutcome
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Mutable):
     """One category: its offers, and how many changes were tried.
 
     ``refusals`` are changes after which the kubelet would not even start.

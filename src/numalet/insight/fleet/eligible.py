@@ -113,7 +113,7 @@ class SchedulerQuestion(Value):
 
         How much ephemeral storage a node has is not known here, so it is not asked.
         """
-        asked = pod_demand.amounts(pod.pod)
+        asked = dict(pod_demand.amounts(pod.pod))
         asked.pop(resources.EPHEMERAL_STORAGE, None)
         ordered = sorted(asked.items(), key=lambda each: ("/" not in each[0], each))
         return SchedulerQuestion(pod, tuple(ordered))

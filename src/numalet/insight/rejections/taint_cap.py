@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from numalet.core.cluster.cluster import Taint, TaintEffect
 from numalet.core.cluster.objects import ListedNode
+from numalet.core.model.value import Mutable
 from numalet.insight.fleet.keeping_away import TAINT_KEY
 from numalet.insight.rejections.rules import BreakerRules
 
@@ -24,8 +24,7 @@ NodeKind: TypeAlias = tuple[str, frozenset[Taint]]
 _ROUNDING: Final = 1e-9
 
 
-@dataclass(slots=True)
-class TaintRoom:
+class TaintRoom(Mutable):
     """What is left of the cap. Changed in place, for one plan.
 
     ``slots`` is by pool, and below 0 where there are too many; ``usable`` are the nodes of each

@@ -12,10 +12,10 @@ import binascii
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Mutable, field
 from numalet.io.documents import enclosed_config, typed, yaml_source
 from numalet.io.documents.enclosed_config import ConfigPart
 from numalet.io.findings.config_files import (
@@ -117,8 +117,7 @@ def read(text: str, document: str) -> ConfigPart:
     )
 
 
-@dataclass(slots=True)
-class _Translation:
+class _Translation(Mutable):
     """Fields made of settings, and for each path of a field the setting that it was made of."""
 
     document: str

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from numalet.core.managers.device import names
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Findings, Location
+from numalet.core.model.value import Mutable, field
 from numalet.io.documents import typed
 from numalet.io.documents.typed import LineOf, Place, no_line
 from numalet.io.findings.devices import (
@@ -86,8 +86,7 @@ def parse_device_flags(
     return reader.result()
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Mutable):
     """Collects devices and findings over one document, or over all flags."""
 
     node_ids: Collection[int] | None

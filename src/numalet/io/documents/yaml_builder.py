@@ -9,12 +9,12 @@ its aliases written out. Duplicate keys are noticed; the last one wins, as in th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import yaml
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Mutable, field
 from numalet.io.documents import yaml_scalars
 from numalet.io.findings.documents import (
     DocumentBadMerge,
@@ -41,8 +41,7 @@ def child_path(path: str, key: str | int) -> str:
     return f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}"
 
 
-@dataclass(slots=True)
-class Built:
+class Built(Mutable):
     """One document: its value, the line of every node by path, keys that came twice.
 
     ``lines`` is filled only by a builder that was asked for it.
@@ -53,8 +52,7 @@ class Built:
     duplicates: list[tuple[str, int]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Mutable):
     """A mapping or a sequence whose end has not come yet.
 
     ``weight`` counts its nodes, aliases written out; ``merged`` holds what ``<<`` brings in.

@@ -17,11 +17,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from numalet.core.model.value import Mutable
 from numalet.io.files import intent, temporary
 from numalet.io.files.intent import FileIdentity, ReplacedFile, refusing
 
@@ -324,8 +324,7 @@ def _sync_one(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-@dataclass(slots=True)
-class _Latest:
+class _Latest(Mutable):
     """What waiting for the disk was like the last time; only how it is done hangs on it.
 
     ``may_share_out`` says whether there may be threads at all. A process that waits for signals, as

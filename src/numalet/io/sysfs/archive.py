@@ -15,11 +15,11 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
 from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model.value import Mutable, field
 from numalet.io.findings.machines import (
     ArchiveMember,
     MachineArchiveDamaged,
@@ -98,8 +98,7 @@ class _StrictTarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(str(error)) from error
 
 
-@dataclass(slots=True)
-class _Root:
+class _Root(Mutable):
     """What is kept of one machine; ``is_sys`` when the root is itself a ``/sys``."""
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -108,8 +107,7 @@ class _Root:
     has_system: bool = False
 
 
-@dataclass(slots=True)
-class Archive:
+class Archive(Mutable):
     """The machines of a tarball by their root ("." for the top)."""
 
     trees: dict[str, Tree]

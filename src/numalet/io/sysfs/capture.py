@@ -14,18 +14,17 @@ import re
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Mutable, field
 from numalet.io import os_problem
 from numalet.io.findings.machines import MachineCaptureFailed
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import Tree
 
 
-@dataclass(slots=True)
-class _RecordingTree:
+class _RecordingTree(Mutable):
     """A tree that remembers what it was asked and had an answer to."""
 
     inner: Tree

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -33,7 +32,7 @@ from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value
 from numalet.core.workload.run import Exit, ExitReason
 
 _SIGTERM: Final = 15
@@ -70,8 +69,7 @@ def fate_of(launch: Launch) -> Fate:
     return Ends() if launch.spec.kind is ContainerKind.INIT else FakeProgram()
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Mutable):
     """One container: its latest attempt."""
 
     key: ContainerKey

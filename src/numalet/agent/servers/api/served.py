@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from numalet.agent.kubelet import document
@@ -13,6 +12,7 @@ from numalet.agent.servers.api.collection import key_of
 from numalet.agent.servers.api.objects import Kept, Shown, shown
 from numalet.agent.servers.api.status import not_found, of_refusal
 from numalet.agent.servers.door import AgentView, Door, Foreseen, RequestRefused
+from numalet.core.model.value import Mutable, field
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.wording import kubernetes_api as words
 
@@ -20,8 +20,7 @@ OWN_GROUP: Final = "numalet.dev/v1alpha1"
 _VERSION: Final = "resourceVersion"
 
 
-@dataclass(slots=True)
-class Served:
+class Served(Mutable):
     """The door, and the objects behind it."""
 
     door: Door

@@ -18,16 +18,15 @@ Kubelet: ``cpuAccumulator``, ``numaFirst``, ``socketsFirst``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.topology import CpuTopology, Inside, Parts, TopologyPart
+from numalet.core.model.value import Mutable
 
 
-@dataclass(slots=True)
-class FreeCpus:
+class FreeCpus(Mutable):
     """What is free while CPUs are being taken. Alive inside one call only.
 
     Every CPU that is taken lowers ``need``, also one that was taken before.

@@ -14,7 +14,6 @@ map yields first. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
@@ -28,7 +27,7 @@ from numalet.core.managers.device.preference import (
 from numalet.core.managers.device.reasons import PreferenceFailed, TooFewFree
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, field
 
 
 class Groups(Value):
@@ -46,8 +45,7 @@ class Stuck(Value):
     in_use: frozenset[str]
 
 
-@dataclass(slots=True)
-class _Basket:
+class _Basket(Mutable):
     """What has been taken so far; lives inside one call."""
 
     required: int

@@ -9,13 +9,12 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
 from numalet.core.model.findings import Findings, Location, Severity
-from numalet.core.model.value import Value
+from numalet.core.model.value import Mutable, Value, replace
 from numalet.io.documents import pod_resources, typed
 from numalet.io.documents.pod_table.kinds import (
     INT32,
@@ -95,8 +94,7 @@ def as_kept(value: Any, kind: Kind) -> Any:
             return value
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Mutable):
     """One walk over an object. ``needs``: whether missing fields are reported."""
 
     place: Place
