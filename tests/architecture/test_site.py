@@ -75,8 +75,8 @@ def _without_code(text: str) -> str:
 
 
 def test_every_command_finding_and_metric_is_in_it(site: Path) -> None:
-    names = [each.name for each in main.app.registered_commands]
-    names += [each.name for each in main.app.registered_groups]
+    names = [each.name for each in main.app().registered_commands]
+    names += [each.name for each in main.app().registered_groups]
     assert [name for name in names if not (site / f"reference/commands/{name}.md").exists()] == []
     findings = _text(site / "reference" / "findings.md")
     assert [code for code in code_index.classes() if f"### `{code}`" not in findings] == []

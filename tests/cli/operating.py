@@ -19,10 +19,10 @@ COMMANDS: dict[str, Any] = {
 
 def make_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the main command know them, where it does not yet."""
-    known = {command.name for command in main.app.registered_commands}
+    known = {command.name for command in main.app().registered_commands}
     for name, (function, epilog) in COMMANDS.items():
         if name not in known:
-            main.app.command(name, cls=Command, epilog=with_line_breaks(epilog))(function)
+            main.app().command(name, cls=Command, epilog=with_line_breaks(epilog))(function)
 
 
 KUBELET = """\

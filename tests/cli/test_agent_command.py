@@ -95,8 +95,8 @@ def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(tmp_path:
         words = ["--root", str(root), "--ownership", "observe", "--kubelet-root", str(kubelet.root)]
         agent = _agent(*DESCRIBED, *words, NOTIFY_SOCKET=str(tmp_path / "notify"))
         assert told.recv(100) == b"READY=1"
-        listed = CliRunner().invoke(app, ["ps", "--root", str(root)])
-        described = CliRunner().invoke(app, ["describe", "--root", str(root), "uid-one"])
+        listed = CliRunner().invoke(app(), ["ps", "--root", str(root)])
+        described = CliRunner().invoke(app(), ["describe", "--root", str(root), "uid-one"])
         with AgentClient(root / "agent.sock") as client:
             (state,) = client.get("/apis/numalet.dev/v1alpha1/nodestates")["items"]
         agent.terminate()

@@ -36,7 +36,7 @@ def test_no_way_takes_more_than_ten_commands() -> None:
 
 @pytest.mark.parametrize("words", of("numalet"), ids=" ".join)
 def test_our_commands_are_read(words: list[str]) -> None:
-    command: Any = typer.main.get_command(main.app)
+    command: Any = typer.main.get_command(main.app())
     while hasattr(command, "commands") and words and words[0] in command.commands:
         command, words = command.commands[words[0]], words[1:]
     assert command.make_context("command", words) is not None
@@ -62,7 +62,7 @@ def test_patches_fit_the_manifests(tmp_path: Path) -> None:
     (patch,) = (words[words.index("-p") + 1] for words in of("kubectl") if "-p" in words)
     patched = jsonpatch.JsonPatch.from_string(patch).apply(DEPLOYMENTS["numalet-breaker"])
     args = patched["spec"]["template"]["spec"]["containers"][0]["args"]
-    command: Any = typer.main.get_command(main.app)
+    command: Any = typer.main.get_command(main.app())
     assert command.commands["breaker"].make_context("breaker", args[1:]).params["act"]
     (own,) = re.findall(r"^```yaml\n(resources:.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     for each in yaml.safe_load(own)["patches"]:

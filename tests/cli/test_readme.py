@@ -49,8 +49,8 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_command_of_the_command_line_is_named() -> None:
     text = README.read_text("utf-8")
-    names = [each.name for each in main.app.registered_commands]
-    names += [each.name for each in main.app.registered_groups]
+    names = [each.name for each in main.app().registered_commands]
+    names += [each.name for each in main.app().registered_groups]
 
     assert [name for name in names if not re.search(rf"\b{name}\b", text)] == [
         "sample-device-plugin"

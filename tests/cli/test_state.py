@@ -24,8 +24,8 @@ MOVED = MACHINE.replace("134987354112", "134934925312").replace("135286722560", 
 @pytest.fixture(autouse=True)
 def registered() -> None:
     """The commands are part of the program."""
-    if all(group.name != "state" for group in main.app.registered_groups):
-        main.app.add_typer(state_app, name="state")
+    if all(group.name != "state" for group in main.app().registered_groups):
+        main.app().add_typer(state_app, name="state")
 
 
 @pytest.fixture

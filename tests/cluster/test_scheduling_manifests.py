@@ -86,7 +86,7 @@ def test_no_container_may_more_than_it_needs(
 @pytest.mark.parametrize("name", ours())
 def test_what_they_are_told_are_options_that_there_are(name: str) -> None:
     _, container = ours()[name]
-    command: Any = typer.main.get_command(main.app)
+    command: Any = typer.main.get_command(main.app())
     first, *rest = container["args"]
     # It raises where an option is unknown, or its value of another kind.
     told = command.commands[first].make_context(first, rest).params

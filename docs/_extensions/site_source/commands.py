@@ -17,7 +17,7 @@ _AS_WRITTEN: Final = "\b\n"
 
 def pages() -> Mapping[str, str]:
     """Pages by the name of their command, in the order of ``numalet --help``."""
-    root: Any = typer.main.get_command(main.app)
+    root: Any = typer.main.get_command(main.app())
     context = root.make_context("numalet", [], resilient_parsing=True)
     return {
         name: "\n".join(_page(root.get_command(context, name), name, context, 1))
@@ -27,7 +27,7 @@ def pages() -> Mapping[str, str]:
 
 def made() -> str:
     """The list of commands in their groups, with a line about each."""
-    root: Any = typer.main.get_command(main.app)
+    root: Any = typer.main.get_command(main.app())
     context = root.make_context("numalet", [], resilient_parsing=True)
     named = [(name, root.get_command(context, name)) for name in root.list_commands(context)]
     groups: dict[str, list[tuple[str, Any]]] = {}

@@ -8,46 +8,18 @@ from __future__ import annotations
 
 import errno
 import functools
+import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, Final
 
 import typer
 
 from numalet import __version__
-from numalet.cli import (
-    agent,
-    apply,
-    breaker,
-    check,
-    command_line,
-    dashboard,
-    delete,
-    describe,
-    doctor,
-    explain,
-    extender,
-    fleet,
-    hollow,
-    lab,
-    logs,
-    machine,
-    podresources,
-    ps,
-    publish,
-    replay,
-    reserve,
-    sample_device_plugin,
-    simulate,
-    state,
-    top,
-    what_if,
-)
-from numalet.cli import run as run_
+from numalet.cli import command_line
 from numalet.cli.findings import CliUsage, FilesExtraMissing, FilesOutputUnwritable
 from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.core.model.findings import BadInput, Finding
@@ -84,61 +56,79 @@ Exit status: 0 fine, 1 the answer is no (a pod was rejected, a scenario failed),
 2 the input can not be used, 3 a bug. 'numalet COMMAND --help' says more.
 """
 
-app = typer.Typer(
-    name="numalet",
-    cls=Commands,
-    help="The kubelet's NUMA resource managers: ask what a node would decide, and why.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=with_line_breaks(_EPILOG),
-)
 _OFFLINE: Final = "Decide, without touching anything"
 _CLUSTER: Final = "Work with a cluster"
 _KUBELET: Final = "Maintain a kubelet"
 _WITHOUT: Final = "Run pinned programs without Kubernetes"
 _LAB: Final = "Try it"
 
-_COMMANDS: Final[tuple[tuple[str, ModuleType, str, str], ...]] = (
-    (_OFFLINE, machine, "machine", "Show the NUMA nodes of a machine."),
-    (_OFFLINE, simulate, "simulate", "Decide on pods as the kubelet would."),
-    (_OFFLINE, explain, "explain", "Explain why a pod is rejected, and what would admit it."),
-    (_OFFLINE, what_if, "what-if", "Compare policies and machines on the same pods."),
-    (_OFFLINE, replay, "replay", "Compare recorded decisions with numalet's."),
-    (_KUBELET, check, "check", "Say whether a kubelet would start, and what is wrong."),
-    (_KUBELET, reserve, "reserve", "Compute a valid reservedMemory."),
-    (_KUBELET, state, "state", "Inspect, verify and repair state files."),
-    (_KUBELET, podresources, "podresources", "Show who holds what on a node."),
-    (_KUBELET, publish, "publish", "Publish what a node has free, for schedulers and fleet."),
-    (_CLUSTER, fleet, "fleet", "Say over a whole cluster what fits, where, and why not."),
-    (_CLUSTER, extender, "extender", "Tell a scheduler what each kubelet would say."),
-    (_CLUSTER, breaker, "breaker", "End storms of pods that kubelets reject again and again."),
-    (_CLUSTER, doctor, "doctor", "Say what a cluster lacks, and print the mend."),
-    (_WITHOUT, run_, "run", "Run a command on its own CPUs and NUMA nodes."),
-    (_WITHOUT, agent, "agent", "Run the node agent: admit, start and pin pods."),
-    (_WITHOUT, apply, "apply", "Submit pods to an agent."),
-    (_WITHOUT, ps, "ps", "List the pods of an agent, and where they are."),
-    (_WITHOUT, describe, "describe", "Show everything about one pod."),
-    (_WITHOUT, logs, "logs", "Print what a container has written."),
-    (_WITHOUT, dashboard, "dashboard", "Show a node in a browser."),
-    (_WITHOUT, top, "top", "Show the node and its pods, live."),
-    (_WITHOUT, delete, "delete", "Delete pods."),
-    (_LAB, lab, "lab", "Run commands on machines with NUMA nodes."),
-    (_LAB, hollow, "hollow", "Be nodes of a cluster that do not exist, and decide on pods."),
-    (_LAB, sample_device_plugin, "sample-device-plugin", "Offer simulated devices to a node."),
+_COMMANDS: Final = (
+    (_OFFLINE, "machine", "Show the NUMA nodes of a machine."),
+    (_OFFLINE, "simulate", "Decide on pods as the kubelet would."),
+    (_OFFLINE, "explain", "Explain why a pod is rejected, and what would admit it."),
+    (_OFFLINE, "what-if", "Compare policies and machines on the same pods."),
+    (_OFFLINE, "replay", "Compare recorded decisions with numalet's."),
+    (_KUBELET, "check", "Say whether a kubelet would start, and what is wrong."),
+    (_KUBELET, "reserve", "Compute a valid reservedMemory."),
+    (_KUBELET, "state", "Inspect, verify and repair state files."),
+    (_KUBELET, "podresources", "Show who holds what on a node."),
+    (_KUBELET, "publish", "Publish what a node has free, for schedulers and fleet."),
+    (_CLUSTER, "fleet", "Say over a whole cluster what fits, where, and why not."),
+    (_CLUSTER, "extender", "Tell a scheduler what each kubelet would say."),
+    (_CLUSTER, "breaker", "End storms of pods that kubelets reject again and again."),
+    (_CLUSTER, "doctor", "Say what a cluster lacks, and print the mend."),
+    (_WITHOUT, "run", "Run a command on its own CPUs and NUMA nodes."),
+    (_WITHOUT, "agent", "Run the node agent: admit, start and pin pods."),
+    (_WITHOUT, "apply", "Submit pods to an agent."),
+    (_WITHOUT, "ps", "List the pods of an agent, and where they are."),
+    (_WITHOUT, "describe", "Show everything about one pod."),
+    (_WITHOUT, "logs", "Print what a container has written."),
+    (_WITHOUT, "dashboard", "Show a node in a browser."),
+    (_WITHOUT, "top", "Show the node and its pods, live."),
+    (_WITHOUT, "delete", "Delete pods."),
+    (_LAB, "lab", "Run commands on machines with NUMA nodes."),
+    (_LAB, "hollow", "Be nodes of a cluster that do not exist, and decide on pods."),
+    (_LAB, "sample-device-plugin", "Offer simulated devices to a node."),
 )
-for _panel, _module, _name, _help in _COMMANDS:
-    _sub = getattr(_module, f"{_name}_app", None)
-    if _sub is not None:
-        app.add_typer(_sub, name=_name, short_help=_help, rich_help_panel=_panel)
-    else:
-        app.command(
-            _name,
-            cls=getattr(_module, "RunCommand", Command),
-            epilog=with_line_breaks(_module.EPILOG),
-            short_help=_help,
-            rich_help_panel=_panel,
-        )(getattr(_module, _name.replace("-", "_")))
+
+
+@functools.cache
+def app(only: str = "") -> typer.Typer:
+    """The application with all commands, or with this one ``only``.
+
+    A command line needs one of them, and to import the others takes longer than many of them.
+    """
+    made = typer.Typer(
+        name="numalet",
+        cls=Commands,
+        help="The kubelet's NUMA resource managers: ask what a node would decide, and why.",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=with_line_breaks(_EPILOG),
+    )
+    made.callback(invoke_without_command=True)(_numalet)
+    for panel, name, short_help in _COMMANDS:
+        if only in ("", name):
+            _add(made, panel, name, short_help)
+    return made
+
+
+def _add(to: typer.Typer, panel: str, name: str, short_help: str) -> None:
+    """Add the command, or the group of commands, that is in the module of its name."""
+    identifier = name.replace("-", "_")
+    module = importlib.import_module(f"numalet.cli.{identifier}")
+    group = getattr(module, f"{name}_app", None)
+    if group is not None:
+        to.add_typer(group, name=name, short_help=short_help, rich_help_panel=panel)
+        return
+    to.command(
+        name,
+        cls=getattr(module, "RunCommand", Command),
+        epilog=with_line_breaks(module.EPILOG),
+        short_help=short_help,
+        rich_help_panel=panel,
+    )(getattr(module, identifier))
 
 
 def _show_version(wanted: bool) -> None:
@@ -147,7 +137,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _numalet(
     context: typer.Context,
     version: Annotated[
@@ -163,10 +152,17 @@ def _numalet(
 
 
 @functools.cache
-def commands() -> Callable[..., Any]:
-    """All commands, made once: to make them takes longer than most of what they do."""
-    made: Callable[..., Any] = typer.main.get_command(app)
+def commands(only: str = "") -> Callable[..., Any]:
+    """All commands, or this one; made once, because that takes longer than most of what they do."""
+    made: Callable[..., Any] = typer.main.get_command(app(only))
     return made
+
+
+def _wanted(arguments: Sequence[str] | None) -> str:
+    """The command that a command line begins with; empty if it is for all of them to answer."""
+    given = sys.argv[1:] if arguments is None else arguments
+    first = given[0] if given and _COMPLETION not in os.environ else ""
+    return first if any(name == first for _, name, _ in _COMMANDS) else ""
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -174,7 +170,8 @@ def run(arguments: list[str] | None = None) -> int:
     _prepare_streams()
     try:
         with command_line.running(arguments):
-            status = commands()(args=arguments, standalone_mode=False, prog_name="numalet")
+            command = commands(_wanted(arguments))
+            status = command(args=arguments, standalone_mode=False, prog_name="numalet")
         sys.stdout.flush()
     except _USAGE_ERROR as error:
         error.show()

@@ -9,7 +9,6 @@ running kubelet is worse than refusing.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -225,6 +224,8 @@ def _last_of(arguments: Sequence[str], flag: str) -> str | None:
 
 def _answer(folder: Path) -> str | None:
     """What the kubelet's socket in a folder does, if it does anything; else None."""
+    import socket  # Commands ask this only before they write below a kubelet's folder.
+
     try:
         # A path below /proc is short; the address of a socket holds 107 bytes.
         descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)

@@ -43,7 +43,7 @@ from numalet.io.findings.machines import (
     MachinePageCount,
     MachineUnknown,
 )
-from numalet.io.sysfs import archive, roots
+from numalet.io.sysfs import roots
 from numalet.io.sysfs.discover import read_machine
 from numalet.io.sysfs.trees import FolderTree, Tree
 
@@ -160,15 +160,18 @@ def _open_path(path: Path, text: str) -> LoadedMachine:
         return open_folder(path, text)
     if not path.is_file():
         raise BadInput([MachineNotAFile(value=text, where=Location(text))])
-    if archive.is_tarball(path):
+    if roots.is_tarball(path):
         return _open_archive(path, text, None)
     return _open_document(path, text)
 
 
 def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
     """The machine at a root of a tarball, or the only one in it."""
+    # It needs what reads tarballs, which takes a while to import, and few machines are in one.
+    from numalet.io.sysfs import archive
+
     where = Location(document)
-    if not archive.is_tarball(path):
+    if not roots.is_tarball(path):
         raise BadInput([MachineArchiveDamaged(problem="no tarball", where=where)])
     contents = archive.read_archive(path, document)
     names = list(contents.trees)

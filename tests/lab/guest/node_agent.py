@@ -58,7 +58,7 @@ def pod(
 
 def numalet(*words: str) -> Result:
     """What a command of ours answers; refusals are told as on a terminal."""
-    return CliRunner().invoke(app, list(words))
+    return CliRunner().invoke(app(), list(words))
 
 
 @dataclass(frozen=True)

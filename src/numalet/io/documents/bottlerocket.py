@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -95,6 +94,9 @@ def read(text: str, document: str) -> ConfigPart:
     Raises:
         BadInput: it is no TOML, or has no ``[settings.kubernetes]``.
     """
+    # Here, because this module is imported wherever a configuration is read, and few are in TOML.
+    import tomllib
+
     try:
         value: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -7,7 +7,6 @@ name, so that every run makes the same pods with the same uids.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -212,5 +211,7 @@ def _suffixed(prefix: str, workload: _Workload, index: int) -> str:
 
 def _letters(seed: str, count: int) -> str:
     """Letters such as Kubernetes draws at random, the same for the same seed."""
+    import hashlib  # Few pods come of a template.
+
     digest = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:count])

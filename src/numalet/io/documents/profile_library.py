@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import LineOf
 from numalet.io.findings.machines import MachineUnknownProfile
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 PREFIX: Final = "profile:"
 """What stands before a profile's name wherever a machine or a device file is named."""
@@ -87,6 +88,9 @@ def read(name: str, where: Location) -> Profile:
 @cache
 def _files() -> Mapping[str, Traversable]:
     """The files of the profiles, by name."""
+    # It imports more than all of this module needs, and few machines are profiles.
+    from importlib import resources
+
     folder = resources.files("numalet.io") / "profiles"
     return {
         file.name.removesuffix(_SUFFIX): file

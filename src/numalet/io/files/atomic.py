@@ -15,15 +15,17 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from numalet.core.model.value import Mutable
 from numalet.io.files import intent, temporary
 from numalet.io.files.intent import FileIdentity, ReplacedFile, refusing
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 TextsByPath: TypeAlias = Mapping[Path, str | bytes] | Mapping[str, str | bytes]
 
@@ -345,6 +347,9 @@ def share_out() -> None:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
+    # Only an agent has threads that write.
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(_SIDE_BY_SIDE - 1, "sync")
 
 

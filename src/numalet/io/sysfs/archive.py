@@ -113,18 +113,6 @@ class Archive(Mutable):
     trees: dict[str, Tree]
 
 
-def is_tarball(path: Path) -> bool:
-    """Whether the file is a tarball, by its first bytes and not by its name."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError:
-        return False
-    if head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")):
-        return True
-    return head[257:262] == b"ustar"
-
-
 def read_archive(path: Path, document: str) -> Archive:
     """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
     reader, where = _Reader(document), Location(document)

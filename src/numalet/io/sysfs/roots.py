@@ -103,3 +103,15 @@ def _folders(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [folder / name for name in sorted(names)]
+
+
+def is_tarball(path: Path) -> bool:
+    """Whether the file is a tarball, by its first bytes and not by its name."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        return False
+    if head.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")):
+        return True
+    return head[257:262] == b"ustar"
