@@ -228,7 +228,7 @@ def test_a_command_without_the_packages_of_the_agent_says_what_to_install(
     def absent(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'grpc'", name="grpc.aio")
 
-    monkeypatch.setattr(main, "commands", lambda: absent)
+    monkeypatch.setattr(main, "commands", lambda *_: absent)
     ended = numalet("run", "--cpus", "1", "--memory", "1Gi", "--", "true")
 
     assert ended.status == 2
@@ -242,7 +242,7 @@ def test_any_other_missing_module_is_a_bug(
     def absent(*_: object, **__: object) -> None:
         raise ModuleNotFoundError("No module named 'numalet.nowhere'", name="numalet.nowhere")
 
-    monkeypatch.setattr(main, "commands", lambda: absent)
+    monkeypatch.setattr(main, "commands", lambda *_: absent)
 
     assert main.run(["machine"]) == EXIT_BUG
     assert "this is a bug" in capsys.readouterr().err
