@@ -154,7 +154,7 @@ class _Question(Mutable):
         elif has_unknown:
             self._leave_open(node_resources.PODS)
         asked = pod_demand.amounts(self.pod)
-        for name in (*_FIRST, *sorted(asked.keys() - {*_FIRST})):
+        for name in (*_FIRST, *sorted(asked.keys() - _FIRST)):
             requested = asked.get(name, 0)
             if requested <= 0 or self._is_passed_over(name):
                 continue
@@ -186,13 +186,13 @@ class _Question(Mutable):
 
     def misplaced(self) -> Iterator[PredicateFailed]:
         """Every constraint of the pod that the node does not meet."""
-        system = self.roster.rules.machine.os.value
-        node = self.roster.rules.identity.with_labels({OS_LABEL: system})
+        node = self.roster.rules.identity
         constraints, wanted_name = self.pod.constraints, self.pod.node_name
         if constraints is None:
             self.not_asked.append(NotAsked(SELECTOR, Unknown.CONSTRAINTS))
         else:
-            matches = node_affinity.matches(constraints, node)
+            labelled = node.with_labels({OS_LABEL: self.roster.rules.machine.os.value})
+            matches = node_affinity.matches(constraints, labelled)
             if matches is None:
                 self.not_asked.append(NotAsked(SELECTOR, Unknown.NODE_LABELS))
             elif not matches:

@@ -146,6 +146,10 @@ def _not_preferred(
     budget: Budget,
 ) -> Remaining | None:
     """The best set that can come out; None if only the empty one can."""
+    if len(rules) == 1 and distances is None and _say_nothing(lists):
+        of_rule = _smallest(rules[0], all_nodes)
+        if of_rule is not None:
+            return Remaining(of_rule, exact=True)
     wanted = max(merging.size_of_the_neediest(lists), *(rule.smallest_size for rule in rules))
 
     def rank(mask: NumaMask) -> Rank:
@@ -165,6 +169,22 @@ def _not_preferred(
         if best is None or rank(of_group.mask) < rank(best.mask):
             best = of_group
     return None if best is None else Remaining(best.mask, exact)
+
+
+def _say_nothing(lists: Sequence[HintList]) -> bool:
+    """Whether every list offers any node, and nothing else."""
+    return all(hint.mask is None for hints in lists for hint in hints)
+
+
+def _smallest(rule: HintRule, all_nodes: NumaMask) -> NumaMask | None:
+    """The best set of a rule that no other one cuts down; None if it may name foreign nodes.
+
+    It has the size that is wanted, which is that of the rule's smallest sets.
+    """
+    if rule.nodes & ~all_nodes:
+        return None
+    smallest = [*rule.islands, *([] if rule.smallest_open is None else [rule.smallest_open])]
+    return min(smallest, key=lambda mask: (mask.bit_count(), mask))
 
 
 def _hope(group: _Group, wanted: int) -> Rank:

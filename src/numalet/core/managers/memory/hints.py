@@ -145,10 +145,15 @@ class MemoryHintFamily(Value, dict=True):
 
 def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFamily:
     """The sets that could hold a demand of this pod."""
-    tried = None
-    if len(ledger.nodes) <= few_nodes.MOST_NODES:
-        tried = tried_sets.of_demand(ledger, pod_uid, demand)
-    return MemoryHintFamily(ledger, pod_uid, demand, tried)
+    if len(ledger.nodes) > few_nodes.MOST_NODES:
+        return MemoryHintFamily(ledger, pod_uid, demand)
+    # The last ones are kept in the ledger: if the pod has no place, or may be anywhere, the same is
+    # asked when its memory is allocated. A container's demand is one object.
+    last = vars(ledger).get("tried")
+    if last is None or last[0] != pod_uid or last[1] is not demand:
+        last = (pod_uid, demand, tried_sets.of_demand(ledger, pod_uid, demand))
+        vars(ledger)["tried"] = last
+    return MemoryHintFamily(ledger, pod_uid, demand, last[2])
 
 
 def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:
