@@ -43,6 +43,9 @@ def merge(
     """
     if not all(lists):
         return Hint(all_nodes, False)
+    if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
+        # Nobody cares, as of every pod that is not Guaranteed.
+        return Hint(all_nodes, all(hints[0].preferred for hints in lists))
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
         return Hint(fitness.best_preferred(preferred, distances), True)

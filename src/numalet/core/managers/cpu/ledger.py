@@ -10,7 +10,7 @@ from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.core.model.value import Value, field
+from numalet.core.model.value import Value, field, replace
 
 
 class ReusableCpus(Value):
@@ -97,6 +97,10 @@ class CpuLedger(Value, dict=True):
             self.pods,
         )
         return after._with_mask(self.default_mask & ~cpu_mask.of(cpus))
+
+    def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
+        """The ledger in which this may be used again."""
+        return replace(self, reusable=reusable)._with_mask(self.default_mask)
 
     def with_pod(
         self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None

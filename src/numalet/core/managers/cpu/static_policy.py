@@ -20,7 +20,7 @@ from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Container, ContainerKey, Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value
 
 
 class CpuStaticPolicy(Value):
@@ -130,7 +130,7 @@ class CpuStaticPolicy(Value):
                 return Refused(picked)
             held = cpu_mask.to_set(picked)
             ledger = ledger.with_cpus(ContainerKey(pod.uid, container.name), held)
-        return replace(ledger, reusable=ledger.reusable.after(pod, container, held))
+        return ledger.with_reusable(ledger.reusable.after(pod, container, held))
 
     def breaks_cores(self, ledger: CpuLedger, container: str, count: int) -> Refused | None:
         """Why full-pcpus-only refuses so many CPUs; None if it does not."""
