@@ -11,22 +11,15 @@ byte after each round.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any, Final
+from typing import Final
 
-from benchmarks import page, reference_cells, timing
+from benchmarks import page, reference_cells, timing, turns
 from benchmarks.reference_cells import CELLS, ReferenceCell
 
-_TURNS: Final = 5
 _LONGEST_MS: Final = 30_000
-_ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 def beside_the_kubelet() -> str:
@@ -70,39 +63,24 @@ def _ratio(cell: ReferenceCell, seconds: float) -> str:
 
 def against(other: Path) -> str:
     """How much faster this checkout is than another one, in each cell."""
-    turns: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
-        (_in_process(other / "src"), _in_process(_ROOT / "src")) for _ in range(_TURNS)
+    measured = [
+        (turns.in_process(other, "reference_cells"), turns.in_process(turns.OWN, "reference_cells"))
+        for _ in range(turns.TURNS)
     ]
     rows = []
     for cell in CELLS:
-        pairs = [(theirs[cell.name], ours[cell.name]) for theirs, ours in turns]
-        ratios = sorted(theirs["seconds"] / ours["seconds"] for theirs, ours in pairs)
-        same = all(theirs["digests"] == ours["digests"] for theirs, ours in pairs)
+        pairs = [(theirs[cell.name], ours[cell.name]) for theirs, ours in measured]
         rows.append(
             [
                 cell.name,
                 timing.milliseconds(min(each["seconds"] for each, _ in pairs)),
                 timing.milliseconds(min(each["seconds"] for _, each in pairs)),
-                f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})",
-                "the same" if same else "**different**",
+                turns.ratio(theirs["seconds"] / ours["seconds"] for theirs, ours in pairs),
+                turns.sameness((theirs["digests"], ours["digests"]) for theirs, ours in pairs),
             ]
         )
-    heads = ["Cell", "Other, ms", "Ours, ms", f"Speed-up, median of {_TURNS} turns", "Files"]
+    heads = ["Cell", "Other, ms", "Ours, ms", f"Speed-up, median of {turns.TURNS} turns", "Files"]
     return page.table(heads, rows)
-
-
-def _in_process(source: Path) -> Mapping[str, Any]:
-    """What a process measures that runs this checkout or another one."""
-    path = os.pathsep.join([str(source), str(_ROOT), str(_ROOT / "tests")])
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.reference_cells"],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    answer: Mapping[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

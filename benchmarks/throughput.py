@@ -12,10 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +20,10 @@ from statistics import median
 from time import process_time
 from typing import Any, Final
 
-from benchmarks import page, reference_cells
+from benchmarks import page, reference_cells, turns
 
 STEPS: Final = 1000
 POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
-_TURNS: Final = 5
-_ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def measured(turn: int) -> dict[str, Any]:
@@ -123,48 +118,36 @@ def _machine() -> Any:
     )
 
 
-def _in_process(source: Path, turn: int) -> Mapping[str, Any]:
-    path = os.pathsep.join([str(source), str(_ROOT), str(_ROOT / "tests")])
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.throughput", "--turn", str(turn)],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    answer: Mapping[str, Any] = json.loads(done.stdout)
-    return answer
-
-
 def against(other: Path) -> str:
     """How much faster this checkout is than another one, in each case."""
-    turns = [
-        (_in_process(other / "src", turn), _in_process(_ROOT / "src", turn))
-        for turn in range(_TURNS)
-    ]
+    runs = [(_turn(other, turn), _turn(turns.OWN, turn)) for turn in range(turns.TURNS)]
     rows = []
-    for case in turns[0][0]:
-        pairs = [(theirs[case], ours[case]) for theirs, ours in turns]
-        ratios = sorted(ours["rate"] / theirs["rate"] for theirs, ours in pairs)
-        same = all(theirs["digest"] == ours["digest"] for theirs, ours in pairs)
+    for case in runs[0][0]:
+        pairs = [(theirs[case], ours[case]) for theirs, ours in runs]
         rows.append(
             [
                 case,
                 f"{max(theirs['rate'] for theirs, _ in pairs):,.0f}",
                 f"{max(ours['rate'] for _, ours in pairs):,.0f}",
-                f"{median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})",
-                "the same" if same else "**different**",
+                turns.ratio(ours["rate"] / theirs["rate"] for theirs, ours in pairs),
+                turns.sameness((theirs["digest"], ours["digest"]) for theirs, ours in pairs),
             ]
         )
-    heads = ["Case", "Other, 1/s", "Ours, 1/s", f"Ratio, median of {_TURNS} turns", "Files"]
+    heads = ["Case", "Other, 1/s", "Ours, 1/s", f"Ratio, median of {turns.TURNS} turns", "Files"]
     return page.table(heads, rows)
 
 
 def alone() -> str:
     """The section of the page."""
-    turns = [_in_process(_ROOT / "src", turn) for turn in range(_TURNS)]
-    rows = [[case, f"{median(turn[case]['rate'] for turn in turns):,.0f}"] for case in turns[0]]
-    return f"{page.machine()}.\n\n{page.table(['Topology policy', 'Decisions a second'], rows)}"
+    runs = [_turn(turns.OWN, turn) for turn in range(turns.TURNS)]
+    rates = {case: [run[case]["rate"] for run in runs] for case in runs[0]}
+    rows = [[case, f"{median(each):,.0f}", f"{max(each):,.0f}"] for case, each in rates.items()]
+    heads = ["Topology policy", "Decisions a second, median", "Most"]
+    return f"{page.machine()}. Load at the end {page.load()}.\n\n{page.table(heads, rows)}"
+
+
+def _turn(checkout: Path, turn: int) -> Mapping[str, Any]:
+    return turns.in_process(checkout, "throughput", "--turn", str(turn))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
