@@ -46,10 +46,15 @@ def lists_of(answers: Iterable[ProviderHints]) -> list[Offer]:
     """One list per resource that has an answer, one per provider that has none at all."""
     lists: list[Offer] = []
     for answer in answers:
-        if answer:
-            lists += map(_list_of, answer.values())
-        else:
+        if not answer:
             lists.append(_ANY_PREFERRED)
+        before: ResourceHints | None = None
+        offer: Offer = ()
+        for resource in answer.values():
+            # Resources of one provider often share one family.
+            if resource is not before:
+                offer, before = _list_of(resource), resource
+            lists.append(offer)
     return lists
 
 

@@ -48,4 +48,5 @@ def of_pod_level(pod: Pod) -> int:
 
 
 def _if_whole(request: Quantity) -> int:
-    return request.value if request.value * 1000 == request.milli_value else 0
+    whole = request.value
+    return whole if whole * 1000 == request.milli_value else 0

@@ -58,9 +58,17 @@ class CpuLedger(Value, dict=True):
         """The shared pool as a mask."""
         return cpu_mask.of(self.default)
 
-    def _with_mask(self, mask: CpuMask) -> CpuLedger:
-        """The same ledger, which need not compute the mask: it follows from that of another one."""
-        vars(self)["default_mask"] = mask
+    @cached_property
+    def keys(self) -> frozenset[ContainerKey]:
+        """The containers that have a record."""
+        return frozenset(self.holders())
+
+    def _following(self, mask: CpuMask, keys: frozenset[ContainerKey]) -> CpuLedger:
+        """The same ledger, which need not compute these: they follow from those of another one.
+
+        Every decision asks for them.
+        """
+        vars(self).update(default_mask=mask, keys=keys)
         return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
@@ -77,15 +85,7 @@ class CpuLedger(Value, dict=True):
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
-        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
-        if not self.exclusive:
-            return []
-        return sorted(
-            ContainerKey(uid, name)
-            for uid, containers in self.exclusive.items()
-            for name in containers
-            if (uid, name) not in active
-        )
+        return sorted(self.keys - active)
 
     def with_cpus(self, key: ContainerKey, cpus: CpuSet) -> CpuLedger:
         """The ledger in which the container holds these CPUs and the pool has lost them."""
@@ -96,11 +96,11 @@ class CpuLedger(Value, dict=True):
             self.reusable,
             self.pods,
         )
-        return after._with_mask(self.default_mask & ~cpu_mask.of(cpus))
+        return after._following(self.default_mask & ~cpu_mask.of(cpus), self.keys | {key})
 
     def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
         """The ledger in which this may be used again."""
-        return replace(self, reusable=reusable)._with_mask(self.default_mask)
+        return replace(self, reusable=reusable)._following(self.default_mask, self.keys)
 
     def with_pod(
         self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None
@@ -135,7 +135,7 @@ class CpuLedger(Value, dict=True):
             if not of_pod:
                 pods = {uid: cpus for uid, cpus in pods.items() if uid != key.pod_uid}
         after = CpuLedger(self.default | released, exclusive, self.reusable, pods)
-        return after._with_mask(self.default_mask | cpu_mask.of(released))
+        return after._following(self.default_mask | cpu_mask.of(released), self.keys - {key})
 
 
 EMPTY_LEDGER = CpuLedger()

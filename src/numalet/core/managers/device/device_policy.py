@@ -69,8 +69,7 @@ class DevicePolicy(Value):
         may be dropped only once every source of pods was seen, so the containers that were
         running at the start of the kubelet need not be known any longer.
         """
-        uids = {key.pod_uid for key in active} if ledger.records else set()
-        stale = {uid for uid in ledger.records if uid not in uids}
+        stale = _stale_pods(ledger, active)
         after = allocation.release_pods(ledger, stale) if stale else ledger
         return replace(after, running=frozenset()) if after.running else after
 
@@ -83,3 +82,14 @@ class DevicePolicy(Value):
     ) -> DeviceLedger:
         """The same ledger: ended init containers keep their devices as long as the pod lives."""
         return ledger
+
+
+def _stale_pods(ledger: DeviceLedger, active: ActiveContainers) -> set[str]:
+    """The pods that have records and no active container at all."""
+    stale = {
+        uid
+        for uid, containers in ledger.records.items()
+        if not any((uid, name) in active for name in containers)
+    }
+    # Hardly ever is there one; another container of the pod would do.
+    return stale - {key.pod_uid for key in active} if stale else stale

@@ -40,10 +40,11 @@ def allocate(
             after = tables.moved(node.tables, name, moved) if moved else node.tables
             nodes[node_id] = NodeMemory(node.assignments + 1, after, affinity)
     blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
-    records = with_blocks(ledger.blocks, ContainerKey(pod.uid, container.name), blocks)
+    key = ContainerKey(pod.uid, container.name)
+    records = with_blocks(ledger.blocks, key, blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
     reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
-    return MemoryLedger(nodes, records, reusable, ledger.pods)
+    return MemoryLedger(nodes, records, reusable, ledger.pods).with_keys(ledger.keys | {key})
 
 
 def allocate_whole(
@@ -79,7 +80,7 @@ def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)
         tables.give_back(nodes, block.nodes, block.resource, block.size_bytes)
-    return MemoryLedger(nodes, records, ledger.reusable, pods)
+    return MemoryLedger(nodes, records, ledger.reusable, pods).with_keys(ledger.keys - {key})
 
 
 def _count(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from functools import cached_property
 
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
@@ -84,15 +85,20 @@ class MemoryLedger(Value, dict=True):
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
-        # Asked again and again while hardly ever anything is stale: so pairs, not keys.
-        if not self.blocks:
-            return []
-        return sorted(
-            ContainerKey(uid, name)
-            for uid, containers in self.blocks.items()
-            for name in containers
-            if (uid, name) not in active
-        )
+        return sorted(self.keys - active)
+
+    @cached_property
+    def keys(self) -> frozenset[ContainerKey]:
+        """The containers that have a record."""
+        return frozenset(self.holders())
+
+    def with_keys(self, keys: frozenset[ContainerKey]) -> MemoryLedger:
+        """The same ledger, which need not gather its keys: they follow from those of another one.
+
+        Every decision asks which of them are stale.
+        """
+        vars(self)["keys"] = keys
+        return self
 
     def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:
         """The blocks that are counted on the nodes, and whose they are.
