@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -174,7 +175,7 @@ async def with_configz(
         document = _Configz({})
     config = kubelet_config.decode(document.kubeletconfig, place)
     own = replace(reader.own, config=config)
-    return replace(reader, own=own, named=place)
+    return dataclasses.replace(reader, own=own, named=place)
 
 
 async def _run(ready: PreparedPublishing, access: Access, options: PublishOptions) -> None:

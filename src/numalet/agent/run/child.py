@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from numalet.agent.findings.runtime import (
@@ -25,7 +26,7 @@ from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin
 from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
 from numalet.core.model.findings import Finding
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value
 
 EXIT_REFUSED: Final = 125
 EXIT_NOT_EXECUTABLE: Final = 126
