@@ -520,6 +520,24 @@ def test_what_one_node_can_not_hold_is_on_the_fewest_that_can(
     assert invariants.violations(after.snapshot) == ()
 
 
+def test_a_resource_that_has_no_node_left_says_how_few_it_would_need_all_the_same() -> None:
+    on = MachineChoice(text="2n32c1t", memory_per_node="128Gi").open().info
+    config = replace(settings.fitted(on), memory_manager_policy="None", reserved_memory=())
+    gpus = {GPU: devices("a@0 b@0 c@1 d@1")}
+    node = nodes.start(config, on, devices=gpus, behaviour=NATIVE)
+    assert isinstance(node, Node)
+    node = _admitted(node, _sized("a", 28, "1Gi"), _sized("b", 28, "1Gi"))
+    amounts = {name: Quantity.parse(text) for name, text in (("cpu", "5"), (GPU, "3"))}
+    amounts |= ONE_GIB
+
+    # One node could have the CPUs if nothing ran, but three devices take both.
+    one = Container("c", requests=amounts, limits=amounts)
+    _, decision = node.admit(pod("c", one, qos=QosClass.GUARANTEED))
+
+    assert decision.admitted, decision.rejection
+    assert decision.affinities["c"] == Hint(0b11, True)
+
+
 def test_what_one_node_could_hold_is_not_scattered_all_the_same() -> None:
     node = _admitted(_two_of_32(NATIVE), _sized("a", 20, "1Gi"), _sized("b", 20, "1Gi"))
     _, decision = node.admit(_sized("c", 16, "1Gi"))

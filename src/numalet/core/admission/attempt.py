@@ -61,13 +61,15 @@ class AdmissionAttempt(Mutable):
         self.recorder.hints_were_asked(self.snapshot, self.pod, subject, hints)
         rules = self.roster.rules
         offers = filtering.lists_of(hints.values())
-        question = (rules.topology.policy, offers, self.roster.all_nodes, self.roster.distances)
-        merged = policies.decide(*question)
+        policy, on = rules.topology.policy, (self.roster.all_nodes, self.roster.distances)
+        merged = policies.decide(policy, offers, *on)
         if not isinstance(merged, policies.Merged):
             self.alignments[subject] = Alignment(hints, None)
             return KubeletWouldCrash(subject, TOPOLOGY, merged)
         if not merged.admit and rules.behaviour.fewest_nodes_together:
-            merged = policies.decided_together(*question) or merged
+            merged = (
+                policies.decided_together(policy, filtering.ruled(hints.values()), *on) or merged
+            )
         self.alignments[subject] = Alignment(hints, merged)
         self.recorder.hints_were_merged(self.pod, subject, merged)
         if not merged.admit:

@@ -85,6 +85,34 @@ def test_a_group_in_use_may_be_all_that_can_come_out() -> None:
     assert BestHint(Hint(0b1100, False)) == rule_merging.merge(ruled(memory), ALL)
 
 
+def test_a_rule_that_names_nodes_which_there_are_not_is_cut_as_a_list_is() -> None:
+    # Two of three nodes are needed, one was preferred; node 2 is none of the machine's.
+    memory = additive(2, [1, 1, 1], preferred_size=1)
+    listed = [Hint(mask, False) for mask in numa_mask.by_size(range(3)) if memory.offers(mask)]
+
+    by_rule = rule_merging.merge(ruled(memory), 0b011)
+    assert by_rule == rule_merging.merge([listed], 0b011) == BestHint(Hint(0b011, False))
+
+
+def test_fewest_nodes_together_are_found_by_rule_and_in_lists() -> None:
+    cpus = additive(2, [1, 1, 0, 0, 0], preferred_size=2)
+    memory = additive(8, [9] * 5, preferred_size=1)
+    lists = [
+        [
+            Hint(mask, mask.bit_count() == rule.preferred_size)
+            for mask in range(1, 32)
+            if rule.offers(mask)
+        ]
+        for rule in (cpus, memory)
+    ]
+
+    decided = [
+        policies.decided_together(TopologyPolicy.RESTRICTED, offers, 0b11111, None)
+        for offers in ([*ruled(cpus), *ruled(memory)], lists)
+    ]
+    assert decided == [Merged(Hint(0b00011, True), True)] * 2
+
+
 def test_a_list_that_is_empty_leaves_all_nodes() -> None:
     memory = ruled(additive(2, [1] * 4, preferred_size=2))
     empty_list = filtering.lists_of([{"r": Candidates(())}])

@@ -269,6 +269,8 @@ def test_quantities_compare_by_value() -> None:
     assert Quantity.parse("2") >= one
     assert one != 1
     assert one.__lt__(1) is NotImplemented
+    assert one.__le__(1) is NotImplemented
+    assert (one <= kilo, one > kilo, one >= kilo, one != kilo) == (True, False, True, False)
 
 
 def test_the_format_is_remembered() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numalet.core.managers.cpu import take_aligned, take_packed, topology
+from numalet.core.managers.cpu import free_cpus, take_aligned, take_packed, topology
 from numalet.core.managers.cpu.reasons import TooFewCpus
 from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.take_packed import Packing
@@ -27,6 +27,23 @@ def test_a_unit_that_is_too_large_is_passed_over_for_a_smaller_one() -> None:
 
     assert text(take_packed.take(of, mask("0-5"), 2)) == "4-5"
     assert text(take_packed.take(of, mask("0-5"), 3)) == "0,4-5"
+
+
+def test_cores_are_listed_by_what_is_free_of_them() -> None:
+    of = discovered(2, 2, 2, 2)
+    free = mask("0-2,4-7")
+    listed = [text(core.cpus) for core in free_cpus.cores(of, free)]
+    by_hand = [
+        core
+        for node in free_cpus.nodes(of, free)
+        for core in sorted(
+            (each for each in of.cores_of_node[node.part_id] if each.here & free),
+            key=lambda each: ((each.cpus & free).bit_count(), each.part_id),
+        )
+    ]
+    assert listed == [text(core.cpus) for core in by_hand]
+    whole = [*free_cpus.whole_cores(of, free, 2)]
+    assert whole == [core for core in by_hand if core.cpus & free == core.cpus]
 
 
 def test_the_node_with_the_least_free_is_taken_from_first() -> None:

@@ -49,6 +49,17 @@ def test_what_wraps_around_is_listed_and_not_known_by_rule() -> None:
     assert Hint(0b110, False) == affinity.best(family, containing=0b010)
 
 
+def test_what_wraps_around_on_more_nodes_is_listed_too() -> None:
+    family = offered(reserved_beyond((1, 10, 10, 10, 10), reserved_gib=8), 12)
+
+    assert family.rule is None
+    every_set = [*numa_mask.by_size(range(5))]
+    assert family.masks == tuple(mask for mask in every_set if family.why_not(mask) is None)
+    assert (family.masks[0], family.preferred_size) == (0b00001, 1)
+    too_much = offered(reserved_beyond((1, 10, 10, 10, 10), reserved_gib=2), 1 << 40)
+    assert (too_much.is_empty, too_much.preferred_size) == (True, 5)
+
+
 def test_all_nodes_are_preferred_if_not_even_what_wraps_around_is_enough() -> None:
     family = offered(reserved_beyond((1, 10, 10), reserved_gib=2), 1 << 40)
 
