@@ -23,18 +23,27 @@ _ATTEMPTS = 300
 def of(offers: Sequence[Offer], mask: NumaMask, rng: random.Random) -> list[NumaMask] | None:
     """One set of each family, offered by it, whose intersection is the mask; None if not found."""
     ruled = [offer for offer in offers if isinstance(offer, Ruled)]
-    for start in _starts(ruled, mask):
-        for _ in range(_ATTEMPTS):
-            sets = _cut_down(ruled, list(start), mask, rng)
-            if sets is not None and proves(ruled, sets, mask):
-                return sets
+    lists = [offer for offer in offers if not isinstance(offer, Ruled) and len(offer) > 1]
+    named = [[hint.mask for hint in hints if hint.mask is not None] for hints in lists]
+    assert all(map(len, named))
+    for listed in product(*named):
+        # Of a list one set is taken as it is; what it has too many, others have to leave out.
+        if all(numa_mask.contains(each, mask) for each in listed):
+            inside = reduce(and_, listed, -1)
+            for start in _starts(ruled, mask):
+                for _ in range(_ATTEMPTS):
+                    sets = _cut_down(ruled, list(start), mask, rng, inside)
+                    if sets is not None and proves(ruled, sets, mask, inside):
+                        return sets
     return None
 
 
-def proves(ruled: Sequence[Ruled], sets: Sequence[NumaMask], mask: NumaMask) -> bool:
+def proves(
+    ruled: Sequence[Ruled], sets: Sequence[NumaMask], mask: NumaMask, inside: NumaMask = -1
+) -> bool:
     """Whether each set is offered by its family, and they intersect to the mask."""
     offered = all(_is_offered(each, set_) for each, set_ in zip(ruled, sets, strict=True))
-    return offered and reduce(and_, sets) == mask
+    return offered and reduce(and_, sets, inside) == mask
 
 
 def _is_offered(each: Ruled, set_: NumaMask) -> bool:
@@ -56,10 +65,14 @@ def _starts(ruled: Sequence[Ruled], mask: NumaMask) -> Iterator[tuple[NumaMask, 
 
 
 def _cut_down(
-    ruled: Sequence[Ruled], sets: list[NumaMask], mask: NumaMask, rng: random.Random
+    ruled: Sequence[Ruled],
+    sets: list[NumaMask],
+    mask: NumaMask,
+    rng: random.Random,
+    inside: NumaMask,
 ) -> list[NumaMask] | None:
     """Take every node too many out of some set, which stays offered; None if one stays in all."""
-    too_many = list(numa_mask.ids(reduce(and_, sets) & ~mask))
+    too_many = list(numa_mask.ids(reduce(and_, sets, inside) & ~mask))
     rng.shuffle(too_many)
     for node_id in too_many:
         for at in rng.sample(range(len(sets)), len(sets)):

@@ -16,6 +16,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.value import Mutable, Value
 from numalet.insight import usecases
 from numalet.io import documents
 from numalet.io.documents import type_mismatch, typed
@@ -109,7 +110,8 @@ def _structs() -> Iterator[type[msgspec.Struct]]:
     for package in (documents, usecases):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             for each in vars(importlib.import_module(module.name)).values():
-                if not isinstance(each, type) or issubclass(each, Finding):
+                # Findings and records of our own are structs too, which nothing is decoded into.
+                if not isinstance(each, type) or issubclass(each, Finding | Mutable | Value):
                     continue
                 if issubclass(each, msgspec.Struct):
                     yield each

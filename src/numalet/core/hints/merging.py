@@ -44,7 +44,7 @@ def merge(
     if not all(lists):
         return Hint(all_nodes, False)
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
-        # Nobody cares, as of every pod that is not Guaranteed.
+        # As of every pod that is not Guaranteed: no provider cares.
         return Hint(all_nodes, all(hints[0].preferred for hints in lists))
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
