@@ -342,6 +342,18 @@ def test_the_smallest_size_is_found_where_sums_alone_do_not_tell(need: int, smal
     assert (smallest, True) == (found.mask.bit_count(), found.exact)
 
 
+def test_a_set_is_found_below_nodes_that_it_does_without() -> None:
+    # One family has enough on node 2 alone, the other one can do without no node.
+    weights, needs = ((1, 2, 4, 1), (2, 2, 3, 2)), (4, 8)
+    rules = [
+        open_sets.rule_of(OpenSets(0b1111, 0, (by_node(need, dict(enumerate(each))),)))
+        for need, each in zip(needs, weights, strict=True)
+    ]
+
+    found = remaining_set.best(SharingOut(0b1111, rules, Budget(NO_LIMIT)), 1, None)
+    assert remaining_set.Remaining(0b0100, True) == found
+
+
 def test_where_only_sockets_decide_the_smallest_set_on_few_enough_sockets_is_preferred() -> None:
     sockets = Requirement(1, ((0b0011, 1), (0b1100, 1)), most=1)
     enough = by_node(3, {0: 1, 1: 1, 2: 2, 3: 2})
