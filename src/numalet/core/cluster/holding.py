@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from numalet.core.admission import counting
+from numalet.core.admission import counting, scopes
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.cpu import demand as cpu_demand
 from numalet.core.managers.memory import demand as memory_demand
@@ -17,9 +17,14 @@ CPUS = "CPUs"
 
 def may_hold(node: Node, pod: Pod) -> bool:
     """Whether the node's state says of the pod, once it is admitted, that it has something."""
-    if counting.is_placed_whole(pod, node.rules.release_rules):
+    rules = node.rules.release_rules
+    if not counting.is_placed_whole(pod, rules):
+        return any(asked for _, asked in of_containers(node, pod))
+    if scopes.is_placed_at_once(node.rules, pod):
         return True
-    return any(asked for _, asked in of_containers(node, pod))
+    # Only pod scope places it as a whole: elsewhere containers get what is theirs alone.
+    seen = counting.for_managers(counting.counted(pod, rules), rules)
+    return any(_of_container(node, seen, container) for container in seen.containers())
 
 
 def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[str, int]]]:
