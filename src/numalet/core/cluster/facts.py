@@ -22,7 +22,6 @@ from typing import Any, Final
 from numalet.core.admission import lifecycle
 from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import MemoryPolicy
-from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.managers.cpu.topology import Inside
@@ -136,7 +135,7 @@ class StateFacts:
     @cached_property
     def pool(self) -> CpuMask:
         """The shared pool."""
-        return cpu_mask.of_set(self.snapshot.cpu.default)
+        return self.snapshot.cpu.default_mask
 
     @cached_property
     def free_cpus(self) -> tuple[int, ...]:

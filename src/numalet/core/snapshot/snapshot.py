@@ -88,8 +88,8 @@ class Snapshot(Value, kw_only=True):
     def without_pods(self, uids: Set[str]) -> Snapshot:
         """The same for several pods at once, which is quicker."""
         sums = self.sums
-        for uid in uids if sums is not None else ():
-            if sums is not None and uid in self.pods:
+        if sums is not None:
+            for uid in uids & self.pods.keys():
                 sums = sums.minus(self.pods[uid])
         return replace(
             self,

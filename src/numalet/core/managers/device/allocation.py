@@ -31,9 +31,8 @@ from numalet.core.model.value import replace
 
 def requests(of: DeviceLedger, limits: Resources) -> Iterator[tuple[str, int]]:
     """Device resources among the limits with their whole numbers, by name."""
-    handled, in_use = of.inventory.registered, of.in_use
     for resource in sorted(limits):
-        if resource in handled or resource in in_use:
+        if of.is_handled(resource):
             yield resource, limits[resource].value
 
 
