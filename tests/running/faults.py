@@ -65,10 +65,10 @@ POINTS: Final = {
     "numalet.agent.run.joining": {"NotifyingReport.started": "runs.started"},
     "numalet.agent.keeper.shared_state": {"SharedState.write": "books.write"},
     "numalet.io.files.atomic": {
-        "_Writing._publish_intent": "file.intend",
         "_sync_one": "file.sync",
     },
     "numalet.io.files.intent": {
+        "_is_locked": "file.intend",
         "_remove_intent": "file.forget",
         "_restore": "file.restore",
         "keep": "file.keep",

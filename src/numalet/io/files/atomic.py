@@ -9,7 +9,6 @@ replaced and the link stays.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -91,8 +90,8 @@ def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
         target, there = temporary.target(path)
         folder, _, name = target.rpartition("/")
         mode = new_mode if there is None else stat.S_IMODE(there.st_mode)
-        start = f"{folder}/{intent.prefix(name)}"
-        descriptor = temporary.create(start, intent.random_end(), new)
+        start = f"{folder}/{temporary.prefix(name)}"
+        descriptor = temporary.create(start, temporary.random_end(), new)
         try:
             temporary.fill(descriptor, text, mode)
             _sync_one(descriptor)
@@ -110,7 +109,8 @@ def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
 class _Writing:
     """Several files that are replaced together: in the block they are, and the intent is there.
 
-    The intent is locked from before it has its name until it is removed.
+    The intent is there, and locked, from before the first file is touched. As long as nothing is in
+    it, nothing has been replaced.
     """
 
     def __init__(self, texts: TextsByPath, new_mode: int | None) -> None:
@@ -119,15 +119,16 @@ class _Writing:
         folders = {path.rpartition("/")[0] for path in self._texts}
         self._folder = _folder_above(folders)
         self._is_one_folder = len(folders) == 1
-        self._intent = f"{self._folder}/{intent.NAME}"
-        self._end_of_new = intent.random_end()
+        self._end_of_new = temporary.random_end()
         self._end_of_kept = f"k{self._end_of_new[1:]}"
         """Another one, as random ends have no such letter."""
+        self._last = ""
+        """The one that is replaced last."""
         self._steps: list[ReplacedFile] = []
         self._targets: list[str] = []
         """What the steps replace, behind all links."""
         self._new: list[str] = []
-        """Temporary names that the new contents, then the intent, have until they are renamed."""
+        """Temporary names that the new contents have until they are renamed."""
         self._kept: list[str] = []
         """Further names of what is replaced."""
         self._lock: int | None = None
@@ -136,10 +137,10 @@ class _Writing:
         """What is being worked on, and is complained of if that fails."""
 
     def __enter__(self) -> None:
-        intent.settle(self._folder)
         try:
+            self._at = next(iter(self._texts))
+            self._lock = intent.begin(self._folder)
             self._prepare()
-            self._publish()
             self._rename()
         except intent.Unfinished:
             # The next one needs everything that is there.
@@ -156,6 +157,9 @@ class _Writing:
 
     def _end(self, unneeded: Sequence[str]) -> None:
         """Remove the intent, then the names that nothing needs any more."""
+        if self._lock is None:
+            # Whatever intent there is, it is another one's.
+            return
         try:
             intent.forget(self._folder)
             temporary.remove(unneeded)
@@ -168,8 +172,9 @@ class _Writing:
             self._lock = None
 
     def _prepare(self) -> None:
-        """Have all new contents on the disk, and the intent under a temporary name."""
+        """Have all new contents on the disk, and in the intent what is about to be done."""
         waiting = [*self._texts.items()]
+        self._last = waiting[-1][0]
         while waiting:
             batch, waiting = waiting[:_MOST_OPEN], waiting[_MOST_OPEN:]
             opened: list[tuple[str, int]] = []
@@ -184,15 +189,17 @@ class _Writing:
         """Keep what is there, and write a temporary file, which is ``opened`` then."""
         target, there = temporary.target(path)
         folder, _, name = target.rpartition("/")
-        start = f"{folder}/{intent.prefix(name)}"
+        start = f"{folder}/{temporary.prefix(name)}"
         first = len(folder) + 1
         mode, kept = self._new_mode, ""
         before: tuple[FileIdentity, ...] = ()
         if there is not None:
             mode = stat.S_IMODE(there.st_mode)
-            identity = intent.identity_of(there)
-            before = intent.keep(target, identity, start, self._end_of_kept, self._kept)
-            kept = self._kept[-1][first:]
+            before = (intent.identity_of(there),)
+            # Once the last one is replaced all are, and nothing is brought back.
+            if path != self._last:
+                before = intent.keep(target, before, start, self._end_of_kept, self._kept)
+                kept = self._kept[-1][first:]
         descriptor = temporary.create(start, self._end_of_new, self._new)
         opened.append((path, descriptor))
         temporary.fill(descriptor, text, mode)
@@ -207,35 +214,19 @@ class _Writing:
         self._targets.append(target)
 
     def _write_intent(self) -> tuple[str, int]:
-        """The intent under a temporary name, locked, not yet on the disk."""
-        self._at = self._intent
-        start = f"{self._folder}/{intent.prefix(intent.NAME)}"
-        descriptor = temporary.create(start, self._end_of_new, self._new)
-        self._lock = descriptor
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        temporary.fill(descriptor, intent.encode(self._steps))
-        return self._intent, descriptor
-
-    def _publish(self) -> None:
-        """Give the intent its name: from now on a crash is followed by replacing the files."""
-        self._at = self._folder or "/"
-        self._publish_intent()
-        if not self._is_one_folder:
-            # The names in one folder get to the disk in the order in which they changed.
-            _sync_folder(self._folder)
-
-    def _publish_intent(self) -> None:
-        os.replace(self._new[-1], self._intent)
+        """The intent, written, but not yet on the disk."""
+        assert self._lock is not None, "it was begun"
+        self._at = f"{self._folder}/{intent.NAME}"
+        temporary.fill(self._lock, intent.encode(self._steps))
+        return self._at, self._lock
 
     def _rename(self) -> None:
         """Put all new contents in their places, or none."""
-        try:
-            for number, target in enumerate(self._targets):
-                self._at = target
-                intent.replace(self._new[number], target)
-        except BaseException:
-            intent.undo(self._folder, self._steps)
-            raise
+        if not self._is_one_folder:
+            # The names in one folder get to the disk in the order in which they changed.
+            self._at = self._folder or "/"
+            _sync_folder(self._folder)
+        intent.carry_out(self._folder, self._steps, zip(self._new, self._targets, strict=True))
 
 
 def _folder_above(folders: Iterable[str]) -> str:
@@ -250,7 +241,7 @@ def _folder_above(folders: Iterable[str]) -> str:
 
 def left_behind(path: Path) -> list[Path]:
     """What is left of writes of this file that were killed, as long as no process writes it."""
-    names = re.compile(re.escape(intent.prefix(path.name)) + intent.RANDOM)
+    names = re.compile(re.escape(temporary.prefix(path.name)) + temporary.RANDOM)
     return [each for each in path.parent.glob(".*") if names.fullmatch(each.name)]
 
 
@@ -299,10 +290,13 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
     """
     if not opened:
         return
-    alone = _latest.is_quick or not _latest.may_share_out
-    width = 1 if alone else min(_SIDE_BY_SIDE, len(opened))
-    shares = [opened[first::width] for first in range(width)]
     began = time.monotonic()
+    if _latest.is_quick or not _latest.may_share_out:
+        _sync_share(opened)
+        _latest.is_quick = time.monotonic() - began < _QUICK_SECONDS * len(opened)
+        return
+    width = min(_SIDE_BY_SIDE, len(opened))
+    shares = [opened[first::width] for first in range(width)]
     others = [_threads().submit(_sync_share, share) for share in shares[1:]]
     try:
         _sync_share(shares[0])

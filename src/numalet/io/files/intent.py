@@ -6,19 +6,22 @@ the folder, the *intent*, from before the first rename until after the last. The
 opens the folder finishes what an intent says; where that is impossible it is undone; where another
 program has written one of the files since, all are left as they are.
 
-The writer holds a lock on the intent as long as it lives. No content is in it, only names, and
-what identifies a file among others of the same name. Paths are texts here: an agent writes at every
-decision, and objects for them would take more time than all the rest.
+A writer makes an empty intent, locks it, writes the new contents, fills the intent, renames the
+files and removes it. So writers of one folder wait for each other, and an intent that was not
+written to its end stands for nothing. No content is in it, only names, and what identifies a file
+among others of the same name. Paths are texts here: an agent writes at every decision, and objects
+for them would take more time than all the rest.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -27,11 +30,10 @@ import msgspec
 
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import os_problem
+from numalet.io.files import temporary
 from numalet.io.findings.files import FilesForeignIntent, FilesUnfinished, FilesUnwritable
 
 NAME: Final = ".numalet-unfinished-write"
-RANDOM: Final = "[a-z0-9_]{8}"
-"""How names of temporary files end; earlier versions took them from ``tempfile``."""
 _LARGEST_BYTES: Final = 1 << 20
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -78,6 +80,8 @@ class Unfinished(BadInput):
 
 
 _DECODER: Final = msgspec.json.Decoder(tuple[ReplacedFile, ...])
+_START: Final = b'[{"name":"'
+"""How every intent begins."""
 
 
 def encode(steps: Sequence[ReplacedFile]) -> bytes:
@@ -98,56 +102,82 @@ def identity_of(status: os.stat_result) -> FileIdentity:
     return FileIdentity(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def prefix(name: str) -> str:
-    """How the names of temporary files of a file begin; names have an end."""
-    return f".{name[:100]}."
+def begin(folder: str) -> int:
+    """The descriptor of a new intent, locked and with nothing in it: nothing is replaced yet.
+
+    What another writer left is finished before; one that lives is waited for. Raises ``OSError``,
+    and ``BadInput`` as ``settle`` does.
+    """
+    path = f"{folder}/{NAME}"
+    while True:
+        try:
+            descriptor = os.open(path, temporary.NEW_FILE, temporary.PRIVATE)
+        except FileExistsError:
+            _settle(folder, _remove_intent)
+            continue
+        is_locked = False
+        try:
+            is_locked = _is_locked(descriptor)
+        except BaseException:
+            if _is_at(path, descriptor):
+                forget(folder)
+            raise
+        finally:
+            if not is_locked:
+                os.close(descriptor)
+        if is_locked:
+            return descriptor
 
 
-def random_end() -> str:
-    """An end of a name that no other temporary file is likely to have."""
-    return os.urandom(4).hex()
+def _is_locked(descriptor: int) -> bool:
+    """Lock a new intent. False if another one, who was quicker, took it for left behind."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return os.fstat(descriptor).st_nlink > 0
 
 
 def keep(
-    place: str, there: FileIdentity, start: str, end: str, temporary: list[str]
+    place: str, there: tuple[FileIdentity, ...], start: str, end: str, made: list[str]
 ) -> tuple[FileIdentity, ...]:
     """Give what is there a further name, from which it can be brought back without any room.
 
     Where names can not be added, a copy has one. The name has this ``start``, and this ``end`` if
-    that is free; it is the last of ``temporary`` then. Returns the identities that it stands for.
-    Raises ``OSError``.
+    that is free; it is the last of those that were ``made`` then. Returns the identities that it
+    stands for: ``there``, and that of the copy. Raises ``OSError``.
     """
-    temporary.append(start + end)
+    made.append(start + end)
     try:
-        os.link(place, temporary[-1], follow_symlinks=False)
+        os.link(place, made[-1], follow_symlinks=False)
     except OSError:
         # A copy is written through what is at its name, which nothing must have foreseen.
-        temporary[-1] = start + random_end()
-        shutil.copy2(place, temporary[-1])
-        return there, identity_of(os.lstat(temporary[-1]))
-    return (there,)
+        made[-1] = start + temporary.random_end()
+        shutil.copy2(place, made[-1])
+        return (*there, identity_of(os.lstat(made[-1])))
+    return there
 
 
 def _beside(place: str, name: str) -> str:
     return f"{place.rpartition('/')[0]}/{name}"
 
 
-def carry_out(folder: str, steps: Sequence[ReplacedFile]) -> None:
-    """Have every step done, or none; some may be done already.
+def carry_out(
+    folder: str, steps: Sequence[ReplacedFile], renames: Iterable[tuple[str, str]]
+) -> None:
+    """Have every step done, or none: these are the new files to be renamed, and their places.
 
     Raises:
-        BadInput: one can not be done; those before it were undone.
+        BadInput: one can not be renamed; those before it were undone.
         Unfinished: neither could be done; the next call of ``settle`` tries again.
     """
+    place = folder
     try:
-        for step in steps:
-            place = step.place(folder)
-            if identity(place) != step.after:
-                with refusing(place):
-                    replace(_beside(place, step.new), place)
-    except BaseException:
-        undo(folder, steps)
-        raise
+        for new, place in renames:
+            replace(new, place)
+    except BaseException as error:
+        is_undone = undo(folder, steps)
+        if not isinstance(error, OSError):
+            raise
+        if is_undone:
+            raise refusal(place, error) from error
 
 
 def replace(new: str, place: str) -> None:
@@ -155,18 +185,29 @@ def replace(new: str, place: str) -> None:
     os.replace(new, place)
 
 
-def undo(folder: str, steps: Sequence[ReplacedFile]) -> None:
-    """Bring back what was there. Raises ``Unfinished`` if the disk does not let that be done."""
-    for step in steps:
+def undo(folder: str, steps: Sequence[ReplacedFile]) -> bool:
+    """Bring back what was there. False if all is done, and the last is not kept.
+
+    Raises ``Unfinished`` if the disk does not let it be done.
+    """
+    done = [step for step in steps if step.is_done(folder)]
+    lost = [step for step in done if step.before and not step.kept]
+    if lost and len(done) == len(steps):
+        return False
+    if lost:
+        # The last one was replaced before another one: the disk lost a rename.
+        raise _unfinished(lost[0].place(folder), os.strerror(errno.ENOENT))
+    for step in done:
         place = step.place(folder)
-        if not step.is_done(folder):
-            continue
         try:
             _restore(place, step)
         except OSError as error:
-            raise Unfinished(
-                [FilesUnfinished(path=place, error=os_problem.text(error), where=Location(place))]
-            ) from None
+            raise _unfinished(place, os_problem.text(error)) from None
+    return True
+
+
+def _unfinished(place: str, reason: str) -> Unfinished:
+    return Unfinished([FilesUnfinished(path=place, error=reason, where=Location(place))])
 
 
 def _restore(place: str, step: ReplacedFile) -> None:
@@ -208,13 +249,17 @@ def settle(folder: Path | str) -> None:
         BadInput: there is an intent that numalet did not write.
         Unfinished: the disk lets it neither be finished nor undone.
     """
-    path = f"{folder}/{NAME}"
     try:
         # The only call where there is none, which is nearly always.
-        os.lstat(path)
+        os.lstat(f"{folder}/{NAME}")
     except (OSError, ValueError):
         return
-    whole = str(folder)
+    _settle(str(folder), forget)
+
+
+def _settle(folder: str, remove: Callable[[str], None]) -> None:
+    """Do the same where there is one, which is removed like this in the end."""
+    path = f"{folder}/{NAME}"
     with refusing(path):
         descriptor = _opened(path)
     if descriptor is None:
@@ -224,10 +269,11 @@ def settle(folder: Path | str) -> None:
         if not _is_at(path, descriptor):
             # Its writer, or another one who waited, has seen to it.
             return
-        steps = _steps(whole, descriptor)
-        _finish(whole, steps)
-        forget(whole)
-        _clear(whole, steps)
+        steps = _steps(folder, descriptor)
+        _finish(folder, steps)
+        with refusing(path):
+            remove(folder)
+        _clear(folder, steps)
     finally:
         os.close(descriptor)
 
@@ -241,8 +287,10 @@ def _finish(folder: str, steps: Sequence[ReplacedFile]) -> None:
     if not all(actual == step.after for actual, step in zip(there, due, strict=True)):
         undo(folder, steps)
         return
+    places = [step.place(folder) for step in due]
+    renames = [(_beside(at, step.new), at) for at, step in zip(places, due, strict=True)]
     try:
-        carry_out(folder, steps)
+        carry_out(folder, steps, renames)
     except Unfinished:
         raise
     except BadInput:
@@ -265,16 +313,33 @@ def _is_at(path: str, descriptor: int) -> bool:
 
 
 def _steps(folder: str, descriptor: int) -> Sequence[ReplacedFile]:
-    """What an intent says, if it can be believed. Raises ``BadInput``."""
+    """What an intent says, if it can be believed; nothing if it was not written to its end.
+
+    Nothing is replaced before the whole of it is on the disk. Raises ``BadInput``.
+    """
     status = os.fstat(descriptor)
     path = f"{folder}/{NAME}"
     is_own = status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
     if is_own and stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_BYTES:
+        # A file system may have the size on the disk already, and zeros for the content.
+        written = os.pread(descriptor, _LARGEST_BYTES, 0).rstrip(b"\0")
+        if _is_cut_off(written):
+            return ()
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
-            steps = _DECODER.decode(os.pread(descriptor, _LARGEST_BYTES, 0))
+            steps = _DECODER.decode(written)
             if all(_is_below(folder, step) for step in steps):
                 return steps
     raise BadInput([FilesForeignIntent(path=path, where=Location(path))])
+
+
+def _is_cut_off(written: bytes) -> bool:
+    if not written:
+        return True
+    try:
+        msgspec.json.decode(written)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _START.startswith(written[: len(_START)])
+    return False
 
 
 def _is_below(folder: str, step: ReplacedFile) -> bool:
@@ -282,7 +347,9 @@ def _is_below(folder: str, step: ReplacedFile) -> bool:
     parts = Path(step.name).parts
     if not parts or Path(step.name).is_absolute() or ".." in parts:
         return False
-    pattern = re.compile(re.escape(prefix(os.path.basename(step.place(folder)))) + RANDOM)
+    pattern = re.compile(
+        re.escape(temporary.prefix(os.path.basename(step.place(folder)))) + temporary.RANDOM
+    )
     names = [step.new, step.kept] if step.kept else [step.new]
     return all(pattern.fullmatch(name) for name in names)
 

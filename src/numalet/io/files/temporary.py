@@ -11,10 +11,25 @@ from collections.abc import Iterable
 from typing import Final
 
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.files import intent
 from numalet.io.findings.files import FilesNotAFile
 
-_NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""The flags with which a file is opened that must not be there yet."""
+PRIVATE: Final = 0o600
+"""The mode with which it is made; a umask that takes something from it takes the owner's access."""
+
+RANDOM: Final = "[a-z0-9_]{8}"
+"""How their names end; earlier versions took them from ``tempfile``."""
+
+
+def prefix(name: str) -> str:
+    """How the names of temporary files of a file begin; names have an end."""
+    return f".{name[:100]}."
+
+
+def random_end() -> str:
+    """An end of a name that no other temporary file is likely to have."""
+    return os.urandom(4).hex()
 
 
 def target(path: str) -> tuple[str, os.stat_result | None]:
@@ -43,20 +58,20 @@ def create(start: str, end: str, made: list[str]) -> int:
     while True:
         name = start + end
         try:
-            descriptor = os.open(name, _NEW_FILE, 0o600)
+            descriptor = os.open(name, NEW_FILE, PRIVATE)
         except FileExistsError:
-            end = intent.random_end()
+            end = random_end()
             continue
         made.append(name)
         return descriptor
 
 
 def fill(descriptor: int, text: str | bytes, mode: int | None = None) -> None:
-    """Write a new file, which may have the mode of the one that it replaces.
+    """Write a file that ``create`` made, and give it the mode of the one that it replaces.
 
     Raises ``OSError``, and ``ValueError`` for a text that has no bytes.
     """
-    if mode is not None:
+    if mode is not None and mode != PRIVATE:
         os.fchmod(descriptor, mode)
     left = text.encode() if isinstance(text, str) else text
     while left:

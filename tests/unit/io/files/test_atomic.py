@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.files import atomic, intent
+from numalet.io.files import atomic, temporary
 from running import faults
 
 
@@ -27,7 +27,7 @@ def test_a_temporary_name_that_is_there_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = iter(["00000000", "00000001"])
-    monkeypatch.setattr(intent, "random_end", lambda: next(ends))
+    monkeypatch.setattr(temporary, "random_end", lambda: next(ends))
     there = tmp_path / ".state.00000000"
     there.write_text("of another process")
     atomic.write_text(tmp_path / "state", "new")

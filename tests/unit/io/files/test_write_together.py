@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import traceback
@@ -14,12 +15,13 @@ import pytest
 
 from harness.bad_inputs import refused_with
 from numalet.core.model.findings import BadInput
-from numalet.io.files import atomic, intent, state_directory
+from numalet.io.files import atomic, intent, state_directory, temporary
 from running import faults
 from running.faults import Moment
 
 CPU, MEMORY, DEVICES = "cpu_manager_state", "memory_manager_state", "device-plugins/checkpoint"
 OLD = {CPU: "old cpu", MEMORY: "old memory"}
+ALL_OLD = OLD | {DEVICES: "old devices"}
 NEW = {CPU: "new cpu", MEMORY: "new memory", DEVICES: "new devices"}
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 NOBODY = 65534
@@ -99,20 +101,21 @@ def state(folder: Path) -> dict[str, str]:
     return content(folder)
 
 
+@pytest.mark.parametrize("before", [OLD, ALL_OLD])
 def test_killed_anywhere_the_files_are_of_one_moment_when_the_folder_is_opened_next(
-    quick_path: Path,
+    quick_path: Path, before: dict[str, str]
 ) -> None:
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    count = passages(lambda: replace(make(quick_path / "whole", before)))
     assert content(quick_path / "whole") == NEW
     found = []
     for passage in range(1, count + 1):
-        folder = make(quick_path / str(passage), OLD)
+        folder = make(quick_path / str(passage), before)
         killed_at(passage, partial(replace, folder))
         found.append(state(folder))
-    # Before there is an intent nothing counts; from then on everything does.
+    # Before the intent is written nothing counts; from then on everything does.
     begun = found.index(NEW)
     assert 0 < begun < count
-    assert [OLD] * begun + [NEW] * (count - begun) == found
+    assert [before] * begun + [NEW] * (count - begun) == found
 
 
 def test_whoever_finishes_may_be_killed_too(quick_path: Path) -> None:
@@ -134,20 +137,24 @@ def test_whoever_finishes_may_be_killed_too(quick_path: Path) -> None:
         assert state(folder) == NEW
 
 
-def test_failing_anywhere_nothing_is_changed_and_nothing_left(quick_path: Path) -> None:
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+@pytest.mark.parametrize("before", [OLD, ALL_OLD])
+def test_failing_anywhere_nothing_is_changed_and_nothing_left(
+    quick_path: Path, before: dict[str, str]
+) -> None:
+    count = passages(lambda: replace(make(quick_path / "whole", before)))
     failed = 0
     for passage in range(1, count + 1):
-        folder = make(quick_path / str(passage), OLD)
+        folder = make(quick_path / str(passage), before)
         faults.install(faults.planned(f"*:*:{passage}:EIO"))
         refused = refusal(folder)
         faults.install(None)
         if refused:
             failed += 1
-            assert (refused, content(folder)) == ("files/unwritable", OLD), passage
-        assert (OLD if refused else NEW) == state(folder), passage
-    # All of them but the last, which removes the intent of what is done.
-    assert count - 2 == failed
+            assert (refused, content(folder)) == ("files/unwritable", before), passage
+        assert (before if refused else NEW) == state(folder), passage
+    # All of them but the last, which removes the intent of what is done. If there was a last file,
+    # it is not kept, and an error that comes when it has been replaced comes too late.
+    assert count - (3 if DEVICES in before else 2) == failed
 
 
 def test_what_can_neither_be_done_nor_undone_is_finished_at_the_next_start(
@@ -219,7 +226,6 @@ def test_state_files_are_read_as_if_there_were_no_intent(quick_path: Path) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "{}",
         "[1]",
         '[{"name":"../x","new":".x.aaaaaaaa","after":[1,2,3]}]',
@@ -235,6 +241,81 @@ def test_an_intent_that_is_not_ours_is_refused(quick_path: Path, text: str) -> N
         replace(folder)
     assert [each.code for each in refused.value.findings] == ["files/foreign-intent"]
     assert OLD | {intent.NAME: text} == content(folder)
+
+
+@pytest.mark.parametrize("text", ["", "\0\0\0", "[", '[{"name":"cpu_manager_state","new":".cpu'])
+def test_an_intent_that_was_not_written_to_its_end_means_nothing(
+    quick_path: Path, text: str
+) -> None:
+    for work in (intent.settle, replace):
+        folder = make(quick_path / work.__name__, OLD)
+        (folder / intent.NAME).write_text(text)
+        (folder / intent.NAME).chmod(0o600)
+        work(folder)
+        assert content(folder) == (NEW if work is replace else OLD)
+
+
+def test_several_processes_write_one_after_the_other(quick_path: Path) -> None:
+    folder = make(quick_path / "state", OLD)
+    children = []
+    for number in range(4):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                for time in range(50):
+                    replace(folder, dict.fromkeys(NEW, f"{number} {time}"))
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+        children.append(pid)
+    ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    assert ends == [0] * 4
+    assert content(folder).keys() == NEW.keys()
+    assert len(set(content(folder).values())) == 1
+
+
+def test_an_intent_that_another_process_takes_for_left_behind_is_made_again(
+    quick_path: Path,
+) -> None:
+    folder = make(quick_path / "state", OLD)
+    taken: list[bool] = []
+
+    def settle_once(name: str, moment: Moment) -> None:
+        if name == "file.intend" and moment is Moment.BEFORE and not taken:
+            taken.append((folder / intent.NAME).exists())
+            intent.settle(folder)
+
+    faults.install(settle_once)
+    replace(folder)
+    faults.install(None)
+    assert taken == [True]
+    assert content(folder) == NEW
+
+
+def test_where_an_intent_can_not_be_removed_nothing_new_is_begun(quick_path: Path) -> None:
+    folder = make(quick_path / "state", OLD)
+    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
+    killed_at(count - 1, partial(replace, folder))
+    faults.install(faults.planned("file.forget:before:1+:EIO"))
+    assert refusal(folder) == "files/unwritable"
+    faults.install(None)
+    assert state(folder) == NEW
+
+
+def test_a_last_file_that_came_before_a_lost_one_is_not_taken_away(quick_path: Path) -> None:
+    """A disk that loses its power may keep a later rename and lose an earlier one."""
+    folder = make(quick_path / "state", ALL_OLD)
+    count = passages(lambda: replace(make(quick_path / "whole", ALL_OLD)))
+    killed_at(count - 1, partial(replace, folder))
+    first, *_, last = json.loads((folder / intent.NAME).read_text())
+    assert first["kept"]
+    assert "kept" not in last or not last["kept"]
+    (folder / first["kept"]).replace(folder / first["name"])
+    before = content(folder)
+    with refused_with("files/unfinished"):
+        intent.settle(folder)
+    assert content(folder) == before
 
 
 def test_a_link_in_the_place_of_an_intent_is_not_followed(quick_path: Path) -> None:
@@ -312,7 +393,7 @@ def test_files_of_others_at_the_temporary_names_stay_as_they_are(
 ) -> None:
     folder = make(quick_path / "state", OLD)
     ends = iter(["00000000", "00000001", "00000002", "00000003"])
-    monkeypatch.setattr(intent, "random_end", lambda: next(ends))
+    monkeypatch.setattr(temporary, "random_end", lambda: next(ends))
     others = {f".{CPU}.00000000": "theirs", f".{CPU}.k0000000": "theirs too"}
     for name, text in others.items():
         (folder / name).write_text(text)
