@@ -159,7 +159,7 @@ class Store:
             texts[self._records.path] = whole
         with ExitStack() as until_written:
             until_written.enter_context(atomic.replaced(texts))
-            self._directory = StateDirectory(self.root, files)
+            self._directory = self._directory.holding(files)
             appended = []
             if whole is None and (changed or gone):
                 descriptor = until_written.enter_context(self._records.appended(changed, gone))

@@ -42,5 +42,5 @@ class StateFolder:
             known.write(files)
         except (OSError, BadInput) as error:
             return f"{folder}: {os_problem.text(error)}"
-        self._known[name] = StateDirectory(folder, dict(files))
+        self._known[name] = known.holding(dict(files))
         return ""

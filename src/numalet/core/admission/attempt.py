@@ -21,7 +21,7 @@ from numalet.core.admission.reasons import (
 from numalet.core.admission.recorder import Recorder
 from numalet.core.admission.roster import Roster
 from numalet.core.hints import filtering, policies
-from numalet.core.hints.hint import ZERO_HINT, Hint, ProviderHints
+from numalet.core.hints.hint import NO_HINTS, ZERO_HINT, Hint, ProviderHints
 from numalet.core.hints.provider import WHOLE_POD, ActiveContainers, Refused, RefusedMidway
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.value import Mutable, field
@@ -47,6 +47,9 @@ class AdmissionAttempt(Mutable):
         """The affinity for a container, or for the pod as one (container None)."""
         hints: dict[str, ProviderHints] = {}
         for slot in self.roster.slots:
+            if slot.is_idle:
+                hints[slot.provider] = NO_HINTS
+                continue
             self._forget_stale(slot)
             if container is None and self.is_placed_whole:
                 answer = slot.whole_pod_hints(self.snapshot, self.pod)
@@ -87,11 +90,12 @@ class AdmissionAttempt(Mutable):
         """Let every provider allocate; the first refusal ends it and undoes nothing."""
         for slot in self.roster.slots:
             self._forget_stale(slot)
-            before = self.snapshot
-            after = slot.allocate(before, self.pod, container, affinity)
-            if isinstance(after, Refused):
-                return self._refused(slot, container, after)
-            self.snapshot = after
+            before = after = self.snapshot
+            if not slot.is_idle:
+                result = slot.allocate(before, self.pod, container, affinity)
+                if isinstance(result, Refused):
+                    return self._refused(slot, container, result)
+                self.snapshot = after = result
             self.recorder.resources_were_allocated(
                 self.pod, container, slot.provider, before, after
             )
@@ -135,6 +139,7 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if self.snapshot.sources_ready and slot.provider not in self._cleaned:
-            self._cleaned.add(slot.provider)
-            self.snapshot = slot.forget_stale(self.snapshot, self.active)
+        if slot.provider in self._cleaned or slot.is_idle or not self.snapshot.sources_ready:
+            return
+        self._cleaned.add(slot.provider)
+        self.snapshot = slot.forget_stale(self.snapshot, self.active)

@@ -141,7 +141,8 @@ def _cpu_slot(rules: NodeRules, static_cpus: StaticCpuPolicy | None) -> ManagerS
     if static_cpus is not None:
         manager = static_cpus
         pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
-    return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods)
+    idle = static_cpus is None
+    return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods, is_idle=idle)
 
 
 def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
@@ -155,7 +156,8 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
             pods = MemoryPodPools(static)
         case _:
             assert_never(rules.memory.policy)
-    return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods)
+    idle = rules.memory.policy is MemoryPolicy.NONE
+    return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods, is_idle=idle)
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:

@@ -2,14 +2,13 @@
 
 A state file is written whole at every change, and hardly anything in it has changed since it was
 written before: other NUMA nodes, other pods' blocks, ids of devices. So the texts of such parts
-are kept for a while, by the values that they are made of.
+are kept: in the records that they are made of, or for a while by their values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import starmap
 from typing import TypeAlias, TypeVar
 
 from numalet.core.checkpoint import go_dump
@@ -20,12 +19,6 @@ from numalet.core.model.numa_mask import NumaMask
 
 BothForms: TypeAlias = tuple[str, str]
 """What Go prints, and the JSON."""
-
-TableValues: TypeAlias = tuple[int, int, int, int, int]
-"""Of a table: total, reserved for the system, allocatable, reserved, free."""
-
-BlockValues: TypeAlias = tuple[tuple[int, ...], str, int]
-"""Of a block: node ids, type, bytes."""
 
 _V = TypeVar("_V")
 
@@ -62,62 +55,15 @@ def list_of(items: Iterable[BothForms]) -> BothForms:
 
 
 @lru_cache(maxsize=1024)
-def node(
-    assignments: int,
-    group: NumaMask,
-    names_of_tables: tuple[str, ...],
-    tables: tuple[TableValues, ...],
-) -> BothForms:
-    """One NUMA node of the memory file; tables and their names are in the same order."""
-    dumps, texts = [], []
-    for name, values in sorted(zip(names_of_tables, tables, strict=True)):
-        dump, text = _table(name, *values)
-        dumps.append(dump)
-        texts.append(text)
-    group_dump, group_text = _group(group)
-    return go_dump.node_of(assignments, f"map[{' '.join(dumps)}]", group_dump), (
-        f'{{"numberOfAssignments":{assignments},'
-        f'"memoryMap":{{{",".join(texts)}}},"cells":{group_text}}}'
-    )
-
-
-@lru_cache(maxsize=4096)
-def _table(
-    name: str, total: int, system_reserved: int, allocatable: int, reserved: int, free: int
-) -> BothForms:
-    """One memory type on one NUMA node, its name in front."""
-    # Digits are dear: every number is turned into them once.
-    total_text, system_text, allocatable_text = str(total), str(system_reserved), str(allocatable)
-    reserved_text, free_text = str(reserved), str(free)
-    dump = go_dump.table_of(total_text, system_text, allocatable_text, reserved_text, free_text)
-    return f"{name}:{dump}", (
-        f'{string(name)}:{{"total":{total_text},"systemReserved":{system_text},'
-        f'"allocatable":{allocatable_text},"reserved":{reserved_text},"free":{free_text}}}'
-    )
-
-
-@lru_cache(maxsize=4096)
-def blocks(values: tuple[BlockValues, ...]) -> BothForms:
-    """What a container or a pod got of memory."""
-    return list_of(starmap(_block, values))
-
-
-def _block(nodes: tuple[int, ...], resource: str, size_bytes: int) -> BothForms:
-    dump, text = _numbers(nodes)
-    size = str(size_bytes)
-    return go_dump.block_of(dump, resource, size), (
-        f'{{"numaAffinity":{text},"type":{string(resource)},"size":{size}}}'
-    )
+def nodes(mask: NumaMask) -> BothForms:
+    """The ids of NUMA nodes."""
+    return numbers(numa_mask.ids(mask))
 
 
 @lru_cache(maxsize=1024)
-def _group(mask: NumaMask) -> BothForms:
-    return _numbers(numa_mask.ids(mask))
-
-
-@lru_cache(maxsize=1024)
-def _numbers(numbers: tuple[int, ...]) -> BothForms:
-    texts = list(map(str, numbers))
+def numbers(listed: tuple[int, ...]) -> BothForms:
+    """Numbers in the order in which they are."""
+    texts = list(map(str, listed))
     return f"[{' '.join(texts)}]", f"[{','.join(texts)}]"
 
 

@@ -7,13 +7,19 @@ over the ledger. ``memory_document`` is for files that were read, where anything
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 
 from numalet.core.checkpoint import both_forms, go_dump, pod_entries
 from numalet.core.checkpoint.both_forms import BothForms
 from numalet.core.checkpoint.checksum import fnv1a_32
 from numalet.core.checkpoint.go_json import string
-from numalet.core.managers.memory.ledger import Blocks, MemoryLedger, NodeMemory
+from numalet.core.managers.memory.ledger import (
+    Blocks,
+    MemoryBlock,
+    MemoryLedger,
+    MemoryTable,
+    NodeMemory,
+)
+from numalet.core.model.value import kept
 
 
 def text(policy_name: str, ledger: MemoryLedger, has_pods: bool) -> str:
@@ -36,14 +42,31 @@ def text(policy_name: str, ledger: MemoryLedger, has_pods: bool) -> str:
     )
 
 
-_table_values = attrgetter("total", "system_reserved", "allocatable", "reserved", "free")
-_block_values = attrgetter("nodes", "resource", "size_bytes")
-
-
 def _node(node: NodeMemory) -> BothForms:
-    tables = node.tables
-    values = tuple(map(_table_values, tables.values()))
-    return both_forms.node(node.assignments, node.group, tuple(tables), values)
+    return kept(node, "text", _new_node, node)
+
+
+def _new_node(node: NodeMemory) -> BothForms:
+    dumps, texts = [], []
+    for name, table in sorted(node.tables.items()):
+        dump, text = kept(table, "text", _new_table, table)
+        dumps.append(f"{name}:{dump}")
+        texts.append(f"{string(name)}:{text}")
+    group_dump, group = both_forms.nodes(node.group)
+    return go_dump.node_of(node.assignments, f"map[{' '.join(dumps)}]", group_dump), (
+        f'{{"numberOfAssignments":{node.assignments},'
+        f'"memoryMap":{{{",".join(texts)}}},"cells":{group}}}'
+    )
+
+
+def _new_table(table: MemoryTable) -> BothForms:
+    # Digits are dear: every number is turned into them once.
+    total, system_reserved = str(table.total), str(table.system_reserved)
+    allocatable, reserved, free = str(table.allocatable), str(table.reserved), str(table.free)
+    return go_dump.table_of(total, system_reserved, allocatable, reserved, free), (
+        f'{{"total":{total},"systemReserved":{system_reserved},'
+        f'"allocatable":{allocatable},"reserved":{reserved},"free":{free}}}'
+    )
 
 
 def _containers(containers: Mapping[str, Blocks]) -> BothForms:
@@ -59,4 +82,12 @@ def _pod(blocks: Blocks) -> BothForms:
 
 
 def _blocks(blocks: Blocks) -> BothForms:
-    return both_forms.blocks(tuple(map(_block_values, blocks)))
+    return both_forms.list_of([kept(block, "text", _new_block, block) for block in blocks])
+
+
+def _new_block(block: MemoryBlock) -> BothForms:
+    dump, nodes = both_forms.numbers(block.nodes)
+    size = str(block.size_bytes)
+    return go_dump.block_of(dump, block.resource, size), (
+        f'{{"numaAffinity":{nodes},"type":{string(block.resource)},"size":{size}}}'
+    )

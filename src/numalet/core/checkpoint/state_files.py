@@ -55,7 +55,7 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     if written is not None:
         # This one is rewritten at every report and allocation, also with the same content.
         files[device_file.FILE_NAME] = _as_read(snapshot, device_file.FILE_NAME, written) or kept(
-            written, "text", lambda: device_file.write(written)
+            written, "text", device_file.write, written
         )
     return files
 
@@ -65,7 +65,7 @@ def _text(
 ) -> str:
     """The text of a ledger, kept in it: most decisions leave some of the ledgers as they were."""
     name = f"text {policy} {rules.state_files_have_pods}"
-    return kept(ledger, name, lambda: write(policy, ledger, rules))
+    return kept(ledger, name, write, policy, ledger, rules)
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:

@@ -38,7 +38,8 @@ class Ruled(Value):
 Offer: TypeAlias = HintList | Ruled
 """What one resource brings to the merge."""
 
-_ANY_PREFERRED: HintList = (Hint(None, True),)
+ANY_PREFERRED: HintList = (Hint(None, True),)
+"""What a resource brings to the merge that may come from anywhere."""
 _ANY_NOT_PREFERRED: HintList = (Hint(None, False),)
 
 
@@ -60,7 +61,7 @@ def _offers(answers: Iterable[ProviderHints], rule: str) -> list[Offer]:
     lists: list[Offer] = []
     for answer in answers:
         if not answer:
-            lists.append(_ANY_PREFERRED)
+            lists.append(ANY_PREFERRED)
         before: ResourceHints | None = None
         offer: Offer = ()
         for resource in answer.values():
@@ -73,7 +74,7 @@ def _offers(answers: Iterable[ProviderHints], rule: str) -> list[Offer]:
 
 def _list_of(resource: ResourceHints, by: str) -> Offer:
     if isinstance(resource, NoPreference):
-        return _ANY_PREFERRED
+        return ANY_PREFERRED
     if isinstance(resource, Impossible):
         return _ANY_NOT_PREFERRED
     # Not by isinstance: checking for a protocol takes longer than the whole merge.

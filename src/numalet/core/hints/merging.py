@@ -23,7 +23,7 @@ from itertools import combinations
 from typing import cast
 
 from numalet.core.hints import fitness, intersections
-from numalet.core.hints.filtering import HintList
+from numalet.core.hints.filtering import ANY_PREFERRED, HintList
 from numalet.core.hints.fitness import Distances
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
@@ -43,6 +43,8 @@ def merge(
     """
     if not all(lists):
         return Hint(all_nodes, False)
+    # Most managers have nothing to say of most containers, and that changes nothing.
+    lists = [hints for hints in lists if hints is not ANY_PREFERRED]
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         # As of every pod that is not Guaranteed: no provider cares.
         return Hint(all_nodes, all(hints[0].preferred for hints in lists))
@@ -59,9 +61,9 @@ def merge(
     return Hint(fitness.best_not_preferred(reached, wanted, distances), False)
 
 
-def _distinct(lists: Sequence[HintList]) -> list[HintList]:
+def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:
     """Each list object once: resources of one provider often share one list."""
-    return list({id(hints): hints for hints in lists}.values())
+    return lists if len(lists) == 1 else list({id(hints): hints for hints in lists}.values())
 
 
 def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:

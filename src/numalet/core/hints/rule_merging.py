@@ -63,15 +63,10 @@ def merge(
 
     ``budget`` takes the place of ``MOST_NODES_SEARCHED``.
     """
-    lists: list[HintList] = []
-    rules: list[HintRule] = []
-    for offer in offers:
-        if isinstance(offer, Ruled):
-            rules.append(offer.rule)
-        else:
-            lists.append(offer)
-    if not rules:
+    lists = [offer for offer in offers if not isinstance(offer, Ruled)]
+    if len(lists) == len(offers):
         return BestHint(merging.merge(lists, all_nodes, distances))
+    rules = [offer.rule for offer in offers if isinstance(offer, Ruled)]
     if not all(lists) or any(rule.is_empty for rule in rules):
         return BestHint(Hint(all_nodes, False))
     preferred = _preferred(lists, list(dict.fromkeys(rules)), all_nodes, distances)

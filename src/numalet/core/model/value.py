@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, dataclass_transform
 
 from msgspec import NODEFAULT, Struct, field, structs
 
@@ -27,6 +27,7 @@ else:
 __all__ = ["Mutable", "Value", "field", "kept", "replace"]
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class _AsDataclass:
@@ -69,14 +70,15 @@ def _field(of: structs.FieldInfo) -> Any:
     return dataclasses.field(default=default)
 
 
-def kept(value: Value, name: str, make: Callable[[], T]) -> T:
+def kept(value: Value, name: str, make: Callable[P, T], *of: P.args, **by_name: P.kwargs) -> T:
     """What follows from a value, made once and kept in it; its class says ``dict=True``.
 
-    For what a room above knows how to make; ``cached_property`` is for what the class knows.
+    It is made by a call of ``make`` with what comes behind. For what a room above knows how to
+    make; ``cached_property`` is for what the class knows.
     """
     place = vars(value)
     if name not in place:
-        place[name] = make()
+        place[name] = make(*of, **by_name)
     made: T = place[name]
     return made
 

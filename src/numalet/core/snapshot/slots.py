@@ -32,6 +32,11 @@ class Slot(Protocol):
         """Name of the hint provider: device, cpu, memory."""
         ...
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the manager never has a hint, allocates anything or holds anything."""
+        ...
+
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
@@ -115,7 +120,8 @@ class _WithExtraLedger(Value, Generic[L]):
 class ManagerSlot(Value, Generic[L]):
     """A manager, and how to read and replace its ledger.
 
-    ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not.
+    ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not. Of
+    one that ``is_idle`` nothing needs to be asked.
     """
 
     provider: str
@@ -123,6 +129,7 @@ class ManagerSlot(Value, Generic[L]):
     read: Callable[[Snapshot], L]
     write: Callable[[Snapshot, L], Snapshot]
     pods: PodPlacement[L] | None = None
+    is_idle: bool = False
 
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
@@ -138,8 +145,9 @@ class ManagerSlot(Value, Generic[L]):
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
         """The snapshot after the manager's allocation."""
+        ledger = self.read(snapshot)
         return self._after(
-            snapshot, self.manager.allocate(self.read(snapshot), pod, container, affinity)
+            snapshot, ledger, self.manager.allocate(ledger, pod, container, affinity)
         )
 
     @property
@@ -157,16 +165,21 @@ class ManagerSlot(Value, Generic[L]):
     ) -> Snapshot | Refused:
         """The snapshot after the manager's allocation for a pod that asks as a whole."""
         assert self.pods is not None, "asked only where places_pods says so"
-        return self._after(snapshot, self.pods.allocate(self.read(snapshot), pod, affinity))
+        ledger = self.read(snapshot)
+        return self._after(snapshot, ledger, self.pods.allocate(ledger, pod, affinity))
 
-    def _after(self, snapshot: Snapshot, ledger: L | Refused) -> Snapshot | Refused:
-        if isinstance(ledger, RefusedMidway):
-            return RefusedMidway(ledger.reason, self._with(snapshot, ledger.so_far))
-        return ledger if isinstance(ledger, Refused) else self._with(snapshot, ledger)
+    def _after(self, snapshot: Snapshot, before: L, after: L | Refused) -> Snapshot | Refused:
+        """The snapshot with the ledger after an allocation; the same one if nothing changed."""
+        if after is before:
+            return snapshot
+        if isinstance(after, RefusedMidway):
+            return RefusedMidway(after.reason, self._with(snapshot, before, after.so_far))
+        return after if isinstance(after, Refused) else self.write(snapshot, after)
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
         """The snapshot after the manager's clean-up."""
-        return self._with(snapshot, self.manager.forget_stale(self.read(snapshot), active))
+        ledger = self.read(snapshot)
+        return self._with(snapshot, ledger, self.manager.forget_stale(ledger, active))
 
     def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that holds something of the manager's; of one pod, or of all."""
@@ -174,9 +187,8 @@ class ManagerSlot(Value, Generic[L]):
 
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
         """The snapshot when the container is about to start."""
-        return self._with(
-            snapshot, self.manager.container_started(self.read(snapshot), pod, container)
-        )
+        ledger = self.read(snapshot)
+        return self._with(snapshot, ledger, self.manager.container_started(ledger, pod, container))
 
-    def _with(self, snapshot: Snapshot, ledger: L) -> Snapshot:
-        return snapshot if ledger is self.read(snapshot) else self.write(snapshot, ledger)
+    def _with(self, snapshot: Snapshot, before: L, after: L) -> Snapshot:
+        return snapshot if after is before else self.write(snapshot, after)

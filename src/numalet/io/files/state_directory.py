@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.model.findings import BadInput, Location
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.io import os_problem
 from numalet.io.documents import yaml_source
 from numalet.io.files import atomic
@@ -38,21 +38,33 @@ DEVICE_PLUGINS = "device-plugins"
 
 
 class StateDirectory(Value):
-    """The directory, and what was in it when it was read."""
+    """The directory, and what was in it when it was read.
+
+    ``device_place`` is where the device checkpoint was then; empty if it was not there.
+    """
 
     path: Path
     files: Mapping[str, str]
+    device_place: str = ""
 
     def path_of(self, name: str) -> Path:
         """Where the file of this name is, or would be written."""
-        return _path_of(self.path, name)
+        return Path(self._place_of(name))
+
+    def _place_of(self, name: str) -> str:
+        if self.device_place and name == device_file.FILE_NAME:
+            return self.device_place
+        return _place_of(str(self.path), name)
+
+    def holding(self, files: Mapping[str, str]) -> StateDirectory:
+        """The same directory with these files in it, once they have been written."""
+        return replace(self, files=files)
 
     def write(self, files: Mapping[str, str]) -> tuple[str, ...]:
         """Write what differs from what was read; the names that were written."""
         before = self.files
         changed = sorted([name for name, text in files.items() if before.get(name) != text])
-        whole = str(self.path)
-        atomic.write_texts({_place_of(whole, name): files[name] for name in changed})
+        atomic.write_texts({self._place_of(name): files[name] for name in changed})
         return tuple(changed)
 
 
@@ -61,15 +73,16 @@ def read(path: Path) -> StateDirectory:
 
     Raises ``BadInput`` if there is no such directory or a file can not be read.
     """
-    files = {}
+    files, places = {}, {}
     with _readable(path):
         if not path.is_dir():
             raise BadInput([FilesNoSuchDirectory(path=str(path))])
         for name in FILE_NAMES:
-            text = read_file(_path_of(path, name))
+            place = _place_of(str(path), name)
+            text = read_file(Path(place))
             if text is not None:
-                files[name] = text
-    return StateDirectory(path, files)
+                files[name], places[name] = text, place
+    return StateDirectory(path, files, places.get(device_file.FILE_NAME, ""))
 
 
 def folders(root: Path) -> tuple[Path, ...]:
@@ -95,15 +108,8 @@ def is_state_file(path: Path) -> bool:
     return path.name in FILE_NAMES
 
 
-def _path_of(directory: Path, name: str) -> Path:
-    return Path(_place_of(str(directory), name))
-
-
 def _place_of(directory: str, name: str) -> str:
-    """The first place of a state file, unless it is only in the other one.
-
-    A text: an agent asks at every decision.
-    """
+    """The first place of a state file, unless it is only in the other one."""
     beside = f"{directory}/{name}"
     if name != device_file.FILE_NAME:
         return beside

@@ -87,16 +87,21 @@ class CpuLedger(Value, dict=True):
         """The containers that have a record and are not active, in order."""
         return sorted(self.keys - active)
 
-    def with_cpus(self, key: ContainerKey, cpus: CpuSet) -> CpuLedger:
-        """The ledger in which the container holds these CPUs and the pool has lost them."""
+    def with_cpus(
+        self, key: ContainerKey, cpus: CpuSet, mask: CpuMask, reusable: ReusableCpus
+    ) -> CpuLedger:
+        """The ledger in which the container holds these CPUs and the pool has lost them.
+
+        ``mask`` are the same CPUs, ``reusable`` is what may be used again then.
+        """
         of_pod = {**self.exclusive.get(key.pod_uid, {}), key.container: cpus}
         after = CpuLedger(
             self.default - cpus,
             {**self.exclusive, key.pod_uid: of_pod},
-            self.reusable,
+            reusable,
             self.pods,
         )
-        return after._following(self.default_mask & ~cpu_mask.of(cpus), self.keys | {key})
+        return after._following(self.default_mask & ~mask, self.keys | {key})
 
     def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
         """The ledger in which this may be used again."""

@@ -129,7 +129,8 @@ class CpuStaticPolicy(Value):
             if not isinstance(picked, int):
                 return Refused(picked)
             held = cpu_mask.to_set(picked)
-            ledger = ledger.with_cpus(ContainerKey(pod.uid, container.name), held)
+            reusable = ledger.reusable.after(pod, container, held)
+            return ledger.with_cpus(ContainerKey(pod.uid, container.name), held, picked, reusable)
         return ledger.with_reusable(ledger.reusable.after(pod, container, held))
 
     def breaks_cores(self, ledger: CpuLedger, container: str, count: int) -> Refused | None:
@@ -149,8 +150,9 @@ class CpuStaticPolicy(Value):
 
         Kubelet: ``manager.removeStaleState``, v1.32.
         """
-        for key in ledger.stale(active):
-            ledger = ledger.without(key)
+        if not ledger.keys <= active:
+            for key in ledger.stale(active):
+                ledger = ledger.without(key)
         return ledger
 
     def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:

@@ -8,7 +8,7 @@ back with the refusal. Kubelet: ``allocateContainerResources``, ``UpdateAllocate
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.provider import Refused, RefusedMidway
@@ -29,11 +29,10 @@ from numalet.core.model.pod import Container, ContainerKey, Pod, Resources
 from numalet.core.model.value import replace
 
 
-def requests(of: DeviceLedger, limits: Resources) -> Iterator[tuple[str, int]]:
+def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
     """Device resources among the limits with their whole numbers, by name."""
-    for resource in sorted(limits):
-        if of.is_handled(resource):
-            yield resource, limits[resource].value
+    handled = limits.keys() & (of.inventory.registered.keys() | of.in_use.keys())
+    return [(resource, limits[resource].value) for resource in sorted(handled)]
 
 
 def allocate(

@@ -13,8 +13,6 @@ map yields first. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.managers.device.inventory import KnownDevices
@@ -55,10 +53,12 @@ class _Basket(Mutable):
     def needed(self) -> int:
         return self.required - len(self.chosen)
 
-    def add(self, device_ids: Iterable[str]) -> bool:
+    def add(self, device_ids: frozenset[str]) -> bool:
         """Take in order of ids until there are enough; whether there are."""
-        self.chosen.update(sorted(set(device_ids) - self.chosen)[: self.needed])
-        return self.needed == 0
+        needed = self.required - len(self.chosen)
+        if device_ids and needed:
+            self.chosen.update(sorted(device_ids - self.chosen)[:needed])
+        return len(self.chosen) == self.required
 
 
 def choose(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from numalet.core.hints.hint import Hint, ProviderHints
+from numalet.core.hints.hint import NO_HINTS, Hint, ProviderHints
 from numalet.core.hints.provider import ActiveContainers, Refused
 from numalet.core.managers.device import allocation, hints
 from numalet.core.managers.device.ledger import DeviceLedger
@@ -32,6 +32,8 @@ class DevicePolicy(Value):
         self, ledger: DeviceLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
         """Hints for every device resource in the container's limits."""
+        if ledger.is_unused:
+            return NO_HINTS
         key = ContainerKey(pod.uid, container.name)
         return {
             resource: hints.of_container(
@@ -60,6 +62,8 @@ class DevicePolicy(Value):
         self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint
     ) -> DeviceLedger | Refused:
         """The ledger with this container's devices allocated."""
+        if ledger.is_unused:
+            return ledger
         return allocation.allocate(ledger, pod, container, affinity, self.plugins)
 
     def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
@@ -86,6 +90,8 @@ class DevicePolicy(Value):
 
 def _stale_pods(ledger: DeviceLedger, active: ActiveContainers) -> set[str]:
     """The pods that have records and no active container at all."""
+    if not ledger.records:
+        return set()
     stale = {
         uid
         for uid, containers in ledger.records.items()

@@ -79,6 +79,17 @@ class DeviceLedger(Value):
     running: frozenset[ContainerKey] = frozenset()
     written: WrittenCheckpoint | None = None
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether there are no devices here, nor ever were: then there is nothing to decide."""
+        return not (
+            self.inventory.registered
+            or self.in_use
+            or self.records
+            or self.reusable.device_ids
+            or self.running
+        )
+
     def is_handled(self, resource: str) -> bool:
         """Whether the resource is one of the Device Manager's: registered, or in use.
 

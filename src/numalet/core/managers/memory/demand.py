@@ -28,7 +28,7 @@ def is_guaranteed(pod: Pod) -> bool:
 def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
     """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
     name = "memory in Go's integers" if behaviour.sizes_are_go_integers else "memory"
-    return kept(container, name, lambda: _memory_of(container.requests, container.name, behaviour))
+    return kept(container, name, _memory_of, container.requests, container.name, behaviour)
 
 
 def of_pod_level(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:

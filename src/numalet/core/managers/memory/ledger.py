@@ -13,7 +13,7 @@ UINT64 = (1 << 64) - 1
 """Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
 
 
-class MemoryTable(Value):
+class MemoryTable(Value, dict=True):
     """One memory type on one NUMA node, in bytes. ``free + reserved == allocatable``."""
 
     total: int
@@ -23,7 +23,7 @@ class MemoryTable(Value):
     free: int
 
 
-class NodeMemory(Value):
+class NodeMemory(Value, dict=True):
     """One NUMA node: assignments on it, a table per memory type, the group it belongs to.
 
     Every block counts once on each of its nodes. A node that is alone is a group of itself.
@@ -34,7 +34,7 @@ class NodeMemory(Value):
     group: NumaMask
 
 
-class MemoryBlock(Value):
+class MemoryBlock(Value, dict=True):
     """What a container got of one memory type: node ids, type, bytes."""
 
     nodes: tuple[int, ...]
@@ -54,6 +54,10 @@ class ReusableMemory(Value):
     def size_bytes(self, pod_uid: str, mask: NumaMask, resource: str) -> int:
         """What this pod may use again on exactly this set."""
         return self.sizes.get((mask, resource), 0) if pod_uid == self.pod_uid else 0
+
+    def of_pod(self, pod_uid: str) -> Mapping[tuple[NumaMask, str], int]:
+        """What this pod may use again, by node set and type."""
+        return self.sizes if pod_uid == self.pod_uid else {}
 
 
 NOTHING_REUSABLE = ReusableMemory("", {})

@@ -24,42 +24,45 @@ class TriedSets(NamedTuple):
 
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
     """Try every set of the ledger's nodes, which are few."""
-    reusable, all_nodes = ledger.reusable, numa_mask.of(ledger.nodes)
+    all_nodes = numa_mask.of(ledger.nodes)
     nodes = [(node_id, ledger.nodes[node_id]) for node_id in numa_mask.ids(all_nodes)]
-    allocatable, free = [], []
+    reusable = ledger.reusable.of_pod(pod_uid)
+    wanted = []
     for name, asked in demand.items():
         tables = [node.tables[name] for _, node in nodes]
-        sums = few_nodes.sums(all_nodes, [table.allocatable for table in tables])
-        allocatable.append((sums, asked))
-        sums = few_nodes.sums(all_nodes, [table.free for table in tables])
-        free.append((sums, asked, name))
-    groups = [(1 << node_id, node.group, node.assignments) for node_id, node in nodes]
+        allocatable = few_nodes.sums(all_nodes, [table.allocatable for table in tables])
+        free = few_nodes.sums(all_nodes, [table.free for table in tables])
+        wanted.append((name, asked, allocatable, free))
+    bound = [
+        (1 << node_id, node.group, node.assignments)
+        for node_id, node in nodes
+        if node.assignments or node.group.bit_count() > 1
+    ]
     size = 0
     offered = []
     for mask in few_nodes.every_set(all_nodes):
-        for sums, asked in allocatable:
-            if sums[mask] & UINT64 < asked:
+        for _, asked, allocatable, _ in wanted:
+            if allocatable[mask] & UINT64 < asked:
                 break
         else:
             size = size or mask.bit_count()
-            if not _respects(groups, mask):
+            if bound and not _respects(bound, mask):
                 continue
-            for sums, asked, name in free:
-                again = reusable.size_bytes(pod_uid, mask, name)
-                if (sums[mask] + again) & UINT64 < asked:
+            for name, asked, _, free in wanted:
+                if (free[mask] + reusable.get((mask, name), 0)) & UINT64 < asked:
                     break
             else:
                 offered.append(mask)
     return TriedSets(size or len(nodes), tuple(offered))
 
 
-def _respects(groups: Sequence[tuple[NumaMask, NumaMask, int]], mask: NumaMask) -> bool:
+def _respects(bound: Sequence[tuple[NumaMask, NumaMask, int]], mask: NumaMask) -> bool:
     """Whether a set takes no node out of a group, and nodes in use only as the group they are.
 
-    ``groups`` are each node, its group and its assignments.
+    ``bound`` are the nodes that are in use or in a group: each, its group and its assignments.
     """
     is_single = mask.bit_count() == 1
-    for node, group, assignments in groups:
+    for node, group, assignments in bound:
         if not node & mask:
             continue
         if is_single:

@@ -12,9 +12,11 @@ INIT, SIDECAR, APP = POD.containers()
 
 def test_taken_cpus_leave_the_shared_pool() -> None:
     before = CpuLedger(cpus("0-3"))
-    after = before.with_cpus(ContainerKey("u", "c"), cpus("1-2"))
+    free = ReusableCpus("u", cpus("3"))
+    after = before.with_cpus(ContainerKey("u", "c"), cpus("1-2"), 0b110, free)
 
-    assert CpuLedger(cpus("0,3"), {"u": {"c": cpus("1-2")}}) == after
+    assert CpuLedger(cpus("0,3"), {"u": {"c": cpus("1-2")}}, free) == after
+    assert CpuLedger(cpus("0,3")).default_mask == after.default_mask
     assert CpuLedger(cpus("0-3")) == before
 
 
