@@ -182,6 +182,14 @@ class Events(RuleBasedStateMachine):
         assert [v for v in broken if v.rule in self.never_broken] == []
 
     @invariant()
+    def nothing_is_forgotten_where_nothing_is_known_to_be_stale(self) -> None:
+        snapshot = self.node.snapshot
+        if snapshot.has_nothing_stale:
+            active = snapshot.active_containers()
+            for slot in self.node.roster.slots:
+                assert slot.forget_stale(snapshot, active) is snapshot
+
+    @invariant()
     def the_state_file_says_what_the_ledger_says(self) -> None:
         text = self.node.state_files()[memory_file.FILE_NAME]
         loaded = memory_file.load(text, "Static")

@@ -193,3 +193,15 @@ def test_most_nodes_whose_pods_have_other_names_have_equal_keys() -> None:
                 )
                 equal, count = equal + (first == other), count + 1
     assert equal > count / 2
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 1 << 32))
+def test_where_nothing_is_known_to_be_stale_no_manager_forgets_anything(seed: int) -> None:
+    for nodes, shape in cases(seed):
+        for node in nodes:
+            for snapshot in (node.snapshot, node.admit(shape)[0].snapshot):
+                if snapshot.has_nothing_stale:
+                    active = snapshot.active_containers()
+                    for slot in node.roster.slots:
+                        assert slot.forget_stale(snapshot, active) is snapshot

@@ -35,8 +35,8 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         recorder,
         counting.for_managers(pod, rules),
         working,
-        working.active_containers(),
         counting.is_placed_whole(pod, rules),
+        snapshot.stays_clean_with(pod),
     )
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
     answer = PredicatesAnswer()
@@ -48,6 +48,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
+    after = after.next_revision()
+    if rejection is None and not answer.evicted and attempt.has_nothing_stale:
+        after.with_nothing_stale()
     left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
     return Decision(
         pod=pod,
@@ -56,7 +59,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         affinities=after.affinities.get(pod.uid, {}),
         left_behind=left,
         before=snapshot,
-        after=after.next_revision(),
+        after=after,
         windows_affinity=_windows_affinity(attempt, rejection),
         evicted=answer.evicted,
         not_asked=answer.not_asked,
@@ -86,4 +89,4 @@ def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
         return before.without_pod(pod_uid)
-    return attempt.snapshot.without_pod(pod_uid)
+    return attempt.snapshot.with_pods_of(before, pod_uid)

@@ -36,12 +36,21 @@ class AdmissionAttempt(Mutable):
     recorder: Recorder
     pod: Pod
     snapshot: Snapshot
-    active: ActiveContainers
     is_placed_whole: bool = False
     """Whether the pod asks for CPUs and memory as a whole, and the managers know that."""
+    nothing_was_stale: bool = False
+    """Whether it was known before that no manager has anything to forget."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""
+    _active: ActiveContainers | None = None
+
+    @property
+    def has_nothing_stale(self) -> bool:
+        """Whether it is known that no manager has anything to forget while this pod is active."""
+        return self.nothing_was_stale or all(
+            slot.is_idle or slot.provider in self._cleaned for slot in self.roster.slots
+        )
 
     def align(self, subject: str, container: Container | None) -> Hint | Rejection:
         """The affinity for a container, or for the pod as one (container None)."""
@@ -139,7 +148,10 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if slot.provider in self._cleaned or slot.is_idle or not self.snapshot.sources_ready:
+        if self.nothing_was_stale or slot.provider in self._cleaned or slot.is_idle:
             return
-        self._cleaned.add(slot.provider)
-        self.snapshot = slot.forget_stale(self.snapshot, self.active)
+        if self.snapshot.sources_ready:
+            self._cleaned.add(slot.provider)
+            if self._active is None:
+                self._active = self.snapshot.active_containers()
+            self.snapshot = slot.forget_stale(self.snapshot, self._active)

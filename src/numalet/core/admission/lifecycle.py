@@ -31,9 +31,10 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
     container = pod.by_name[key.container]
     if scopes.devices_wait(roster, pod):
         snapshot = _with_devices(roster, snapshot, pod, container)
+    after = snapshot
     for slot in roster.slots:
-        snapshot = slot.container_started(snapshot, pod, container)
-    return snapshot.next_revision()
+        after = slot.container_started(after, pod, container)
+    return after.next_revision().as_clean_as(snapshot)
 
 
 def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
@@ -67,7 +68,7 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
     active = snapshot.active_containers()
     for slot in roster.slots:
         snapshot = slot.forget_stale(snapshot, active)
-    return snapshot
+    return snapshot.with_nothing_stale()
 
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:

@@ -111,7 +111,9 @@ def restore(
     if device.written is not None:
         said[device_file.FILE_NAME] = device.written
     read = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
-    return Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=read, sums=sums)
+    snapshot = Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=read, sums=sums)
+    is_empty = not (device.records or device.running or cpu.keys or memory.keys)
+    return snapshot.with_nothing_stale() if is_empty else snapshot
 
 
 def warnings(files: StateFiles) -> tuple[Finding, ...]:

@@ -131,19 +131,19 @@ class Node(Value):
     def devices_reported(self, devices: Devices) -> Node:
         """The node after device plugins reported these devices, by resource."""
         ledger = registration.all_reported(self.snapshot.device, devices)
-        return self.at(replace(self.snapshot, device=ledger))
+        return self.at(self.snapshot.with_devices(ledger))
 
     def plugin_stopped(self, resource: str) -> Node:
         """The node after the plugin of a registered resource went; others change nothing."""
         if resource not in self.snapshot.device.inventory.registered:
             return self
         ledger = registration.plugin_stopped(self.snapshot.device, resource)
-        return self.at(replace(self.snapshot, device=ledger))
+        return self.at(self.snapshot.with_devices(ledger))
 
     def resource_expired(self, resource: str) -> Node:
         """The node after the grace period of a plugin that went."""
         ledger = registration.resource_expired(self.snapshot.device, resource)
-        return self.at(replace(self.snapshot, device=ledger))
+        return self.at(self.snapshot.with_devices(ledger))
 
     def without_plugins(self) -> Node:
         """The node that decides without its device plugins: what would be, not what is.

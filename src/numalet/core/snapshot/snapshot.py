@@ -36,7 +36,7 @@ class AsRead(Value):
     content: object
 
 
-class Snapshot(Value, kw_only=True):
+class Snapshot(Value, kw_only=True, dict=True):
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
     ``pods`` are the active pods by uid in order of admission. ``sums`` is what they ask for, kept
@@ -67,6 +67,31 @@ class Snapshot(Value, kw_only=True):
         """Every container of every active pod, and those assumed running."""
         return {*self.assumed}.union(*[pod.keys for pod in self.pods.values()])
 
+    @property
+    def has_nothing_stale(self) -> bool:
+        """Whether it is known that no manager would forget anything: what holds is active.
+
+        No field, so that every change forgets it that does not say that it stays so.
+        """
+        return "has_nothing_stale" in vars(self)
+
+    def with_nothing_stale(self) -> Snapshot:
+        """The same snapshot, of which that is known."""
+        vars(self)["has_nothing_stale"] = True
+        return self
+
+    def as_clean_as(self, before: Snapshot) -> Snapshot:
+        """The same snapshot: if nothing was stale before, nothing is, as no record was added."""
+        return self.with_nothing_stale() if before.has_nothing_stale else self
+
+    def stays_clean_with(self, pod: Pod) -> bool:
+        """Whether nothing is stale, and nothing is once this pod is active."""
+        return self.has_nothing_stale and pod.uid not in self.pods and not self.assumed
+
+    def with_devices(self, ledger: DeviceLedger) -> Snapshot:
+        """The snapshot after something was heard of device plugins; all records stay."""
+        return replace(self, device=ledger).as_clean_as(self)
+
     def with_pod(self, pod: Pod) -> Snapshot:
         """The snapshot in which this pod is active; what was assumed of it is known now."""
         return replace(
@@ -80,6 +105,12 @@ class Snapshot(Value, kw_only=True):
         if not self.assumed:
             return self.assumed
         return frozenset(key for key in self.assumed if key.pod_uid not in uids)
+
+    def with_pods_of(self, before: Snapshot, but: str) -> Snapshot:
+        """The snapshot in which the pods are active that were before, without this one."""
+        if but in before.pods or self.assumed:
+            return self.without_pod(but)
+        return replace(self, pods=before.pods, sums=before.sums)
 
     def without_pod(self, pod_uid: str) -> Snapshot:
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""

@@ -263,6 +263,7 @@ def test_containers_start_in_their_order_and_end_the_ones_before() -> None:
 def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
     """So the steps that a pod costs are as many as its containers, and not their square."""
     empty = node(RESTRICTED)
+    left = empty.admit(simple("v", "1Gi"))[0].remove("v")
     looks: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -270,13 +271,15 @@ def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
             looks.append(type(frame.f_locals["self"]).__name__)
 
     counts = []
-    for number in (1, 20):
+    for before, number in ((left, 1), (left, 20), (empty, 20)):
         containers = tuple(container(f"c{each}", memory="1Mi") for each in range(number))
         sys.setprofile(note)
         try:
-            empty.admit(pod("u", *containers))
+            before.admit(pod("u", *containers))
         finally:
             sys.setprofile(None)
         counts.append(len(looks))
         looks.clear()
     assert counts[0] == counts[1] > 0
+    # Nothing is looked for where nothing can be.
+    assert counts[2] == 0
