@@ -64,6 +64,5 @@ NO_SETS = OpenSets(numa_mask.EMPTY, numa_mask.EMPTY, ())
 
 def by_node(need: int, weights: Mapping[int, int]) -> Requirement:
     """A requirement with one part per node; ``weights`` are by node id."""
-    return Requirement(
-        need, tuple((1 << node_id, weight) for node_id, weight in weights.items() if weight)
-    )
+    parts = [(1 << node_id, weight) for node_id, weight in weights.items() if weight]
+    return Requirement(need, tuple(parts))

@@ -65,11 +65,16 @@ class HintRule(Value, eq=False, dict=True):
         return not (self.islands or self.has_open_sets)
 
     @cached_property
+    def open_search(self) -> LowestSet:
+        """The search for sets of the open part, which remembers what it learned."""
+        return LowestSet(self.open_sets)
+
+    @cached_property
     def smallest_open(self) -> NumaMask | None:
         """The smallest set of the open part, the lowest of these; None if it is empty."""
         if not self.has_open_sets:
             return None
-        return _single(self.open_sets) or LowestSet(self.open_sets).smallest()
+        return _single(self.open_sets) or self.open_search.smallest()
 
     @cached_property
     def smallest_size(self) -> int:

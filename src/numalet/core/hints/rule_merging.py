@@ -122,6 +122,8 @@ def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
 
 def _all_open(rules: Sequence[HintRule], size: int) -> LowestSet:
     """The sets of this size that are in the open parts of all rules, and preferred by all."""
+    if len(rules) == 1 and (rules[0].spanning is None or rules[0].preferred_size == size):
+        return rules[0].open_search
     universe = rules[0].open_sets.universe
     for rule in rules:
         universe &= rule.open_sets.universe

@@ -68,7 +68,7 @@ class MemoryHintFamily(Value, dict=True):
     @cached_property
     def as_rule(self) -> HintRule | None:
         """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
-        if _wraps_around(self.ledger, self.demand):
+        if self._wraps_around:
             return None
         open_sets = _open_sets(self.ledger.nodes, self.demand)
         islands = tuple(
@@ -101,7 +101,7 @@ class MemoryHintFamily(Value, dict=True):
     @cached_property
     def _preferred_size(self) -> int:
         nodes = self.ledger.nodes
-        if _wraps_around(self.ledger, self.demand):
+        if self._wraps_around:
             for mask in numa_mask.by_size(nodes):
                 if _too_little_allocatable(nodes, self.demand, mask) is None:
                     return mask.bit_count()
@@ -113,6 +113,18 @@ class MemoryHintFamily(Value, dict=True):
         all_nodes = numa_mask.of(nodes)
         empty_machine = OpenSets(all_nodes, numa_mask.EMPTY, tuple(allocatable))
         return rule.smallest_size(empty_machine, otherwise=len(nodes))
+
+    @cached_property
+    def _wraps_around(self) -> bool:
+        """Whether a sum over some nodes may be taken modulo 2^64; then more nodes may have less."""
+        reusable = sum(self.ledger.reusable.sizes.values())
+        for name in self.demand:
+            tables = [node.tables[name] for node in self.ledger.nodes.values()]
+            if sum([table.allocatable for table in tables]) + reusable > UINT64:
+                return True
+            if [table for table in tables if table.free > table.allocatable]:
+                return True
+        return False
 
     @property
     def masks(self) -> tuple[NumaMask, ...]:
@@ -156,18 +168,6 @@ def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFami
     return MemoryHintFamily(ledger, pod_uid, demand, last[2])
 
 
-def _wraps_around(ledger: MemoryLedger, demand: Demand) -> bool:
-    """Whether a sum over some nodes may be taken modulo 2^64; then more nodes may have less."""
-    reusable = sum(ledger.reusable.sizes.values())
-    for name in demand:
-        tables = [node.tables[name] for node in ledger.nodes.values()]
-        if sum(table.allocatable for table in tables) + reusable > UINT64:
-            return True
-        if any(table.free > table.allocatable for table in tables):
-            return True
-    return False
-
-
 def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
     """Sets of unused nodes with enough free memory of every type."""
     unused = {node_id: node for node_id, node in nodes.items() if not node.assignments}
@@ -175,7 +175,7 @@ def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
         requirement.by_node(asked, {i: node.tables[name].free for i, node in unused.items()})
         for name, asked in demand.items()
     ]
-    if any(node.group.bit_count() > 1 for node in unused.values()):
+    if [node for node in unused.values() if node.group.bit_count() > 1]:
         # Not by any history of ours: unused, and still in a group. Offered, but never alone.
         weights = {i: 1 if node.group.bit_count() > 1 else 2 for i, node in unused.items()}
         requirements.append(requirement.by_node(2, weights))

@@ -96,12 +96,18 @@ class MemoryLedger(Value, dict=True):
         """The containers that have a record."""
         return frozenset(self.holders())
 
-    def with_keys(self, keys: frozenset[ContainerKey]) -> MemoryLedger:
-        """The same ledger, which need not gather its keys: they follow from those of another one.
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The memory types for which every node has a table."""
+        tables = [node.tables.keys() for node in self.nodes.values()]
+        return frozenset(tables[0]).intersection(*tables[1:]) if tables else frozenset()
 
-        Every decision asks which of them are stale.
+    def following(self, before: MemoryLedger, keys: frozenset[ContainerKey]) -> MemoryLedger:
+        """The same ledger, which need not gather these: they follow from those of the one before.
+
+        Every decision asks for them. Nodes keep their tables, whatever is allocated.
         """
-        vars(self)["keys"] = keys
+        vars(self).update(keys=keys, types=before.types)
         return self
 
     def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:

@@ -86,7 +86,7 @@ class MemoryStaticPolicy(Value):
         return any(ledger.blocks_of(pod.uid, name) is not None for name in later)
 
     def _computed(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
-        missing = hints.missing_type(ledger.nodes, asked)
+        missing = _missing_type(ledger, asked)
         if missing is not None and not self.behaviour.missing_page_size_crashes:
             return dict.fromkeys(asked, Impossible(NoSuchPages(missing.resource)))
         if missing is not None:
@@ -125,7 +125,7 @@ class MemoryStaticPolicy(Value):
         self, ledger: MemoryLedger, asker: ContainerKey, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
         """The nodes on which so much is allocated; the affinity's unless these do not do."""
-        missing = hints.missing_type(ledger.nodes, asked)
+        missing = _missing_type(ledger, asked)
         if missing is None:
             return self._final_mask(ledger, asker, asked, affinity)
         if self.behaviour.missing_page_size_crashes:
@@ -209,6 +209,11 @@ def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
     return replace(ledger, reusable=NOTHING_REUSABLE)
+
+
+def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
+    """A requested type that some node has no table for, if there is one."""
+    return None if asked.keys() <= ledger.types else hints.missing_type(ledger.nodes, asked)
 
 
 def _given_mask(
