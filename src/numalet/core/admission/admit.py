@@ -29,7 +29,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     """
     rules = roster.rules.release_rules
     pod = counting.counted(pod, rules)
-    working = snapshot.with_pod(pod)
+    working = snapshot.asked_by(pod)
     attempt = AdmissionAttempt(
         roster,
         recorder,
@@ -45,7 +45,10 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         rejection = answer.failure
     if rejection is None and pod.pod_level is not None and rules.pod_level_pods_are_refused:
         rejection = PodLevelOff()
-    after = attempt.snapshot if rejection is None else _refused(attempt, snapshot)
+    if rejection is None:
+        after = attempt.snapshot.after_admission(snapshot, pod)
+    else:
+        after = _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
     after = after.next_revision()
@@ -56,7 +59,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         pod=pod,
         rejection=rejection,
         alignments=attempt.alignments,
-        affinities=after.affinities.get(pod.uid, {}),
+        affinities=attempt.snapshot.affinities.get(pod.uid, {}),
         left_behind=left,
         before=snapshot,
         after=after,
@@ -89,4 +92,4 @@ def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
         return before.without_pod(pod_uid)
-    return attempt.snapshot.with_pods_of(before, pod_uid)
+    return attempt.snapshot.after_rejection(before, pod_uid)

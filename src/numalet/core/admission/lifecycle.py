@@ -82,4 +82,8 @@ def leftovers(
 ) -> tuple[ContainerKey, ...]:
     """Containers that hold resources although they are not active, sorted; of one pod or all."""
     held = {key for slot in roster.slots for key in slot.holders(snapshot, pod_uid)}
-    return tuple(sorted(held - snapshot.active_containers())) if held else ()
+    if not held:
+        return ()
+    is_gone = pod_uid is not None and pod_uid not in snapshot.pods
+    active = snapshot.assumed if is_gone else snapshot.active_containers()
+    return tuple(sorted(held - active))

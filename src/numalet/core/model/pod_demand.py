@@ -50,7 +50,7 @@ def amounts(pod: Pod) -> Mapping[str, int]:
 
     Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
     """
-    return kept(pod, "amounts", lambda: _amounts(pod))
+    return kept(pod, "amounts", _amounts, pod)
 
 
 def _amounts(pod: Pod) -> dict[str, int]:

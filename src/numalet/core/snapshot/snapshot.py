@@ -40,12 +40,12 @@ class Snapshot(Value, kw_only=True, dict=True):
     """Ledgers, stored affinities, active pods; ``revision`` counts the changes since the start.
 
     ``pods`` are the active pods by uid in order of admission. ``sums`` is what they ask for, kept
-    up to date, or None where no predicate asks for it. Both change in ``with_pod`` and
-    ``without_pods`` alone. ``assumed`` are containers that count as running although no manifest
-    is known for their pod: they come from state files. ``files_as_read`` are state files by name
-    that this kubelet read and has not changed. ``extra_ledgers`` are those of managers that the
-    kubelet does not have, by the manager's name. ``sources_ready`` is false between a restart and
-    the moment when every source of pods is ready; as long as it is false nothing stale is cleaned.
+    up to date, or None where no predicate asks for it, and while an admission goes on. ``assumed``
+    are containers that count as running although no manifest is known for their pod: they come from
+    state files. ``files_as_read`` are state files by name that this kubelet read and has not
+    changed. ``extra_ledgers`` are those of managers that the kubelet does not have, by the
+    manager's name. ``sources_ready`` is false between a restart and the moment when every source of
+    pods is ready; as long as it is false nothing stale is cleaned.
     """
 
     device: DeviceLedger = device_ledger.EMPTY_LEDGER
@@ -94,23 +94,47 @@ class Snapshot(Value, kw_only=True, dict=True):
 
     def with_pod(self, pod: Pod) -> Snapshot:
         """The snapshot in which this pod is active; what was assumed of it is known now."""
-        return replace(
-            self,
-            pods={**self.pods, pod.uid: pod},
-            sums=None if self.sums is None else self.requested_by_others(pod.uid).plus(pod),
-            assumed=self._assumed_of_others({pod.uid}),
-        )
+        return self.asked_by(pod).after_admission(self, pod)
 
     def _assumed_of_others(self, uids: Set[str]) -> frozenset[ContainerKey]:
         if not self.assumed:
             return self.assumed
         return frozenset(key for key in self.assumed if key.pod_uid not in uids)
 
-    def with_pods_of(self, before: Snapshot, but: str) -> Snapshot:
-        """The snapshot in which the pods are active that were before, without this one."""
-        if but in before.pods or self.assumed:
-            return self.without_pod(but)
-        return replace(self, pods=before.pods, sums=before.sums)
+    def asked_by(self, pod: Pod) -> Snapshot:
+        """The snapshot in which this pod is active as long as its admission goes on.
+
+        Its sums are not made yet, as they are not needed if it is rejected.
+        """
+        return replace(
+            self,
+            pods={**self.pods, pod.uid: pod},
+            sums=None,
+            assumed=self._assumed_of_others({pod.uid}),
+        )
+
+    def after_admission(self, before: Snapshot, pod: Pod) -> Snapshot:
+        """The snapshot with the sums of a pod that is active from now on."""
+        if before.sums is None:
+            return self
+        return replace(self, sums=before.requested_by_others(pod.uid).plus(pod))
+
+    def after_rejection(self, before: Snapshot, pod_uid: str) -> Snapshot:
+        """The snapshot in which this pod is not active, if it was not so before its admission.
+
+        Its records stay in the ledgers. Its affinities do not stay: nothing asks for them any more,
+        and a node that rejects pods all day would keep those of all.
+        """
+        affinities = self.affinities
+        if pod_uid not in before.affinities:
+            affinities = before.affinities
+        if pod_uid not in before.pods and not self.assumed:
+            pods, sums, assumed = before.pods, before.sums, self.assumed
+        else:
+            others = self.without_pod(pod_uid)
+            sums = None if before.sums is None else before.requested_by_others(pod_uid)
+            pods, assumed = others.pods, others.assumed
+        return replace(self, pods=pods, sums=sums, assumed=assumed, affinities=affinities)
 
     def without_pod(self, pod_uid: str) -> Snapshot:
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""

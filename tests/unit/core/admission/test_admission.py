@@ -283,3 +283,28 @@ def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
     assert counts[0] == counts[1] > 0
     # Nothing is looked for where nothing can be.
     assert counts[2] == 0
+
+
+def test_the_affinities_of_a_rejected_pod_do_not_stay() -> None:
+    """Or a node would keep those of every pod that it ever rejected."""
+    one = node(rules(builders.machine(10, 10), aligned(TopologyPolicy.BEST_EFFORT)))
+    after, decision = one.admit(pod("u", container("a", "4Gi"), container("b", "25Gi")))
+
+    assert not decision.admitted
+    assert decision.affinities.keys() == {"a", "b"}
+    assert after.snapshot.affinities == {}
+
+
+def test_a_pod_that_is_rejected_when_it_asks_again_leaves_the_others_as_they_are() -> None:
+    one = node(rules(builders.machine(10, 10), aligned(TopologyPolicy.BEST_EFFORT)))
+    before = one.admit(simple("v", "1Gi"))[0].admit(simple("u", "1Gi"))[0]
+    after, decision = before.remove("u").admit(simple("u", "25Gi"))
+    again, refused = before.admit(pod("u", container("d", "25Gi")))
+
+    assert not decision.admitted
+    assert not refused.admitted
+    for each in (after, again):
+        assert list(each.snapshot.pods) == ["v"]
+        assert each.snapshot.requested == one.admit(simple("v", "1Gi"))[0].snapshot.requested
+    assert after.snapshot.affinities.keys() == {"v"}
+    assert again.snapshot.affinities["u"].keys() == {"c", "d"}
