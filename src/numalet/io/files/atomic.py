@@ -91,7 +91,7 @@ def _write_alone(path: str, text: str | bytes, new_mode: int | None) -> None:
         folder, _, name = target.rpartition("/")
         mode = new_mode if there is None else stat.S_IMODE(there.st_mode)
         start = f"{folder}/{temporary.prefix(name)}"
-        descriptor = temporary.create(start, temporary.random_end(), new)
+        descriptor = temporary.create(start, temporary.likely_end(), new)
         try:
             temporary.fill(descriptor, text, mode)
             _sync_one(descriptor)
@@ -119,9 +119,9 @@ class _Writing:
         folders = {path.rpartition("/")[0] for path in self._texts}
         self._folder = _folder_above(folders)
         self._is_one_folder = len(folders) == 1
-        self._end_of_new = temporary.random_end()
+        self._end_of_new = temporary.likely_end()
         self._end_of_kept = f"k{self._end_of_new[1:]}"
-        """Another one, as random ends have no such letter."""
+        """Another one, as these ends have no such letter."""
         self._last = ""
         """The one that is replaced last."""
         self._steps: list[ReplacedFile] = []

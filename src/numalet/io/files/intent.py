@@ -251,10 +251,11 @@ def settle(folder: Path | str) -> None:
     """
     try:
         # The only call where there is none, which is nearly always.
-        os.lstat(f"{folder}/{NAME}")
-    except (OSError, ValueError):
+        is_there = os.access(f"{folder}/{NAME}", os.F_OK)
+    except ValueError:
         return
-    _settle(str(folder), forget)
+    if is_there:
+        _settle(str(folder), forget)
 
 
 def _settle(folder: str, remove: Callable[[str], None]) -> None:

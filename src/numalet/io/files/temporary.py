@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -25,6 +26,11 @@ RANDOM: Final = "[a-z0-9_]{8}"
 def prefix(name: str) -> str:
     """How the names of temporary files of a file begin; names have an end."""
     return f".{name[:100]}."
+
+
+def likely_end() -> str:
+    """An end of a name that no other temporary file has, unless somebody foresaw it."""
+    return f"{time.monotonic_ns() & 0xFFFFFFFF:08x}"
 
 
 def random_end() -> str:

@@ -27,7 +27,8 @@ def test_a_temporary_name_that_is_there_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends = iter(["00000000", "00000001"])
-    monkeypatch.setattr(temporary, "random_end", lambda: next(ends))
+    for kind in ("likely_end", "random_end"):
+        monkeypatch.setattr(temporary, kind, lambda: next(ends))
     there = tmp_path / ".state.00000000"
     there.write_text("of another process")
     atomic.write_text(tmp_path / "state", "new")

@@ -393,7 +393,8 @@ def test_files_of_others_at_the_temporary_names_stay_as_they_are(
 ) -> None:
     folder = make(quick_path / "state", OLD)
     ends = iter(["00000000", "00000001", "00000002", "00000003"])
-    monkeypatch.setattr(temporary, "random_end", lambda: next(ends))
+    for kind in ("likely_end", "random_end"):
+        monkeypatch.setattr(temporary, kind, lambda: next(ends))
     others = {f".{CPU}.00000000": "theirs", f".{CPU}.k0000000": "theirs too"}
     for name, text in others.items():
         (folder / name).write_text(text)
