@@ -101,6 +101,9 @@ def cpus_of(parts: Iterable[TopologyPart], free: CpuMask) -> Iterator[int]:
 
 
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:
+    if len(parts) == 1:
+        # As of a node that is a socket.
+        return [part for part in parts if part.here & free]
     counted = [
         ((cpus & free).bit_count(), at) for at, (_, cpus, here) in enumerate(parts) if here & free
     ]
