@@ -18,9 +18,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "documented"
 SIMULATE = (
     "simulate",
-    *("-c", str(EXAMPLES / "kubelet.yaml"), "-m", str(EXAMPLES / "machine.yaml")),
+    *("-m", str(EXAMPLES / "machine.yaml")),
     *("--reserved-memory", "0:memory=3Gi;1:memory=2148Mi"),
 )
+CONFIG = EXAMPLES / "kubelet.yaml"
 
 
 # A process that starts another one counts as its size until the other is loaded; so the other
@@ -73,7 +74,8 @@ def test_help(benchmark: BenchmarkFixture, bytecode: Path) -> None:
 
 @pytest.mark.benchmark(group="whole processes")
 def test_simulate_one_pod(benchmark: BenchmarkFixture, bytecode: Path) -> None:
-    _measure(benchmark, bytecode, *SIMULATE, str(EXAMPLES / "guaranteed.yaml"))
+    pod = EXAMPLES / "guaranteed.yaml"
+    _measure(benchmark, bytecode, *SIMULATE, "-c", str(CONFIG), str(pod))
 
 
 @pytest.mark.parametrize("output", ["table", "json", "yaml"])
@@ -81,13 +83,15 @@ def test_simulate_one_pod(benchmark: BenchmarkFixture, bytecode: Path) -> None:
 def test_simulate_500_pods(
     output: str, benchmark: BenchmarkFixture, bytecode: Path, tmp_path: Path
 ) -> None:
-    pods = tmp_path / "pods.json"
+    """All are admitted, so there is room for as many."""
+    config, pods = tmp_path / "kubelet.yaml", tmp_path / "pods.json"
+    config.write_text(f"{CONFIG.read_text()}maxPods: 500\n")
     pods.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": _pods(500)}))
-    _measure(benchmark, bytecode, *SIMULATE, str(pods), "-o", output)
+    _measure(benchmark, bytecode, *SIMULATE, "-c", str(config), str(pods), "-o", output)
 
 
 def _pods(count: int) -> list[dict[str, object]]:
-    limits = {"cpu": "1", "memory": "200Mi"}
+    limits = {"cpu": "20m", "memory": "200Mi"}
     return [
         {
             "apiVersion": "v1",
