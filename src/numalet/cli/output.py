@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -29,6 +30,8 @@ WIDTH: Final = 80
 _NARROWEST: Final = 68
 _HEIGHT: Final = 24
 _WIDEST: Final = 100_000
+_PIECES: Final = 10_000
+"""So many pieces of a document are written at a time."""
 # It matches a run of blanks from its first one alone: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -168,7 +171,11 @@ def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -
     else:
         import json
 
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        # Some at a time: the pieces of a long document together are many times as large as it is.
+        pieces = json.JSONEncoder(indent=2).iterencode(document)
+        while text := "".join(islice(pieces, _PIECES)):
+            sys.stdout.write(text)
+        sys.stdout.write("\n")
 
 
 def _as_yaml(document: Any) -> str:

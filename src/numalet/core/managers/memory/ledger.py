@@ -7,7 +7,7 @@ from functools import cached_property
 
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value, field
+from numalet.core.model.value import Value, field, replace
 
 UINT64 = (1 << 64) - 1
 """Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
@@ -109,6 +109,10 @@ class MemoryLedger(Value, dict=True):
         """
         vars(self).update(keys=keys, types=before.types)
         return self
+
+    def with_reusable(self, reusable: ReusableMemory) -> MemoryLedger:
+        """The ledger in which this may be used again."""
+        return replace(self, reusable=reusable).following(self, self.keys)
 
     def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:
         """The blocks that are counted on the nodes, and whose they are.

@@ -28,7 +28,7 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value
 
 
 class MemoryStaticPolicy(Value):
@@ -108,7 +108,7 @@ class MemoryStaticPolicy(Value):
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
             reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
-            return replace(ledger, reusable=reusable)
+            return ledger.with_reusable(reusable)
         if self._has_ended(ledger, pod, container):
             return ledger
         asked = demand.of_container(container, self.behaviour)
@@ -208,7 +208,7 @@ def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
     """The ledger without what this pod might use again; the same one if there is nothing."""
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
-    return replace(ledger, reusable=NOTHING_REUSABLE)
+    return ledger.with_reusable(NOTHING_REUSABLE)
 
 
 def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
