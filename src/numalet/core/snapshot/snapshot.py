@@ -89,7 +89,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         return self.has_nothing_stale and pod.uid not in self.pods and not self.assumed
 
     def with_devices(self, ledger: DeviceLedger) -> Snapshot:
-        """The snapshot after something was heard of device plugins; all records stay."""
+        """The snapshot after device plugins reported something, or stopped; all records stay."""
         return replace(self, device=ledger).as_clean_as(self)
 
     def with_pod(self, pod: Pod) -> Snapshot:

@@ -29,7 +29,7 @@ def prefix(name: str) -> str:
 
 
 def likely_end() -> str:
-    """An end of a name that no other temporary file has, unless somebody foresaw it."""
+    """An end of a name that no other temporary file has, unless it was chosen on purpose."""
     return f"{time.monotonic_ns() & 0xFFFFFFFF:08x}"
 
 
