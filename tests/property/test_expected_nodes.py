@@ -25,6 +25,8 @@ lives = st.integers(0, 2**32 - 1).map(random.Random).map(published_lives.life)
 
 # A pod with resources as a whole, in container scope, where no manager gives it anything.
 @example(published_lives.life(random.Random(427373)), 1)
+# A pod that asks for devices whose plugin went, and holds nothing.
+@example(published_lives.life(random.Random(91894221)), 1)
 @given(lives, st.integers(0, 4))
 def test_a_node_is_expected_to_be_what_it_becomes(life: Life, count: int) -> None:
     node = life.node.without_plugins()

@@ -45,9 +45,9 @@ def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[s
 
 def _is_of_interest(node: Node, pod: Pod) -> bool:
     """Whether the managers have anything to do with a pod, as with few pods they have."""
-    known = node.snapshot.device.inventory.known.keys()
+    handled = node.snapshot.device.handled
     return memory_demand.is_guaranteed(pod) or any(
-        not known.isdisjoint(each.requests) for each in pod.containers()
+        not handled.isdisjoint(each.requests) for each in pod.containers()
     )
 
 
@@ -59,7 +59,7 @@ def _of_container(node: Node, pod: Pod, container: Container) -> Mapping[str, in
         wanted = memory_demand.of_container(container, node.rules.behaviour)
         if not isinstance(wanted, NotAnInteger):
             asked |= {name: size for name, size in wanted.items() if size}
-    for name in node.snapshot.device.inventory.known:
-        if name in container.requests and container.requests[name].sign > 0:
+    for name in sorted(node.snapshot.device.handled & container.requests.keys()):
+        if container.requests[name].sign > 0:
             asked[name] = container.requests[name].value
     return asked

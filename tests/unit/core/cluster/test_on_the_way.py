@@ -101,6 +101,14 @@ def test_without_managers_only_devices_are_held() -> None:
     assert holding.may_hold(node, gpu_fleet.pod("p", 1))
 
 
+def test_devices_whose_plugin_went_for_good_are_not_held() -> None:
+    node = gpu_fleet.empty(config=KubeletConfig(eviction_hard={}))
+    pod = gpu_fleet.pod("p", 1)
+    gone = node.plugin_stopped(gpu_fleet.GPU)
+    assert holding.may_hold(gone, pod)
+    assert not holding.may_hold(gone.resource_expired(gpu_fleet.GPU), pod)
+
+
 def test_a_pod_that_is_placed_as_a_whole_holds_something() -> None:
     config = replace(
         gpu_fleet.kubelet_config(),

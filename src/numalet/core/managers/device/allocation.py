@@ -31,8 +31,7 @@ from numalet.core.model.value import replace
 
 def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
     """Device resources among the limits with their whole numbers, by name."""
-    handled = limits.keys() & (of.inventory.registered.keys() | of.in_use.keys())
-    return [(resource, limits[resource].value) for resource in sorted(handled)]
+    return [(resource, limits[resource].value) for resource in sorted(limits.keys() & of.handled)]
 
 
 def allocate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from numalet.core.managers.device.inventory import NOTHING_REPORTED, Inventory
 from numalet.core.model.pod import ContainerKey
@@ -96,6 +96,11 @@ class DeviceLedger(Value):
         Kubelet: ``isDevicePluginResource``, v1.32.
         """
         return resource in self.inventory.registered or resource in self.in_use
+
+    @property
+    def handled(self) -> Set[str]:
+        """All these resources."""
+        return self.inventory.registered.keys() | self.in_use.keys()
 
     def record(self, key: ContainerKey, resource: str) -> DeviceRecord | None:
         """What a container holds of a resource; None if it has no record."""
