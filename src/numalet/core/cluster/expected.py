@@ -4,6 +4,10 @@ A published state says what the kubelet has decided. A pod that was bound since 
 it counts in the sums and holds nothing. Who sends more pods has to know what it will hold, so it is
 admitted here in advance, and after it the pods that were promised to the node and are not even
 bound. A pod that the node would reject holds nothing in advance either.
+
+A state says nothing of a pod that holds nothing. So one that was admitted while the plugin of its
+devices was gone is taken for one on its way as soon as the plugin is back: the devices that it asks
+for are kept free for it.
 """
 
 from __future__ import annotations
