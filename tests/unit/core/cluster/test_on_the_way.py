@@ -12,7 +12,7 @@ from numalet.core.cluster.expected import awaited, expected, on_the_way
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
-from numalet.core.model.pod import Pod, PodLevelResources, QosClass
+from numalet.core.model.pod import Container, Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
 from values import gpu_fleet
@@ -107,6 +107,12 @@ def test_devices_whose_plugin_went_for_good_are_not_held() -> None:
     gone = node.plugin_stopped(gpu_fleet.GPU)
     assert holding.may_hold(gone, pod)
     assert not holding.may_hold(gone.resource_expired(gpu_fleet.GPU), pod)
+
+
+def test_no_devices_at_all_may_be_asked_for() -> None:
+    node = gpu_fleet.empty(config=KubeletConfig(eviction_hard={}))
+    none = Container("main", requests={gpu_fleet.GPU: Quantity.from_int(0)})
+    assert not holding.may_hold(node, Pod("p", "p", app_containers=(none,)))
 
 
 def test_a_pod_that_is_placed_as_a_whole_holds_something() -> None:
