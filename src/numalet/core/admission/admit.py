@@ -28,14 +28,17 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     ``predicateAdmitHandler.Admit``, v1.32.
     """
     rules = roster.rules.release_rules
-    pod = counting.counted(pod, rules)
-    working = snapshot.asked_by(pod)
+    managed, is_placed_whole = pod, False
+    if pod.pod_level is not None or pod.allocated is not None:
+        pod = counting.counted(pod, rules)
+        managed = counting.for_managers(pod, rules)
+        is_placed_whole = counting.is_placed_whole(pod, rules)
     attempt = AdmissionAttempt(
         roster,
         recorder,
-        counting.for_managers(pod, rules),
-        working,
-        counting.is_placed_whole(pod, rules),
+        managed,
+        snapshot.asked_by(pod),
+        is_placed_whole,
         snapshot.stays_clean_with(pod),
     )
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
