@@ -148,8 +148,7 @@ class _Question(Mutable):
     def lacking(self) -> Iterator[OutOfResource]:
         """Everything that the node has too little of, room for pods first."""
         others, room = self.others, self.roster.rules.max_pods
-        assumed = self.after.assumed
-        has_unknown = bool(assumed) and any(key.pod_uid != self.pod.uid for key in assumed)
+        has_unknown = any(key.pod_uid != self.pod.uid for key in self.after.assumed)
         if others.pods + 1 > room:
             yield OutOfResource(node_resources.PODS, 1, others.pods, room)
         elif has_unknown:
@@ -158,7 +157,7 @@ class _Question(Mutable):
         asked = pod_demand.amounts(self.pod)
         for name in (*_FIRST, *[each for each in asked if each not in _FIRST]):
             requested = asked.get(name, 0)
-            if requested <= 0 or (name not in _FIRST and self._is_passed_over(name)):
+            if requested <= 0 or self._is_passed_over(name):
                 continue
             used, capacity = others.amounts.get(name, 0), self._offered(name) or 0
             if requested > capacity - used:

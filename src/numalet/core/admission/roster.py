@@ -141,7 +141,7 @@ def _cpu_slot(rules: NodeRules, static_cpus: StaticCpuPolicy | None) -> ManagerS
     if static_cpus is not None:
         manager = static_cpus
         pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
-    idle = static_cpus is None
+    idle = isinstance(manager, Indifferent)
     return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods, is_idle=idle)
 
 
@@ -156,7 +156,7 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
             pods = MemoryPodPools(static)
         case _:
             assert_never(rules.memory.policy)
-    idle = rules.memory.policy is MemoryPolicy.NONE
+    idle = isinstance(manager, Indifferent)
     return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods, is_idle=idle)
 
 

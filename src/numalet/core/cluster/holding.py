@@ -45,10 +45,10 @@ def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[s
 
 def _is_of_interest(node: Node, pod: Pod) -> bool:
     """Whether the managers have anything to do with a pod, as with few pods they have."""
+    if memory_demand.is_guaranteed(pod):
+        return True
     handled = node.snapshot.device.handled
-    return memory_demand.is_guaranteed(pod) or any(
-        not handled.isdisjoint(each.requests) for each in pod.containers()
-    )
+    return any(not handled.isdisjoint(each.requests) for each in pod.containers())
 
 
 def _of_container(node: Node, pod: Pod, container: Container) -> Mapping[str, int]:

@@ -125,16 +125,13 @@ class Snapshot(Value, kw_only=True, dict=True):
         Its records stay in the ledgers. Its affinities do not stay: nothing asks for them any more,
         and a node that rejects pods all day would keep those of all.
         """
-        affinities = self.affinities
+        pods, affinities = before.pods, self.affinities
+        if pod_uid in pods:
+            pods = {uid: pod for uid, pod in pods.items() if uid != pod_uid}
         if pod_uid not in before.affinities:
             affinities = before.affinities
-        if pod_uid not in before.pods and not self.assumed:
-            pods, sums, assumed = before.pods, before.sums, self.assumed
-        else:
-            others = self.without_pod(pod_uid)
-            sums = None if before.sums is None else before.requested_by_others(pod_uid)
-            pods, assumed = others.pods, others.assumed
-        return replace(self, pods=pods, sums=sums, assumed=assumed, affinities=affinities)
+        sums = None if before.sums is None else before.requested_by_others(pod_uid)
+        return replace(self, pods=pods, sums=sums, affinities=affinities)
 
     def without_pod(self, pod_uid: str) -> Snapshot:
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""

@@ -150,9 +150,8 @@ class CpuStaticPolicy(Value):
 
         Kubelet: ``manager.removeStaleState``, v1.32.
         """
-        if not ledger.keys <= active:
-            for key in ledger.stale(active):
-                ledger = ledger.without(key)
+        for key in ledger.stale(active):
+            ledger = ledger.without(key)
         return ledger
 
     def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:

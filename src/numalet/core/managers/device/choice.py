@@ -55,10 +55,9 @@ class _Basket(Mutable):
 
     def add(self, device_ids: frozenset[str]) -> bool:
         """Take in order of ids until there are enough; whether there are."""
-        needed = self.required - len(self.chosen)
-        if device_ids and needed:
-            self.chosen.update(sorted(device_ids - self.chosen)[:needed])
-        return len(self.chosen) == self.required
+        if device_ids and self.needed:
+            self.chosen.update(sorted(device_ids - self.chosen)[: self.needed])
+        return self.needed == 0
 
 
 def choose(

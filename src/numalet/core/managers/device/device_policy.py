@@ -90,8 +90,6 @@ class DevicePolicy(Value):
 
 def _stale_pods(ledger: DeviceLedger, active: ActiveContainers) -> set[str]:
     """The pods that have records and no active container at all."""
-    if not ledger.records:
-        return set()
     stale = {
         uid
         for uid, containers in ledger.records.items()

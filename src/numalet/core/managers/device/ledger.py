@@ -81,14 +81,8 @@ class DeviceLedger(Value):
 
     @property
     def is_unused(self) -> bool:
-        """Whether there are no devices here, nor ever were: then there is nothing to decide."""
-        return not (
-            self.inventory.registered
-            or self.in_use
-            or self.records
-            or self.reusable.device_ids
-            or self.running
-        )
+        """Whether no devices can be asked for, and none are held: what has a record is in use."""
+        return not (self.inventory.registered or self.in_use or self.reusable.device_ids)
 
     def is_handled(self, resource: str) -> bool:
         """Whether the resource is one of the Device Manager's: registered, or in use.

@@ -173,9 +173,8 @@ class MemoryStaticPolicy(Value):
 
     def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
         """The ledger without containers that are not active."""
-        if not ledger.keys <= active:
-            for key in ledger.stale(active):
-                ledger = allocation.release(ledger, key)
+        for key in ledger.stale(active):
+            ledger = allocation.release(ledger, key)
         uid = ledger.reusable.pod_uid
         if self.behaviour.reuse_outlives_the_pod or not uid:
             return ledger
