@@ -122,7 +122,7 @@ class _Writing:
         self._end_of_new = temporary.likely_end()
         self._end_of_kept = f"k{self._end_of_new[1:]}"
         """Another one, as these ends have no such letter."""
-        self._last = ""
+        self._last = next(reversed(self._texts))
         """The one that is replaced last."""
         self._steps: list[ReplacedFile] = []
         self._targets: list[str] = []
@@ -133,12 +133,11 @@ class _Writing:
         """Further names of what is replaced."""
         self._lock: int | None = None
         """The descriptor of the intent."""
-        self._at = ""
+        self._at = next(iter(self._texts))
         """What is being worked on, and is complained of if that fails."""
 
     def __enter__(self) -> None:
         try:
-            self._at = next(iter(self._texts))
             self._lock = intent.begin(self._folder)
             self._prepare()
             self._rename()
@@ -174,7 +173,6 @@ class _Writing:
     def _prepare(self) -> None:
         """Have all new contents on the disk, and in the intent what is about to be done."""
         waiting = [*self._texts.items()]
-        self._last = waiting[-1][0]
         while waiting:
             batch, waiting = waiting[:_MOST_OPEN], waiting[_MOST_OPEN:]
             opened: list[tuple[str, int]] = []
@@ -290,13 +288,10 @@ def _sync(opened: Sequence[tuple[Path | str, int]]) -> None:
     """
     if not opened:
         return
-    began = time.monotonic()
-    if _latest.is_quick or not _latest.may_share_out:
-        _sync_share(opened)
-        _latest.is_quick = time.monotonic() - began < _QUICK_SECONDS * len(opened)
-        return
-    width = min(_SIDE_BY_SIDE, len(opened))
+    alone = _latest.is_quick or not _latest.may_share_out
+    width = 1 if alone else min(_SIDE_BY_SIDE, len(opened))
     shares = [opened[first::width] for first in range(width)]
+    began = time.monotonic()
     others = [_threads().submit(_sync_share, share) for share in shares[1:]]
     try:
         _sync_share(shares[0])
