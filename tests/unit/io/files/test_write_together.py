@@ -60,8 +60,8 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in files}
 
 
-def in_a_child(work: Callable[[], None], user: int = 0) -> int:
-    """The exit status of a copy of this process that does this."""
+def started(work: Callable[[], None], user: int = 0) -> int:
+    """The process id of a copy of this process that does this."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -74,7 +74,17 @@ def in_a_child(work: Callable[[], None], user: int = 0) -> int:
         except BaseException:
             traceback.print_exc()
             os._exit(1)
+    return pid
+
+
+def ended(pid: int) -> int:
+    """Its exit status."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def in_a_child(work: Callable[[], None], user: int = 0) -> int:
+    """The exit status of a copy of this process that did this."""
+    return ended(started(work, user))
 
 
 def passages(work: Callable[[], None]) -> int:
@@ -92,6 +102,14 @@ def killed_at(passage: int, work: Callable[[], None]) -> None:
         work()
 
     assert in_a_child(doomed) == -signal.SIGKILL
+
+
+def unfinished(path: Path, before: dict[str, str], passages_left: int) -> Path:
+    """A folder in which replacing the files was killed so many passages before the end."""
+    folder = make(path / "state", before)
+    count = passages(lambda: replace(make(path / "whole", before)))
+    killed_at(count - passages_left, partial(replace, folder))
+    return folder
 
 
 def state(folder: Path) -> dict[str, str]:
@@ -177,9 +195,7 @@ def test_what_can_neither_be_done_nor_undone_is_finished_at_the_next_start(
 
 
 def test_the_next_write_finishes_the_one_before(quick_path: Path) -> None:
-    folder = make(quick_path / "state", OLD)
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
-    killed_at(count - 3, partial(replace, folder))
+    folder = unfinished(quick_path, OLD, 3)
     assert (folder / intent.NAME).exists()
     atomic.write_text(folder / CPU, "newest cpu")
     assert not (folder / intent.NAME).exists()
@@ -189,9 +205,7 @@ def test_the_next_write_finishes_the_one_before(quick_path: Path) -> None:
 @pytest.mark.parametrize("name", [CPU, MEMORY])
 def test_what_another_program_wrote_since_stays(quick_path: Path, name: str) -> None:
     """A kubelet knows nothing of an intent, and may start before it is finished."""
-    folder = make(quick_path / "state", OLD)
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
-    killed_at(count - 3, partial(replace, folder))
+    folder = unfinished(quick_path, OLD, 3)
     before = {each: (folder / each).read_text() for each in OLD}
     (folder / "theirs").write_text("of a kubelet")
     (folder / "theirs").rename(folder / name)
@@ -215,9 +229,7 @@ def test_a_kubelet_that_clears_its_folder_of_plugins_leaves_a_write_that_is_undo
 
 
 def test_state_files_are_read_as_if_there_were_no_intent(quick_path: Path) -> None:
-    folder = make(quick_path / "state", OLD)
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
-    killed_at(count - 3, partial(replace, folder))
+    folder = unfinished(quick_path, OLD, 3)
     before = content(folder)
     assert OLD.keys() == state_directory.read(folder).files.keys()
     assert before == content(folder)
@@ -257,20 +269,13 @@ def test_an_intent_that_was_not_written_to_its_end_means_nothing(
 
 def test_several_processes_write_one_after_the_other(quick_path: Path) -> None:
     folder = make(quick_path / "state", OLD)
-    children = []
-    for number in range(4):
-        pid = os.fork()
-        if pid == 0:
-            try:
-                for time in range(50):
-                    replace(folder, dict.fromkeys(NEW, f"{number} {time}"))
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-        children.append(pid)
-    ends = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
-    assert ends == [0] * 4
+
+    def write_often(number: int) -> None:
+        for time in range(50):
+            replace(folder, dict.fromkeys(NEW, f"{number} {time}"))
+
+    children = [started(partial(write_often, number)) for number in range(4)]
+    assert [ended(pid) for pid in children] == [0] * 4
     assert content(folder).keys() == NEW.keys()
     assert len(set(content(folder).values())) == 1
 
@@ -294,9 +299,7 @@ def test_an_intent_that_another_process_takes_for_left_behind_is_made_again(
 
 
 def test_where_an_intent_can_not_be_removed_nothing_new_is_begun(quick_path: Path) -> None:
-    folder = make(quick_path / "state", OLD)
-    count = passages(lambda: replace(make(quick_path / "whole", OLD)))
-    killed_at(count - 1, partial(replace, folder))
+    folder = unfinished(quick_path, OLD, 1)
     faults.install(faults.planned("file.forget:before:1+:EIO"))
     assert refusal(folder) == "files/unwritable"
     faults.install(None)
@@ -305,9 +308,7 @@ def test_where_an_intent_can_not_be_removed_nothing_new_is_begun(quick_path: Pat
 
 def test_a_last_file_that_came_before_a_lost_one_is_not_taken_away(quick_path: Path) -> None:
     """A disk that loses its power may keep a later rename and lose an earlier one."""
-    folder = make(quick_path / "state", ALL_OLD)
-    count = passages(lambda: replace(make(quick_path / "whole", ALL_OLD)))
-    killed_at(count - 1, partial(replace, folder))
+    folder = unfinished(quick_path, ALL_OLD, 1)
     first, *_, last = json.loads((folder / intent.NAME).read_text())
     assert first["kept"]
     assert "kept" not in last or not last["kept"]
