@@ -15,16 +15,28 @@ from numalet.core.node.node import Node
 CPUS = "CPUs"
 
 
-def may_hold(node: Node, pod: Pod) -> bool:
+def may_hold(node: Node, given: Pod) -> bool:
     """Whether the node's state says of the pod, once it is admitted, that it has something."""
     rules = node.rules.release_rules
+    pod = counting.counted(given, rules)
     if not counting.is_placed_whole(pod, rules):
         return any(asked for _, asked in of_containers(node, pod))
     if scopes.is_placed_at_once(node.rules, pod):
-        return True
+        # Where its devices come later, the affinity for them is published until then.
+        return scopes.devices_wait(node.roster, pod) or _is_given_as_one(node, pod)
     # Only pod scope places it as a whole: elsewhere containers get what is theirs alone.
-    seen = counting.for_managers(counting.counted(pod, rules), rules)
+    seen = counting.for_managers(pod, rules)
     return any(_of_container(node, seen, container) for container in seen.containers())
+
+
+def _is_given_as_one(node: Node, pod: Pod) -> bool:
+    """Whether a manager gives something to a pod all of whose containers are placed at once."""
+    has_memory = node.rules.memory.policy is not MemoryPolicy.NONE
+    return (
+        (node.roster.static_cpus is not None and cpu_demand.of_pod_level(pod) > 0)
+        or (has_memory and memory_demand.is_guaranteed(pod))
+        or any(_devices(node, container) for container in pod.containers())
+    )
 
 
 def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[str, int]]]:
@@ -59,7 +71,10 @@ def _of_container(node: Node, pod: Pod, container: Container) -> Mapping[str, in
         wanted = memory_demand.of_container(container, node.rules.behaviour)
         if not isinstance(wanted, NotAnInteger):
             asked |= {name: size for name, size in wanted.items() if size}
-    for name in sorted(node.snapshot.device.handled & container.requests.keys()):
-        if container.requests[name].sign > 0:
-            asked[name] = container.requests[name].value
-    return asked
+    return asked | _devices(node, container)
+
+
+def _devices(node: Node, container: Container) -> dict[str, int]:
+    names = sorted(node.snapshot.device.handled & container.requests.keys())
+    asked = {name: container.requests[name] for name in names}
+    return {name: count.value for name, count in asked.items() if count.sign > 0}

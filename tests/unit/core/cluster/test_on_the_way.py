@@ -9,7 +9,7 @@ import pytest
 from numalet.core.cluster import classes, holding, published
 from numalet.core.cluster.cluster import ClusterNode, Origin
 from numalet.core.cluster.expected import awaited, expected, on_the_way
-from numalet.core.config.behaviour import EXACT
+from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.model.pod import Container, Pod, PodLevelResources, QosClass
@@ -115,13 +115,58 @@ def test_no_devices_at_all_may_be_asked_for() -> None:
     assert not holding.may_hold(node, Pod("p", "p", app_containers=(none,)))
 
 
-def test_a_pod_that_is_placed_as_a_whole_holds_something() -> None:
-    config = replace(
-        gpu_fleet.kubelet_config(),
-        feature_gates={"PodLevelResources": True, "PodLevelResourceManagers": True},
-    )
-    node = gpu_fleet.empty(config=config, behaviour=replace(EXACT, release=table.NEWEST))
+def placed_as_a_whole(behaviour: Behaviour, config: KubeletConfig | None = None) -> Node:
+    """A node in whose pod scope a pod with resources as a whole is placed at once."""
+    gates = {"PodLevelResources": True, "PodLevelResourceManagers": True}
+    config = replace(config or gpu_fleet.kubelet_config(), feature_gates=gates)
+    return gpu_fleet.empty(config=config, behaviour=replace(behaviour, release=table.NEWEST))
+
+
+def as_a_whole(pod: Pod, qos_class: QosClass = QosClass.GUARANTEED) -> Pod:
     asked = {"cpu": Quantity.from_int(2), "memory": Quantity.from_bytes(gpu_fleet.GIB)}
-    whole = PodLevelResources(asked, asked, QosClass.GUARANTEED)
-    pod = replace(gpu_fleet.pod("p", cpus=2, gib=1), pod_level=whole)
+    return replace(pod, qos_class=qos_class, pod_level=PodLevelResources(asked, asked, qos_class))
+
+
+def managed(cpu_policy: str, memory_policy: str) -> KubeletConfig:
+    config = gpu_fleet.kubelet_config()
+    return replace(
+        config,
+        cpu_manager_policy=cpu_policy,
+        memory_manager_policy=memory_policy,
+        reserved_memory=config.reserved_memory if memory_policy == "Static" else (),
+    )
+
+
+def test_a_pod_that_is_placed_as_a_whole_holds_something() -> None:
+    pod = as_a_whole(gpu_fleet.pod("p", cpus=2, gib=1))
+    for behaviour in (EXACT, NATIVE):
+        assert holding.may_hold(placed_as_a_whole(behaviour), pod)
+
+
+@pytest.mark.parametrize(
+    ("cpu_policy", "memory_policy", "qos_class", "gpus", "expected"),
+    [
+        ("none", "None", QosClass.GUARANTEED, 0, False),
+        ("none", "None", QosClass.BURSTABLE, 1, True),
+        ("static", "None", QosClass.GUARANTEED, 0, True),
+        ("static", "None", QosClass.BURSTABLE, 0, False),
+        ("none", "Static", QosClass.GUARANTEED, 0, True),
+        ("none", "Static", QosClass.BURSTABLE, 0, False),
+    ],
+)
+def test_what_a_pod_that_is_placed_as_a_whole_may_hold_in_native_mode(
+    cpu_policy: str, memory_policy: str, qos_class: QosClass, gpus: int, *, expected: bool
+) -> None:
+    node = placed_as_a_whole(NATIVE, managed(cpu_policy, memory_policy))
+    pod = as_a_whole(gpu_fleet.pod("p", gpus, cpus=2, gib=1), qos_class)
+    assert holding.may_hold(node, pod) is expected
+    admitted, _ = node.admit(pod)
+    assert ("p" in published.of_node(admitted).pods) is expected
+
+
+def test_an_affinity_by_which_devices_come_later_is_said_of_a_pod() -> None:
+    node = placed_as_a_whole(EXACT, managed("none", "None"))
+    pod = as_a_whole(gpu_fleet.pod("p", cpus=2, gib=1))
     assert holding.may_hold(node, pod)
+    admitted, _ = node.admit(pod)
+    assert "p" in published.of_node(admitted).pods
