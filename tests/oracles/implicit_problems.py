@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from numalet.core.hints.filtering import Offer, Ruled
 from numalet.core.hints.fitness import Distances
-from numalet.core.hints.hint import Hint, HintFamily
+from numalet.core.hints.hint import (
+    Candidates,
+    Hint,
+    HintFamily,
+    Impossible,
+    NoPreference,
+    NotListed,
+    ProviderHints,
+)
 from numalet.core.managers.cpu import hints as cpu_hints
 from numalet.core.managers.cpu import topology
 from numalet.core.managers.cpu.take_aligned import Reach
@@ -64,6 +72,46 @@ def problems(draw: st.DrawFn, fewest_nodes: int = 1, most_nodes: int = 6) -> Pro
     if draw(st.integers(0, 3)) == 0:
         offers.insert(draw(st.integers(0, len(offers))), draw(explicit(nodes)))
     return Problem(nodes, tuple(offers), draw(st.none() | distances(nodes)))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What providers answer, on which nodes, and the distances if they count."""
+
+    nodes: int
+    answers: tuple[ProviderHints, ...]
+    distances: Distances | None
+
+    @property
+    def all_nodes(self) -> int:
+        return (1 << self.nodes) - 1
+
+
+@st.composite
+def answers(draw: st.DrawFn, most_nodes: int) -> Answers:
+    """Families, lists, no preference and what is impossible; a list may name a foreign node."""
+    nodes = draw(st.integers(1, most_nodes))
+    one = st.one_of(
+        memory(nodes, TYPES[:1]),
+        memory(nodes, TYPES[:1]),
+        cpus(nodes),
+        cpus(nodes),
+        devices(nodes),
+        devices(nodes),
+        st.just(NoPreference()),
+        st.just(Impossible(NotListed(1))) if draw(st.integers(0, 5)) == 0 else st.nothing(),
+        explicit(nodes + 1).map(lambda hints: Candidates(tuple(hints)))
+        if draw(st.integers(0, 5)) == 0
+        else st.nothing(),
+    )
+    answer = st.dictionaries(st.sampled_from("abc"), one, max_size=2) | one.map(
+        lambda both: dict.fromkeys("ab", both)
+    )
+    return Answers(
+        nodes,
+        tuple(draw(st.lists(answer, max_size=3))),
+        draw(st.none() | distances(nodes)),
+    )
 
 
 def _offers_any(family: HintFamily) -> bool:

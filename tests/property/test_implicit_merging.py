@@ -6,16 +6,19 @@ import math
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from numalet.core.hints import filtering, merging, rule_merging
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.hints import filtering, merging, policies, rule_merging
 from numalet.core.hints.filtering import Ruled
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from oracles import implicit_problems, merge_by_walking
-from oracles.implicit_problems import Problem
+from oracles.implicit_problems import Answers, Problem
 
 pytestmark = pytest.mark.property
 
+POLICIES = [policy for policy in TopologyPolicy if policy is not TopologyPolicy.NONE]
 MOST_PERMUTATIONS = 5_000
 NO_LIMIT = 1 << 60
 
@@ -56,6 +59,16 @@ def test_a_rule_offers_and_prefers_what_the_family_lists(problem: Problem) -> No
                     offer.rule.prefers(mask) if offered else None
                 )
             assert offer.rule.smallest_size == min(mask.bit_count() for mask in listed if mask)
+
+
+@given(implicit_problems.answers(most_nodes=4), st.sampled_from(POLICIES))
+def test_sets_that_all_prefer_are_found_without_lists(
+    asked: Answers, policy: TopologyPolicy
+) -> None:
+    on = (asked.all_nodes, asked.distances)
+    lists = filtering.written_out(filtering.lists_of(asked.answers))
+
+    assert policies.of_answers(policy, asked.answers, *on) == policies.decide(policy, lists, *on)
 
 
 @settings(max_examples=max(10, settings().max_examples // 10))

@@ -54,7 +54,6 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         after = _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
-    after = after.next_revision()
     if rejection is None and not answer.evicted and attempt.has_nothing_stale:
         after.with_nothing_stale()
     left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
@@ -94,5 +93,5 @@ def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     """The snapshot after a rejection."""
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
-        return before.without_pod(pod_uid)
+        return before.without_pod(pod_uid).next_revision()
     return attempt.snapshot.after_rejection(before, pod_uid)

@@ -8,12 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
+from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
 MOST_NODES: Final = 4
+
+
+class TriedSets(NamedTuple):
+    """What is offered after all sets were tried, smaller ones first, and the preferred size."""
+
+    preferred_size: int
+    offered: tuple[NumaMask, ...]
+
+    @property
+    def preferred(self) -> list[NumaMask]:
+        """The sets of the preferred size."""
+        size = self.preferred_size
+        return [mask for mask in self.offered if mask.bit_count() == size]
+
+    def hints(self) -> Sequence[Hint]:
+        """The same as hints."""
+        size = self.preferred_size
+        return tuple([Hint(mask, mask.bit_count() == size) for mask in self.offered])
 
 
 def are_few(nodes: NumaMask) -> bool:

@@ -43,14 +43,23 @@ def merge(
     """
     if not all(lists):
         return Hint(all_nodes, False)
-    # Most managers have nothing to say of most containers, and that changes nothing.
-    lists = [hints for hints in lists if hints is not ANY_PREFERRED]
+    lists = _saying_something(lists)
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         # As of every pod that is not Guaranteed: no provider cares.
         return Hint(all_nodes, all(hints[0].preferred for hints in lists))
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
         return Hint(fitness.best_preferred(preferred, distances), True)
+    return not_preferred(lists, all_nodes, distances)
+
+
+def not_preferred(
+    lists: Sequence[HintList], all_nodes: NumaMask, distances: Distances | None = None
+) -> Hint:
+    """The best merged hint of lists out of which no preferred one can come."""
+    if not all(lists):
+        return Hint(all_nodes, False)
+    lists = _saying_something(lists)
     wanted = size_of_the_neediest(lists)
     ideal = _ideal_set(wanted, all_nodes, distances)
     if ideal is not None and _surely_comes_out(ideal, lists, all_nodes):
@@ -59,6 +68,11 @@ def merge(
     if not reached:
         return Hint(all_nodes, False)
     return Hint(fitness.best_not_preferred(reached, wanted, distances), False)
+
+
+def _saying_something(lists: Sequence[HintList]) -> Sequence[HintList]:
+    """Most managers have nothing to say of most containers, and that changes nothing."""
+    return [hints for hints in lists if hints is not ANY_PREFERRED]
 
 
 def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:

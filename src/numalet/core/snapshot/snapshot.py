@@ -104,10 +104,12 @@ class Snapshot(Value, kw_only=True, dict=True):
     def asked_by(self, pod: Pod) -> Snapshot:
         """The snapshot in which this pod is active as long as its admission goes on.
 
-        Its sums are not made yet, as they are not needed if it is rejected.
+        It has the next revision, whatever the decision will be. Its sums are not made yet, as they
+        are not needed if it is rejected.
         """
         return replace(
             self,
+            revision=self.revision + 1,
             pods={**self.pods, pod.uid: pod},
             sums=None,
             assumed=self._assumed_of_others({pod.uid}),

@@ -32,7 +32,7 @@ from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, kept
 
 
 class NodeSets(Value, dict=True):
@@ -89,6 +89,13 @@ class CpuHintFamily(Value, dict=True):
     reuse_nodes: NumaMask
 
     @property
+    def preferred_masks(self) -> list[NumaMask] | None:
+        """The preferred sets, if the nodes are so few that all their sets are tried."""
+        if not self.sets.are_few:
+            return None
+        return [mask for mask, is_preferred in self._tried() if is_preferred]
+
+    @property
     def rule(self) -> HintRule | None:
         """What is offered, by rule; None where a list is quicker."""
         return None if self.sets.are_few else self.as_rule
@@ -110,26 +117,27 @@ class CpuHintFamily(Value, dict=True):
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
         if self.sets.are_few:
-            return self._tried()
+            return tuple([Hint(mask, is_preferred) for mask, is_preferred in self._tried()])
         rule, every_set = self.as_rule, numa_mask.by_size(self.sets.topology.node_ids)
         return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
 
-    def _tried(self) -> Sequence[Hint]:
-        """What all sets of few nodes offer."""
+    def _tried(self) -> list[tuple[NumaMask, bool]]:
+        """The sets of few nodes that are offered, and whether they are preferred."""
+        return kept(self, "tried", self._all_tried)
+
+    def _all_tried(self) -> list[tuple[NumaMask, bool]]:
         nodes, reused = self.sets.all_nodes, self.reuse_nodes
         size = self.sets.preferred_size(self.count)
         spanning = self.sets.spanning(size)
         free, need = few_nodes.sums(nodes, [*self.free.values()]), self.count - self.reuse_count
-        return tuple(
-            [
-                Hint(
-                    mask,
-                    mask.bit_count() == size or (spanning is not None and spanning.is_met_by(mask)),
-                )
-                for mask in few_nodes.every_set(nodes)
-                if free[mask] >= need and not reused & ~mask
-            ]
-        )
+        return [
+            (
+                mask,
+                mask.bit_count() == size or (spanning is not None and spanning.is_met_by(mask)),
+            )
+            for mask in few_nodes.every_set(nodes)
+            if free[mask] >= need and not reused & ~mask
+        ]
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from numalet.core.hints import few_nodes, rule
+from numalet.core.hints.few_nodes import TriedSets
 from numalet.core.hints.hint import Hint, Impossible, NoPreference, ResourceHints
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets, Requirement
@@ -50,8 +51,13 @@ class TouchedSets(Value, dict=True):
     usable: frozenset[str]
     reused: frozenset[str]
     all_nodes: NumaMask
-    tried: tuple[Hint, ...] | None = None
+    tried: TriedSets | None = None
     """What is offered, if the nodes are so few that all their sets were tried."""
+
+    @property
+    def preferred_masks(self) -> list[NumaMask] | None:
+        """The preferred sets, if all sets were tried."""
+        return None if self.tried is None else self.tried.preferred
 
     @property
     def rule(self) -> HintRule | None:
@@ -93,7 +99,7 @@ class TouchedSets(Value, dict=True):
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
         if self.tried is not None:
-            return self.tried
+            return self.tried.hints()
         rule, every_set = self.as_rule, numa_mask.by_size(numa_mask.ids(self.all_nodes))
         return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
 
@@ -172,7 +178,7 @@ def _offered(
     tried, is_empty = None, False
     if few_nodes.are_few(all_nodes):
         tried = _tried(devices, requested, usable, reused, all_nodes)
-        is_empty = not tried
+        is_empty = not tried.offered
     family = TouchedSets(resource, requested, devices, usable, reused, all_nodes, tried)
     if is_empty or (tried is None and family.open_sets.is_empty()):
         return Impossible(NoSetOfNodes(resource, requested))
@@ -185,7 +191,7 @@ def _tried(
     usable: frozenset[str],
     reused: frozenset[str],
     all_nodes: NumaMask,
-) -> tuple[Hint, ...]:
+) -> TriedSets:
     """What the sets of few nodes offer: every set is tried."""
     parts = [
         (mask, len(ids), len(ids & usable), len(ids & reused) if reused else 0)
@@ -205,5 +211,4 @@ def _tried(
             size = nodes.bit_count()
         if again == must and free + again >= requested:
             offered.append(nodes)
-    size = size or all_nodes.bit_count()
-    return tuple([Hint(nodes, nodes.bit_count() == size) for nodes in offered])
+    return TriedSets(size or all_nodes.bit_count(), tuple(offered))

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from numalet.core.hints import few_nodes, requirement, rule
+from numalet.core.hints.few_nodes import TriedSets
 from numalet.core.hints.hint import Candidates, Hint
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.requirement import OpenSets
@@ -45,7 +46,6 @@ from numalet.core.managers.memory.reasons import (
     TooLittleFree,
     UnknownMemoryType,
 )
-from numalet.core.managers.memory.tried_sets import TriedSets
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
@@ -59,6 +59,11 @@ class MemoryHintFamily(Value, dict=True):
     demand: Demand
     tried: TriedSets | None = None
     """What is offered, if the nodes are so few that all their sets were tried."""
+
+    @property
+    def preferred_masks(self) -> list[NumaMask] | None:
+        """The preferred sets, if all sets were tried."""
+        return None if self.tried is None else self.tried.preferred
 
     @property
     def rule(self) -> HintRule | None:

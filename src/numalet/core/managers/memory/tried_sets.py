@@ -6,20 +6,13 @@ The tests are those of ``hints``, in one loop over sums. Kubelet: ``calculateHin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from numalet.core.hints import few_nodes
+from numalet.core.hints.few_nodes import TriedSets
 from numalet.core.managers.memory.demand import Demand
 from numalet.core.managers.memory.ledger import UINT64, MemoryLedger
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
-
-
-class TriedSets(NamedTuple):
-    """The size of the preferred sets, and the sets that are offered, smaller ones first."""
-
-    preferred_size: int
-    offered: tuple[NumaMask, ...]
 
 
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
