@@ -44,7 +44,7 @@ def merge(
     if not all(lists):
         return Hint(all_nodes, False)
     lists = _saying_something(lists)
-    if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
+    if _name_no_set(lists):
         # As of every pod that is not Guaranteed: no provider cares.
         return Hint(all_nodes, all(hints[0].preferred for hints in lists))
     preferred = _preferred_sets(lists, all_nodes)
@@ -60,6 +60,8 @@ def not_preferred(
     if not all(lists):
         return Hint(all_nodes, False)
     lists = _saying_something(lists)
+    if _name_no_set(lists):
+        return Hint(all_nodes, False)
     wanted = size_of_the_neediest(lists)
     ideal = _ideal_set(wanted, all_nodes, distances)
     if ideal is not None and _surely_comes_out(ideal, lists, all_nodes):
@@ -73,6 +75,11 @@ def not_preferred(
 def _saying_something(lists: Sequence[HintList]) -> Sequence[HintList]:
     """Most managers have nothing to say of most containers, and that changes nothing."""
     return [hints for hints in lists if hints is not ANY_PREFERRED]
+
+
+def _name_no_set(lists: Sequence[HintList]) -> bool:
+    """Whether every list has one hint alone, which is any node."""
+    return all(hints[0].mask is None and len(hints) == 1 for hints in lists)
 
 
 def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:

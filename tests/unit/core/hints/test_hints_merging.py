@@ -121,6 +121,42 @@ def test_answers_become_lists() -> None:
     assert lists_of(answers) == [(p(None),), (p(None),), (n(None),), (p(ZERO),)]
 
 
+class KnownSets(Candidates):
+    """A list of which it is known at once what it prefers."""
+
+    @property
+    def preferred_masks(self) -> list[int]:
+        return [hint.mask for hint in self.listed if hint.preferred and hint.mask is not None]
+
+
+AT_ZERO, AT_ONE = KnownSets((p(ZERO), n(BOTH))), KnownSets((p(ONE), n(BOTH)))
+IMPOSSIBLE = Impossible(NotListed(ONE))
+
+
+@pytest.mark.parametrize(
+    ("answers", "best", "single"),
+    [
+        ([{}, {"a": NoPreference()}], p(BOTH), p(None)),
+        ([{"a": AT_ZERO, "b": NoPreference()}, {"c": AT_ZERO}], p(ZERO), p(ZERO)),
+        ([{"a": KnownSets((p(BOTH),))}], p(BOTH), n(None)),
+        ([{"a": AT_ZERO}, {"b": AT_ONE}], n(ZERO), n(None)),
+        ([{"a": AT_ZERO}, {"b": IMPOSSIBLE}], n(ZERO), n(None)),
+        ([{"a": IMPOSSIBLE}, {"b": Candidates(())}], n(BOTH), n(None)),
+        ([{"a": AT_ZERO}, {"b": Candidates((n(ZERO), p(ONE)))}], n(ZERO), n(None)),
+    ],
+)
+def test_what_all_prefer_is_known_without_lists(
+    answers: list[ProviderHints], best: Hint, single: Hint
+) -> None:
+    for policy, expected in (
+        (TopologyPolicy.BEST_EFFORT, policies.Merged(best, True)),
+        (TopologyPolicy.RESTRICTED, policies.Merged(best, best.preferred)),
+        (TopologyPolicy.SINGLE_NUMA_NODE, policies.Merged(single, single.preferred)),
+    ):
+        assert policies.of_answers(policy, answers, D2, None) == expected
+        assert policies.decide(policy, lists_of(answers), D2, None) == expected
+
+
 def test_a_candidate_list_knows_what_it_does_not_list() -> None:
     family = Candidates((p(ZERO),))
 
