@@ -70,7 +70,10 @@ def of_answers(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | Crash:
-    """The affinity that the policy chooses from what the providers answer, and its verdict."""
+    """The affinity that the policy chooses from what the providers answer, and its verdict.
+
+    What ``decide`` says of the answers' lists, which are made only where they are needed.
+    """
     masks = None
     if distances is None or distances.readable_ids is None:
         masks = agreement.preferred_by_all(answers)
