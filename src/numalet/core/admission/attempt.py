@@ -59,8 +59,7 @@ class AdmissionAttempt(Mutable):
             if slot.is_idle:
                 hints[slot.provider] = NO_HINTS
                 continue
-            if not self.nothing_was_stale:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             if container is None and self.is_placed_whole:
                 answer = slot.whole_pod_hints(self.snapshot, self.pod)
             elif container is None:
@@ -98,8 +97,7 @@ class AdmissionAttempt(Mutable):
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
         """Let every provider allocate; the first refusal ends it and undoes nothing."""
         for slot in self.roster.slots:
-            if not self.nothing_was_stale:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             before = after = self.snapshot
             if not slot.is_idle:
                 result = slot.allocate(before, self.pod, container, affinity)
@@ -120,8 +118,7 @@ class AdmissionAttempt(Mutable):
         waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
         containers = tuple(self.pod.containers())
         for slot in self.roster.slots:
-            if not self.nothing_was_stale:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             if not slot.places_pods and waits:
                 continue
             before = after = self.snapshot
@@ -150,7 +147,7 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if slot.provider in self._cleaned or slot.is_idle:
+        if self.nothing_was_stale or slot.provider in self._cleaned or slot.is_idle:
             return
         if self.snapshot.sources_ready:
             self._cleaned.add(slot.provider)

@@ -41,12 +41,6 @@ def merge(
     ``all_nodes`` is the set of the machine's NUMA nodes; ``distances`` is given only if the
     option prefer-closest-numa-nodes counts.
     """
-    if not all(lists):
-        return Hint(all_nodes, False)
-    lists = _saying_something(lists)
-    if _name_no_set(lists):
-        # As of every pod that is not Guaranteed: no provider cares.
-        return Hint(all_nodes, all(hints[0].preferred for hints in lists))
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
         return Hint(fitness.best_preferred(preferred, distances), True)
@@ -59,8 +53,9 @@ def not_preferred(
     """The best merged hint of lists out of which no preferred one can come."""
     if not all(lists):
         return Hint(all_nodes, False)
-    lists = _saying_something(lists)
-    if _name_no_set(lists):
+    # Most managers have nothing to say of most containers, and that changes nothing.
+    lists = [hints for hints in lists if hints is not ANY_PREFERRED]
+    if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         return Hint(all_nodes, False)
     wanted = size_of_the_neediest(lists)
     ideal = _ideal_set(wanted, all_nodes, distances)
@@ -70,16 +65,6 @@ def not_preferred(
     if not reached:
         return Hint(all_nodes, False)
     return Hint(fitness.best_not_preferred(reached, wanted, distances), False)
-
-
-def _saying_something(lists: Sequence[HintList]) -> Sequence[HintList]:
-    """Most managers have nothing to say of most containers, and that changes nothing."""
-    return [hints for hints in lists if hints is not ANY_PREFERRED]
-
-
-def _name_no_set(lists: Sequence[HintList]) -> bool:
-    """Whether every list has one hint alone, which is any node."""
-    return all(hints[0].mask is None and len(hints) == 1 for hints in lists)
 
 
 def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:

@@ -32,7 +32,7 @@ from numalet.core.managers.cpu.take_aligned import Reach
 from numalet.core.managers.cpu.topology import CpuTopology
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.model.value import Value, kept
+from numalet.core.model.value import Value
 
 
 class NodeSets(Value, dict=True):
@@ -93,7 +93,7 @@ class CpuHintFamily(Value, dict=True):
         """The preferred sets, if the nodes are so few that all their sets are tried."""
         if not self.sets.are_few:
             return None
-        return [mask for mask, is_preferred in self._tried() if is_preferred]
+        return [mask for mask, is_preferred in self._tried if is_preferred]
 
     @property
     def rule(self) -> HintRule | None:
@@ -117,15 +117,13 @@ class CpuHintFamily(Value, dict=True):
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first. They may be 2^n."""
         if self.sets.are_few:
-            return tuple([Hint(mask, is_preferred) for mask, is_preferred in self._tried()])
+            return tuple([Hint(mask, is_preferred) for mask, is_preferred in self._tried])
         rule, every_set = self.as_rule, numa_mask.by_size(self.sets.topology.node_ids)
         return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
 
+    @cached_property
     def _tried(self) -> list[tuple[NumaMask, bool]]:
         """The sets of few nodes that are offered, and whether they are preferred."""
-        return kept(self, "tried", self._all_tried)
-
-    def _all_tried(self) -> list[tuple[NumaMask, bool]]:
         nodes, reused = self.sets.all_nodes, self.reuse_nodes
         size = self.sets.preferred_size(self.count)
         spanning = self.sets.spanning(size)

@@ -152,8 +152,7 @@ class MemoryHintFamily(Value, dict=True):
 
     def hints(self) -> Sequence[Hint]:
         """Every hint, smaller sets first."""
-        size = self.preferred_size
-        return tuple([Hint(mask, mask.bit_count() == size) for mask in self.masks])
+        return TriedSets(self.preferred_size, self.masks).hints()
 
     def why_not(self, mask: NumaMask) -> Reason | None:
         """Why this set is not offered; None if it is."""
