@@ -44,16 +44,22 @@ TYPES = ("hugepages-1Gi", "memory")
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is offered, on which nodes, and the distances if they count."""
+class _OnNodes:
+    """On how many nodes, and the distances if they count."""
 
     nodes: int
-    offers: tuple[Offer, ...]
     distances: Distances | None
 
     @property
     def all_nodes(self) -> int:
         return (1 << self.nodes) - 1
+
+
+@dataclass(frozen=True)
+class Problem(_OnNodes):
+    """What is offered to the merge."""
+
+    offers: tuple[Offer, ...]
 
 
 @st.composite
@@ -71,20 +77,14 @@ def problems(draw: st.DrawFn, fewest_nodes: int = 1, most_nodes: int = 6) -> Pro
     offers: list[Offer] = [_offer(family) for family in families if _offers_any(family)]
     if draw(st.integers(0, 3)) == 0:
         offers.insert(draw(st.integers(0, len(offers))), draw(explicit(nodes)))
-    return Problem(nodes, tuple(offers), draw(st.none() | distances(nodes)))
+    return Problem(nodes, draw(st.none() | distances(nodes)), tuple(offers))
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What providers answer, on which nodes, and the distances if they count."""
+class Answers(_OnNodes):
+    """What providers answer."""
 
-    nodes: int
     answers: tuple[ProviderHints, ...]
-    distances: Distances | None
-
-    @property
-    def all_nodes(self) -> int:
-        return (1 << self.nodes) - 1
 
 
 @st.composite
@@ -109,8 +109,8 @@ def answers(draw: st.DrawFn, most_nodes: int) -> Answers:
     )
     return Answers(
         nodes,
-        tuple(draw(st.lists(answer, max_size=3))),
         draw(st.none() | distances(nodes)),
+        tuple(draw(st.lists(answer, max_size=3))),
     )
 
 
