@@ -155,6 +155,8 @@ class StormWorld:
     binds_in_a_step: int = 4
     now_seconds: float = START
     is_acting: bool = True
+    loses_a_taint: bool = False
+    """Whether the next one fails, or others write over it at once."""
     running: dict[str, ClusterPod] = field(default_factory=dict)
     waiting: dict[str, ClusterPod] = field(default_factory=dict)
     failed: dict[str, RejectedPod] = field(default_factory=dict)
@@ -241,6 +243,8 @@ class StormWorld:
         match action:
             case Prune():
                 self.failed.pop(action.uid, None)
+            case TaintNode() if self.loses_a_taint:
+                self.loses_a_taint = False
             case TaintNode():
                 bare = self._without_mark(action.node)
                 self.nodes[action.node] = marked(bare, action.until_seconds, action.shape)

@@ -71,9 +71,9 @@ def planned(
     """What is remembered next, and what is to be done now, in the order in which to do it.
 
     ``rejections`` are all rejected pods that there are at this moment. An action whose effect is
-    not seen in the facts is planned again after ``retry_seconds``, so that a failed one needs no
-    report; one that was carried out changes nothing when it comes a second time. ``assessor`` is
-    the same one at every time: it remembers what nodes were asked.
+    not seen in the facts is planned again after ``retry_seconds``, a new taint sooner, so that a
+    failed one needs no report; one that was carried out changes nothing when it comes a second
+    time. ``assessor`` is the same one at every time: it remembers what nodes were asked.
     """
     plan = _Plan(before, rejections, facts, now_seconds, rules, assessor)
     actions = tuple(plan.actions())

@@ -96,6 +96,8 @@ class BreakerRules(Value, kw_only=True):
     recreate_attempts: int = 6
     retry_seconds: float = 30.0
     """An action of which no effect is seen is planned again after this."""
+    taint_retry_seconds: float = 5.0
+    """The same for a taint on a node that is a trap still: a storm is quick."""
     most_actions: int = 200
     """So many are planned at one time; others follow."""
 

@@ -22,13 +22,15 @@ _MOST_DOUBLINGS: Final = 20
 class TrapMemory(Value, kw_only=True):
     """Moments are seconds since 1970.
 
-    ``times`` is how often the node got the taint for this shape; ``was_refused`` whether the engine
-    has refused the shape there since; ``lifted_at_seconds`` is None while the taint is to be there.
+    ``times`` is how often the node got the taint for this shape. Since it was planned last,
+    ``was_seen`` is whether the node was seen with it, and ``was_refused`` whether the engine has
+    refused the shape there. ``lifted_at_seconds`` is None while the taint is to be there.
     """
 
     times: int
     tainted_at_seconds: float
     until_seconds: float
+    was_seen: bool = False
     was_refused: bool = False
     lifted_at_seconds: float | None = None
 
@@ -44,9 +46,13 @@ class TrapMemory(Value, kw_only=True):
         return now_seconds >= self.tainted_at_seconds + pause
 
     def is_awaited(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Whether the taint was planned a moment ago, so that it may not be seen yet."""
+        """Whether the taint was planned lately and not seen yet, so that it may still come.
+
+        One that was seen and is gone was taken off by others.
+        """
         age = now_seconds - self.tainted_at_seconds
-        return self.lifted_at_seconds is None and 0 <= age < rules.retry_seconds
+        is_to_come = self.lifted_at_seconds is None and not self.was_seen
+        return is_to_come and 0 <= age < rules.retry_seconds
 
 
 def newly_tainted(times: int, now_seconds: float, rules: BreakerRules) -> TrapMemory:
@@ -72,7 +78,7 @@ def kept(
         if known is None:
             since = min(now_seconds, mark.until_seconds - rules.taint_seconds)
             known = TrapMemory(times=1, tainted_at_seconds=since, until_seconds=mark.until_seconds)
-        traps[node, mark.shape] = replace(known, until_seconds=mark.until_seconds)
+        traps[node, mark.shape] = replace(known, until_seconds=mark.until_seconds, was_seen=True)
     return traps
 
 

@@ -10,6 +10,10 @@ not all nodes that promise room for it may have the taint, none gets it.
 With ``BreakerRules.waiting_seconds`` the traps of a shape that waits for so long get the taint too,
 all of them or none: an autoscaler adds a node once no other one promises room.
 
+A taint that was planned counts until it is seen. Where the node is a trap after a few seconds still
+it is planned once more, since a storm is quick: the request may have failed, or others may have
+written over it. One that was seen and is gone was taken off by others, and counts no more.
+
 A taint ends with its time, and earlier if the node would admit the shape now, or if no pod of the
 shape waits any more. That the engine admits the shape is no news where it never refused it: the
 node has rejected what the engine admits, so then a pause has to pass, longer each time. As long
@@ -89,11 +93,12 @@ class _Planner:
             if mark is not None:
                 self._marked[name] = mark
         self.traps = trap_memory.kept(before, self._marked, self._now, self._rules)
-        self._awaited = {
-            node
-            for (node, _), each in self.traps.items()
-            if node not in self._marked and each.is_awaited(self._now, self._rules)
-        }
+        self._awaited: dict[str, float] = {}
+        """Nodes with a taint that may still come, and when it is planned again."""
+        for (name, _), memory in self.traps.items():
+            if name not in self._marked and memory.is_awaited(self._now, self._rules):
+                again = memory.tainted_at_seconds + self._rules.taint_retry_seconds
+                self._awaited[name] = max(again, self._awaited.get(name, again))
 
     def lifted(self) -> Iterator[LiftTaint]:
         """Taints that end now. One that is on its way off is not seen to be gone yet."""
@@ -169,12 +174,11 @@ class _Planner:
             ]
             missing = self._left_out(candidates, storm, room) if candidates else frozenset()
             for name in candidates:
-                if not missing and room.may_have(name):
-                    room.give(name)
+                if not missing and (name in self._awaited or room.may_have(name)):
                     owner = str(key[0])
                     why = f"rejected {counts[name]} of the pods of {owner} within "
                     why += f"{self._rules.window_seconds:.0f} s"
-                    yield self._tainting(name, key[1], why, owner)
+                    yield self._tainting(name, key[1], why, room, owner)
                 elif not missing:
                     self.without_taint[key] = self.without_taint.get(key, frozenset()) | {name}
             if missing:
@@ -184,7 +188,7 @@ class _Planner:
         there, shape = self.given.nodes.get(name), storm.key[1]
         if there is None or taint_cap.is_kept_away(there) or not taint_cap.is_open_to_pods(there):
             return False
-        if name in self._awaited or self.given.is_issued(TaintNode.verb, name):
+        if self._is_new(name):
             return False
         if (name, shape) in self.traps:
             return True
@@ -196,7 +200,7 @@ class _Planner:
     def _left_out(self, candidates: list[str], storm: Storm, room: TaintRoom) -> frozenset[str]:
         """All traps of the shape, if the taint would be in vain; else none."""
         traps, has_hope = self.given.questions.open_traps(storm.key[1])
-        every = (traps | frozenset(candidates)) - self._awaited
+        every = (traps | frozenset(candidates)) - self._awaited.keys()
         return frozenset() if has_hope or room.may_all_have(every) else every
 
     def tainted_for_waiting(self) -> Iterator[TaintNode]:
@@ -206,27 +210,38 @@ class _Planner:
             heeds = self.given.questions.heeds_taint(shape)
             if not (heeds and self._is_overdue(since_seconds)):
                 continue
-            names = self.given.questions.hiding(shape) - self._awaited
-            if any(self.given.is_issued(TaintNode.verb, name) for name in names):
+            names = self.given.questions.hiding(shape)
+            if any(map(self._is_new, names)):
                 continue
-            for name in sorted(names) if room.may_all_have(names) else ():
-                room.give(name)
+            if not room.may_all_have(names - self._awaited.keys()):
+                continue
+            for name in sorted(names):
                 waited = f"{self._now - since_seconds:.0f} s"
                 why = f"pods wait for {waited}, and every node that promises room rejects them"
-                yield self._tainting(name, shape, why)
+                yield self._tainting(name, shape, why, room)
 
     def _is_overdue(self, since_seconds: float) -> bool:
         limit = self._rules.waiting_seconds
         return limit is not None and self._now >= since_seconds + limit
 
-    def _tainting(self, name: str, shape: str, why: str, owner: str = "") -> TaintNode:
+    def _tainting(
+        self, name: str, shape: str, why: str, room: TaintRoom, owner: str = ""
+    ) -> TaintNode:
+        """A new taint; one that is awaited has its place in the room, and is planned once more."""
         known = self.traps.get((name, shape))
-        times = 1 if known is None else known.times + 1
+        is_planned_again = name in self._awaited
+        times = 1 if known is None else known.times + (not is_planned_again)
+        if not is_planned_again:
+            room.give(name)
         memory = trap_memory.newly_tainted(times, self._now, self._rules)
         self.traps[name, shape] = memory
-        self._awaited.add(name)
+        self._awaited[name] = self._now + self._rules.taint_retry_seconds
         until = memory.until_seconds
         return TaintNode(node=name, shape=shape, owner=owner, until_seconds=until, why=why)
+
+    def _is_new(self, name: str) -> bool:
+        """Whether the taint was planned a moment ago, so that it is too soon to plan it again."""
+        return self._now < self._awaited.get(name, self._now)
 
     def _room(self) -> TaintRoom:
         return taint_cap.room(self.given.nodes, self._awaited, self._rules)
@@ -240,8 +255,7 @@ class _Planner:
             yield mark.until_seconds - half
             yield memory.tainted_at_seconds + self._rules.window_seconds
             yield self._now + FIRST_PAUSE_SECONDS
-        if self._awaited:
-            yield self._now + self._rules.retry_seconds
+        yield from self._awaited.values()
         if self._rules.waiting_seconds is not None:
             for since_seconds in self.given.waiting_since.values():
                 yield since_seconds + self._rules.waiting_seconds

@@ -48,6 +48,16 @@ def test_a_storm_ends_in_seconds_and_three_rejected_pods_stay() -> None:
     assert "It would be admitted if main asked for 2 of nvidia.com/gpu instead of 4" in event.why
 
 
+def test_a_storm_ends_in_seconds_where_a_taint_is_lost_too() -> None:
+    storm = world()
+    storm.loses_a_taint = True
+    storm.run(20, then_seconds=110)
+    assert storm.tainted() == TRAPS
+    assert per_minute(storm) == 0
+    lasting = {each.until_seconds for _, each in storm.done if isinstance(each, TaintNode)}
+    assert max(lasting) < START + 310
+
+
 def test_taints_stay_while_pods_wait_and_end_one_after_the_other_when_none_does() -> None:
     storm = world()
     storm.run(10, then_seconds=400)

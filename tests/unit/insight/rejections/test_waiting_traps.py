@@ -46,7 +46,7 @@ def test_a_node_that_promises_room_to_a_pod_that_waits_for_long_is_a_trap() -> N
     assert action.why == "pods wait for 60 s, and every node that promises room rejects them"
     assert action.until_seconds == LATE + 300
     again, _ = plan((), facts([split("n0"), *OTHERS], [waits()]), LATE + 1, WAITING, state)
-    assert again.again_at_seconds == LATE + WAITING.retry_seconds
+    assert again.again_at_seconds == LATE + WAITING.taint_retry_seconds
 
 
 def test_it_is_not_before_its_time_and_only_where_that_is_asked_for() -> None:
@@ -77,9 +77,7 @@ def test_a_taint_that_was_planned_a_moment_ago_is_not_planned_again() -> None:
     nodes = [split("n0"), *OTHERS]
     state, _ = plan((), facts(nodes, [waits()]), LATE, WAITING)
     assert tainted(nodes, now_seconds=LATE + 1, before=state) == []
-    forgotten = replace(state, traps={})
-    assert tainted(nodes, now_seconds=LATE + 1, before=forgotten) == []
-    assert tainted(nodes, now_seconds=LATE + WAITING.retry_seconds, before=state) == ["n0"]
+    assert tainted(nodes, now_seconds=LATE + WAITING.taint_retry_seconds, before=state) == ["n0"]
 
 
 @pytest.mark.parametrize(
