@@ -28,8 +28,9 @@ class RunningBreakerProgram(SaidProgram):
 
     def actions(self, verb: str, outcome: str = "done") -> list[dict[str, Any]]:
         """The lines of the audit with this verb and outcome."""
-        lines = self.file.read_text().splitlines() if self.file.exists() else []
-        every = map(json.loads, lines)
+        text = self.file.read_text() if self.file.exists() else ""
+        # Who reads while a line is written may see a part of it.
+        every = map(json.loads, text.rpartition("\n")[0].splitlines())
         return [each for each in every if (each["verb"], each["outcome"]) == (verb, outcome)]
 
     def get(self, path: str) -> httpx.Response:
@@ -52,6 +53,8 @@ def running(
         yield breaker
     finally:
         breaker.kill()
+        # It is shown where the test has failed.
+        sys.stderr.write(breaker.said)
 
 
 def undo(kubeconfig: Path) -> str:
