@@ -27,6 +27,7 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.snapshot import invariants
 from numalet.core.snapshot.invariants import Invariant
+from oracles import stale_pods
 from values import builders
 from values.builders import container, init, sidecar
 from values.device_bench import GPU, devices
@@ -182,12 +183,8 @@ class Events(RuleBasedStateMachine):
         assert [v for v in broken if v.rule in self.never_broken] == []
 
     @invariant()
-    def nothing_is_forgotten_where_nothing_is_known_to_be_stale(self) -> None:
-        snapshot = self.node.snapshot
-        if snapshot.has_nothing_stale:
-            active = snapshot.active_containers()
-            for slot in self.node.roster.slots:
-                assert slot.forget_stale(snapshot, active) is snapshot
+    def what_is_known_to_be_stale_is_all_that_is(self) -> None:
+        stale_pods.check(self.node)
 
     @invariant()
     def the_state_file_says_what_the_ledger_says(self) -> None:

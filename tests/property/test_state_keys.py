@@ -22,6 +22,7 @@ from numalet.core.cluster.facts import FactReader, StateFacts
 from numalet.core.cluster.keys import StateKey
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import Node
+from oracles import stale_pods
 from values import random_nodes
 
 pytestmark = pytest.mark.property
@@ -197,11 +198,11 @@ def test_most_nodes_whose_pods_have_other_names_have_equal_keys() -> None:
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 1 << 32))
-def test_where_nothing_is_known_to_be_stale_no_manager_forgets_anything(seed: int) -> None:
+def test_what_is_known_to_be_stale_is_all_that_is(seed: int) -> None:
     for nodes, shape in cases(seed):
         for node in nodes:
-            for snapshot in (node.snapshot, node.admit(shape)[0].snapshot):
-                if snapshot.has_nothing_stale:
-                    active = snapshot.active_containers()
-                    for slot in node.roster.slots:
-                        assert slot.forget_stale(snapshot, active) is snapshot
+            after, _ = node.admit(shape)
+            uids = list(after.snapshot.pods)[:MOST_GONE]
+            for each in (node, after, *map(after.remove, uids)):
+                stale_pods.check(each)
+                stale_pods.check(each.release_stale())

@@ -33,13 +33,9 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         pod = counting.counted(pod, rules)
         managed = counting.for_managers(pod, rules)
         is_placed_whole = counting.is_placed_whole(pod, rules)
+    asked = snapshot.asked_by(pod)
     attempt = AdmissionAttempt(
-        roster,
-        recorder,
-        managed,
-        snapshot.asked_by(pod),
-        is_placed_whole,
-        snapshot.stays_clean_with(pod),
+        roster, recorder, managed, asked, is_placed_whole, asked.may_be_stale
     )
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
     answer = PredicatesAnswer()
@@ -49,14 +45,14 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     if rejection is None and pod.pod_level is not None and rules.pod_level_pods_are_refused:
         rejection = PodLevelOff()
     if rejection is None:
-        after = attempt.snapshot.after_admission(snapshot, pod)
+        after = attempt.snapshot.after_admission(snapshot, pod).with_stale(attempt.left_stale)
     else:
         after = _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
-    if rejection is None and not answer.evicted and attempt.has_nothing_stale:
-        after.with_nothing_stale()
     left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
+    if left:
+        after = after.with_one_more_stale(pod.uid)
     return Decision(
         pod=pod,
         rejection=rejection,
@@ -94,4 +90,4 @@ def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
         return before.without_pod(pod_uid).next_revision()
-    return attempt.snapshot.after_rejection(before, pod_uid)
+    return attempt.snapshot.after_rejection(before, pod_uid).with_stale(attempt.left_stale)

@@ -26,7 +26,7 @@ from numalet.core.hints.provider import WHOLE_POD, ActiveContainers, Refused, Re
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.value import Mutable, field
 from numalet.core.snapshot.slots import Slot
-from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 class AdmissionAttempt(Mutable):
@@ -38,19 +38,20 @@ class AdmissionAttempt(Mutable):
     snapshot: Snapshot
     is_placed_whole: bool = False
     """Whether the pod asks for CPUs and memory as a whole, and the managers know that."""
-    nothing_was_stale: bool = False
-    """Whether it was known before that no manager has anything to forget."""
+    may_be_stale: frozenset[str] | None = None
+    """The pods of which a manager may have something to forget; None where any may be one."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""
     _active: ActiveContainers | None = None
 
     @property
-    def has_nothing_stale(self) -> bool:
-        """Whether it is known that no manager has anything to forget while this pod is active."""
-        return self.nothing_was_stale or all(
+    def left_stale(self) -> frozenset[str] | None:
+        """The same now, after some managers have forgotten something."""
+        is_clean = self._cleaned and all(
             slot.is_idle or slot.provider in self._cleaned for slot in self.roster.slots
         )
+        return NO_PODS if is_clean else self.may_be_stale
 
     def align(self, subject: str, container: Container | None) -> Hint | Rejection:
         """The affinity for a container, or for the pod as one (container None)."""
@@ -147,10 +148,15 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if self.nothing_was_stale or slot.provider in self._cleaned or slot.is_idle:
+        if self.may_be_stale == NO_PODS or slot.provider in self._cleaned or slot.is_idle:
             return
-        if self.snapshot.sources_ready:
-            self._cleaned.add(slot.provider)
-            if self._active is None:
-                self._active = self.snapshot.active_containers()
-            self.snapshot = slot.forget_stale(self.snapshot, self._active)
+        if not self.snapshot.sources_ready:
+            return
+        self._cleaned.add(slot.provider)
+        gone = self.snapshot.gone(self.may_be_stale)
+        if gone is not None:
+            self.snapshot = slot.forget_pods(self.snapshot, gone)
+            return
+        if self._active is None:
+            self._active = self.snapshot.active_containers()
+        self.snapshot = slot.forget_stale(self.snapshot, self._active)

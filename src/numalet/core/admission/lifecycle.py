@@ -12,7 +12,7 @@ from numalet.core.hints.hint import ZERO_HINT
 from numalet.core.hints.provider import Refused, RefusedMidway
 from numalet.core.model.pod import Container, ContainerKey, Pod
 from numalet.core.model.value import replace
-from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
@@ -34,7 +34,8 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
     after = snapshot
     for slot in roster.slots:
         after = slot.container_started(after, pod, container)
-    return after.next_revision().as_clean_as(snapshot)
+    # Nothing is added but to the records of this pod, which is active.
+    return after.next_revision().with_stale(snapshot.may_be_stale)
 
 
 def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
@@ -65,10 +66,14 @@ def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
 
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
     """The snapshot in which every manager has forgotten what is not active."""
-    active = snapshot.active_containers()
+    gone = snapshot.gone(snapshot.may_be_stale)
+    active = snapshot.active_containers() if gone is None else frozenset()
     for slot in roster.slots:
-        snapshot = slot.forget_stale(snapshot, active)
-    return snapshot.with_nothing_stale()
+        if gone is None:
+            snapshot = slot.forget_stale(snapshot, active)
+        else:
+            snapshot = slot.forget_pods(snapshot, gone)
+    return snapshot.with_stale(NO_PODS)
 
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:

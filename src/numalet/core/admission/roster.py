@@ -22,7 +22,6 @@ from numalet.core.config.rules import (
 from numalet.core.findings.managers import CpuManagerReservingWouldHang
 from numalet.core.hints.fitness import FAR, Distances
 from numalet.core.hints.no_policy import Indifferent, NoPlacement
-from numalet.core.hints.provider import PodPlacement, ResourceManager
 from numalet.core.managers.cpu import static_policy, topology
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.pod_pool import CpuPodPools
@@ -127,37 +126,29 @@ def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[Dev
     # On Windows the Device Manager does not learn of NUMA nodes.
     has_nodes = rules.machine.os is OperatingSystem.LINUX
     known = numa_mask.of(rules.machine.node_ids) if has_nodes else numa_mask.EMPTY
-    return ManagerSlot(
-        "device",
-        DevicePolicy(known, plugins, rules.release_rules.device_hints_over_device_nodes),
-        _device_ledger,
-        _with_device_ledger,
-    )
+    policy = DevicePolicy(known, plugins, rules.release_rules.device_hints_over_device_nodes)
+    return ManagerSlot("device", policy, _device_ledger, _with_device_ledger, forgets=policy)
 
 
 def _cpu_slot(rules: NodeRules, static_cpus: StaticCpuPolicy | None) -> ManagerSlot[CpuLedger]:
-    manager: ResourceManager[CpuLedger] = Indifferent()
-    pods: PodPlacement[CpuLedger] = NoPlacement()
-    if static_cpus is not None:
-        manager = static_cpus
-        pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
-    idle = isinstance(manager, Indifferent)
-    return ManagerSlot("cpu", manager, _cpu_ledger, _with_cpu_ledger, pods, is_idle=idle)
+    on = (_cpu_ledger, _with_cpu_ledger)
+    if static_cpus is None:
+        return ManagerSlot("cpu", Indifferent(), *on, NoPlacement(), is_idle=True)
+    pods = CpuPodPools(static_cpus, rules.behaviour.pods_placed_whole_are_placed_anew)
+    return ManagerSlot("cpu", static_cpus, *on, pods, forgets=static_cpus)
 
 
 def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
-    manager: ResourceManager[MemoryLedger]
-    pods: PodPlacement[MemoryLedger]
+    on = (_memory_ledger, _with_memory_ledger)
     match rules.memory.policy:
         case MemoryPolicy.NONE:
-            manager, pods = Indifferent(), NoPlacement()
+            return ManagerSlot("memory", Indifferent(), *on, NoPlacement(), is_idle=True)
         case MemoryPolicy.STATIC | MemoryPolicy.BEST_EFFORT:
-            manager = static = StaticMemoryPolicy(rules.behaviour)
+            static = StaticMemoryPolicy(rules.behaviour)
             pods = MemoryPodPools(static)
+            return ManagerSlot("memory", static, *on, pods, forgets=static)
         case _:
             assert_never(rules.memory.policy)
-    idle = isinstance(manager, Indifferent)
-    return ManagerSlot("memory", manager, _memory_ledger, _with_memory_ledger, pods, is_idle=idle)
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:

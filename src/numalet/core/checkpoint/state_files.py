@@ -28,7 +28,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import kept
 from numalet.core.snapshot.requested import NOTHING_REQUESTED
-from numalet.core.snapshot.snapshot import AsRead, Snapshot
+from numalet.core.snapshot.snapshot import NO_PODS, AsRead, Snapshot
 
 L = TypeVar("L", CpuLedger, MemoryLedger)
 
@@ -112,8 +112,8 @@ def restore(
         said[device_file.FILE_NAME] = device.written
     read = {name: AsRead(text, said[name]) for name, text in files.items() if name in said}
     snapshot = Snapshot(device=device, cpu=cpu, memory=memory, files_as_read=read, sums=sums)
-    is_empty = not (device.records or device.running or cpu.keys or memory.keys)
-    return snapshot.with_nothing_stale() if is_empty else snapshot
+    is_empty = not (device.records or device.running or cpu.exclusive or memory.blocks)
+    return snapshot.with_stale(NO_PODS if is_empty else None)
 
 
 def warnings(files: StateFiles) -> tuple[Finding, ...]:

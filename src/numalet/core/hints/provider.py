@@ -10,7 +10,7 @@ do on their own at the beginning of each call (``forget_stale``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
@@ -71,6 +71,14 @@ class ResourceManager(Protocol[L]):
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
         """The ledger when this container is about to start."""
+        ...
+
+
+class PodForgetting(Protocol[L]):
+    """What a manager does where it is known which pods have gone, so that no others matter."""
+
+    def forget_pods(self, ledger: L, pod_uids: Sequence[str]) -> L:
+        """The ledger without these pods, in this order, of which no container is active."""
         ...
 
 

@@ -6,12 +6,13 @@ hold. A slot's ``provider`` is the name under which its hints are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.provider import (
     ActiveContainers,
+    PodForgetting,
     PodPlacement,
     Refused,
     RefusedMidway,
@@ -72,6 +73,10 @@ class Slot(Protocol):
         """The snapshot after the manager's clean-up."""
         ...
 
+    def forget_pods(self, snapshot: Snapshot, pod_uids: Sequence[str]) -> Snapshot:
+        """The same where only these pods may be stale, of which no container is active."""
+        ...
+
     def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that holds something of the manager's; of one pod, or of all."""
         ...
@@ -121,7 +126,8 @@ class ManagerSlot(Value, Generic[L]):
     """A manager, and how to read and replace its ledger.
 
     ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not. Of
-    one that ``is_idle`` nothing needs to be asked.
+    one that ``is_idle`` nothing needs to be asked. ``forgets`` is the manager again, if it can
+    forget single pods; else it gets all containers that are active.
     """
 
     provider: str
@@ -130,6 +136,7 @@ class ManagerSlot(Value, Generic[L]):
     write: Callable[[Snapshot, L], Snapshot]
     pods: PodPlacement[L] | None = None
     is_idle: bool = False
+    forgets: PodForgetting[L] | None = None
 
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
@@ -180,6 +187,13 @@ class ManagerSlot(Value, Generic[L]):
         """The snapshot after the manager's clean-up."""
         ledger = self.read(snapshot)
         return self._with(snapshot, ledger, self.manager.forget_stale(ledger, active))
+
+    def forget_pods(self, snapshot: Snapshot, pod_uids: Sequence[str]) -> Snapshot:
+        """The same where only these pods may be stale, of which no container is active."""
+        if self.forgets is None:
+            return self.forget_stale(snapshot, snapshot.active_containers())
+        ledger = self.read(snapshot)
+        return self._with(snapshot, ledger, self.forgets.forget_pods(ledger, pod_uids))
 
     def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that holds something of the manager's; of one pod, or of all."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from numalet.core.hints.hint import Hint
 from numalet.core.managers.cpu import ledger as cpu_ledger
@@ -23,6 +23,8 @@ from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.snapshot import requested
 from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
+
+NO_PODS: Final[frozenset[str]] = frozenset()
 
 
 class AsRead(Value):
@@ -68,29 +70,41 @@ class Snapshot(Value, kw_only=True, dict=True):
         return {*self.assumed}.union(*[pod.keys for pod in self.pods.values()])
 
     @property
-    def has_nothing_stale(self) -> bool:
-        """Whether it is known that no manager would forget anything: what holds is active.
+    def may_be_stale(self) -> frozenset[str] | None:
+        """The pods of which a manager may hold what it would forget; None where any may be one.
 
-        No field, so that every change forgets it that does not say that it stays so.
+        No field, so that every change forgets it that does not say what it is from then on.
         """
-        return "has_nothing_stale" in vars(self)
+        known: frozenset[str] | None = vars(self).get("may_be_stale")
+        return known
 
-    def with_nothing_stale(self) -> Snapshot:
+    def with_stale(self, uids: frozenset[str] | None) -> Snapshot:
         """The same snapshot, of which that is known."""
-        vars(self)["has_nothing_stale"] = True
+        if uids is not None:
+            vars(self)["may_be_stale"] = uids
         return self
 
-    def as_clean_as(self, before: Snapshot) -> Snapshot:
-        """The same snapshot: if nothing was stale before, nothing is, as no record was added."""
-        return self.with_nothing_stale() if before.has_nothing_stale else self
+    def with_one_more_stale(self, uid: str) -> Snapshot:
+        """The same snapshot, of which it is known that this pod left something."""
+        known = self.may_be_stale
+        return self if known is None else self.with_stale(known | {uid})
 
-    def stays_clean_with(self, pod: Pod) -> bool:
-        """Whether nothing is stale, and nothing is once this pod is active."""
-        return self.has_nothing_stale and pod.uid not in self.pods and not self.assumed
+    def stale_without(self, uids: frozenset[str]) -> frozenset[str] | None:
+        """The pods of which something may be stale once these are not active, or are others."""
+        known = self.may_be_stale
+        if known is None or (not self.assumed and uids.isdisjoint(self.pods.keys())):
+            return known
+        return known | uids
+
+    def gone(self, may_be_stale: frozenset[str] | None) -> tuple[str, ...] | None:
+        """The same pods in order, if no container of any of them is active; else None."""
+        if may_be_stale is None or self.assumed:
+            return None
+        return None if may_be_stale & self.pods.keys() else tuple(sorted(may_be_stale))
 
     def with_devices(self, ledger: DeviceLedger) -> Snapshot:
         """The snapshot after device plugins reported something, or stopped; all records stay."""
-        return replace(self, device=ledger).as_clean_as(self)
+        return replace(self, device=ledger).with_stale(self.may_be_stale)
 
     def with_pod(self, pod: Pod) -> Snapshot:
         """The snapshot in which this pod is active; what was assumed of it is known now."""
@@ -113,7 +127,7 @@ class Snapshot(Value, kw_only=True, dict=True):
             pods={**self.pods, pod.uid: pod},
             sums=None,
             assumed=self._assumed_of_others({pod.uid}),
-        )
+        ).with_stale(self.stale_without(frozenset({pod.uid})))
 
     def after_admission(self, before: Snapshot, pod: Pod) -> Snapshot:
         """The snapshot with the sums of a pod that is active from now on."""
@@ -139,7 +153,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""
         return self.without_pods(frozenset({pod_uid}))
 
-    def without_pods(self, uids: Set[str]) -> Snapshot:
+    def without_pods(self, uids: frozenset[str]) -> Snapshot:
         """The same for several pods at once, which is quicker."""
         sums = self.sums
         if sums is not None:
@@ -150,7 +164,7 @@ class Snapshot(Value, kw_only=True, dict=True):
             pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
             sums=sums,
             assumed=self._assumed_of_others(uids),
-        )
+        ).with_stale(self.stale_without(uids))
 
     @property
     def requested(self) -> Requested:
@@ -173,8 +187,8 @@ class Snapshot(Value, kw_only=True, dict=True):
             return self
         kept = dict(self.affinities)
         del kept[pod_uid]
-        return replace(self, affinities=kept)
+        return replace(self, affinities=kept).with_stale(self.may_be_stale)
 
     def next_revision(self) -> Snapshot:
         """The same with the revision counted up."""
-        return replace(self, revision=self.revision + 1)
+        return replace(self, revision=self.revision + 1).with_stale(self.may_be_stale)

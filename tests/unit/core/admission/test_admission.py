@@ -264,14 +264,15 @@ def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
     """So the steps that a pod costs are as many as its containers, and not their square."""
     empty = node(RESTRICTED)
     left = empty.admit(simple("v", "1Gi"))[0].remove("v")
+    unknown = left.at(replace(left.snapshot))
     looks: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_name == "forget_stale":
+        if event == "call" and frame.f_code.co_name in ("forget_stale", "forget_pods"):
             looks.append(type(frame.f_locals["self"]).__name__)
 
     counts = []
-    for before, number in ((left, 1), (left, 20), (empty, 20)):
+    for before, number in ((left, 1), (left, 20), (unknown, 1), (unknown, 20), (empty, 20)):
         containers = tuple(container(f"c{each}", memory="1Mi") for each in range(number))
         sys.setprofile(note)
         try:
@@ -281,8 +282,9 @@ def test_what_is_stale_is_looked_for_once_in_an_admission() -> None:
         counts.append(len(looks))
         looks.clear()
     assert counts[0] == counts[1] > 0
+    assert counts[2] == counts[3] > 0
     # Nothing is looked for where nothing can be.
-    assert counts[2] == 0
+    assert counts[4] == 0
 
 
 def test_the_affinities_of_a_rejected_pod_do_not_stay() -> None:

@@ -28,6 +28,7 @@ def test_an_idle_manager_would_have_no_hint_and_change_nothing() -> None:
         assert slot.allocate(snapshot, ONE, app, ZERO_HINT) is snapshot
         assert slot.allocate_whole_pod(snapshot, ONE, ZERO_HINT) is snapshot
         assert slot.forget_stale(snapshot, frozenset()) is snapshot
+        assert slot.forget_pods(snapshot, [ONE.uid]) is snapshot
         assert slot.container_started(snapshot, ONE, app) is snapshot
         assert list(slot.holders(snapshot)) == []
 

@@ -58,17 +58,9 @@ class CpuLedger(Value, dict=True):
         """The shared pool as a mask."""
         return cpu_mask.of(self.default)
 
-    @cached_property
-    def keys(self) -> frozenset[ContainerKey]:
-        """The containers that have a record."""
-        return frozenset(self.holders())
-
-    def _following(self, mask: CpuMask, keys: frozenset[ContainerKey]) -> CpuLedger:
-        """The same ledger, which need not compute these: they follow from those of another one.
-
-        Every decision asks for them.
-        """
-        vars(self).update(default_mask=mask, keys=keys)
+    def _with_mask(self, mask: CpuMask) -> CpuLedger:
+        """The same ledger, which need not compute the mask of its shared pool."""
+        vars(self)["default_mask"] = mask
         return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
@@ -85,7 +77,7 @@ class CpuLedger(Value, dict=True):
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
-        return sorted(self.keys - active)
+        return sorted({*self.holders()} - active)
 
     def with_cpus(
         self, key: ContainerKey, cpus: CpuSet, mask: CpuMask, reusable: ReusableCpus
@@ -101,11 +93,11 @@ class CpuLedger(Value, dict=True):
             reusable,
             self.pods,
         )
-        return after._following(self.default_mask & ~mask, self.keys | {key})
+        return after._with_mask(self.default_mask & ~mask)
 
     def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
         """The ledger in which this may be used again."""
-        return replace(self, reusable=reusable)._following(self.default_mask, self.keys)
+        return replace(self, reusable=reusable)._with_mask(self.default_mask)
 
     def with_pod(
         self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None
@@ -140,7 +132,7 @@ class CpuLedger(Value, dict=True):
             if not of_pod:
                 pods = {uid: cpus for uid, cpus in pods.items() if uid != key.pod_uid}
         after = CpuLedger(self.default | released, exclusive, self.reusable, pods)
-        return after._following(self.default_mask | cpu_mask.of(released), self.keys - {key})
+        return after._with_mask(self.default_mask | cpu_mask.of(released))
 
 
 EMPTY_LEDGER = CpuLedger()

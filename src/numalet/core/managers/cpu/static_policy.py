@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from numalet.core.config.rules import CpuRules
 from numalet.core.hints.hint import NO_HINTS, Hint, Impossible, ProviderHints
@@ -152,6 +152,13 @@ class CpuStaticPolicy(Value):
         """
         for key in ledger.stale(active):
             ledger = ledger.without(key)
+        return ledger
+
+    def forget_pods(self, ledger: CpuLedger, pod_uids: Sequence[str]) -> CpuLedger:
+        """The ledger without these pods, of which no container is active."""
+        for uid in pod_uids:
+            for key in sorted(ledger.holders(uid)):
+                ledger = ledger.without(key)
         return ledger
 
     def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from numalet.core.hints.hint import NO_HINTS, Hint, ProviderHints
 from numalet.core.hints.provider import ActiveContainers, Refused
@@ -76,6 +76,10 @@ class DevicePolicy(Value):
         stale = _stale_pods(ledger, active)
         after = allocation.release_pods(ledger, stale) if stale else ledger
         return replace(after, running=frozenset()) if after.running else after
+
+    def forget_pods(self, ledger: DeviceLedger, pod_uids: Sequence[str]) -> DeviceLedger:
+        """The ledger without these pods, of which no container is active."""
+        return allocation.release_pods(ledger, pod_uids)
 
     def holders(self, ledger: DeviceLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has a record."""

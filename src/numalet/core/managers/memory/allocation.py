@@ -44,9 +44,7 @@ def allocate(
     records = with_blocks(ledger.blocks, key, blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
     reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
-    return MemoryLedger(nodes, records, reusable, ledger.pods).following(
-        ledger, ledger.keys | {key}
-    )
+    return MemoryLedger(nodes, records, reusable, ledger.pods).following(ledger)
 
 
 def allocate_whole(
@@ -82,9 +80,7 @@ def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)
         tables.give_back(nodes, block.nodes, block.resource, block.size_bytes)
-    return MemoryLedger(nodes, records, ledger.reusable, pods).following(
-        ledger, ledger.keys - {key}
-    )
+    return MemoryLedger(nodes, records, ledger.reusable, pods).following(ledger)
 
 
 def _count(

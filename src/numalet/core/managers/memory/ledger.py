@@ -89,12 +89,7 @@ class MemoryLedger(Value, dict=True):
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
-        return sorted(self.keys - active)
-
-    @cached_property
-    def keys(self) -> frozenset[ContainerKey]:
-        """The containers that have a record."""
-        return frozenset(self.holders())
+        return sorted({*self.holders()} - active)
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -102,17 +97,14 @@ class MemoryLedger(Value, dict=True):
         tables = [node.tables.keys() for node in self.nodes.values()]
         return frozenset(tables[0]).intersection(*tables[1:]) if tables else frozenset()
 
-    def following(self, before: MemoryLedger, keys: frozenset[ContainerKey]) -> MemoryLedger:
-        """The same ledger, which need not gather these: they follow from those of the one before.
-
-        Every decision asks for them. Nodes keep their tables, whatever is allocated.
-        """
-        vars(self).update(keys=keys, types=before.types)
+    def following(self, before: MemoryLedger) -> MemoryLedger:
+        """The same ledger, which need not gather the types: nodes keep their tables."""
+        vars(self)["types"] = before.types
         return self
 
     def with_reusable(self, reusable: ReusableMemory) -> MemoryLedger:
         """The ledger in which this may be used again."""
-        return replace(self, reusable=reusable).following(self, self.keys)
+        return replace(self, reusable=reusable).following(self)
 
     def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:
         """The blocks that are counted on the nodes, and whose they are.

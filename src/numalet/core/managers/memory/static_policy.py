@@ -182,6 +182,15 @@ class MemoryStaticPolicy(Value):
             return ledger
         return _without_reuse(ledger, uid)
 
+    def forget_pods(self, ledger: MemoryLedger, pod_uids: Sequence[str]) -> MemoryLedger:
+        """The ledger without these pods, of which no container is active."""
+        for uid in pod_uids:
+            for key in sorted(ledger.holders(uid)):
+                ledger = allocation.release(ledger, key)
+            if not self.behaviour.reuse_outlives_the_pod:
+                ledger = _without_reuse(ledger, uid)
+        return ledger
+
     def holders(self, ledger: MemoryLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has a record, also an empty one."""
         return ledger.holders(pod_uid)
