@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
+from numalet.core.model.value import Value
 
 MOST_NODES: Final = 4
 
 
-class TriedSets(NamedTuple):
+class TriedSets(Value):
     """What is offered after all sets were tried, smaller ones first, and the preferred size."""
 
     preferred_size: int

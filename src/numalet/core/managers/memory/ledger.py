@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 
+from numalet.core.hints import few_nodes
+from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
@@ -63,6 +65,18 @@ class ReusableMemory(Value):
 NOTHING_REUSABLE = ReusableMemory("", {})
 
 
+class MemoryCapacity(Value):
+    """What the nodes have whatever is allocated: the same in every ledger of one machine.
+
+    ``types`` are the memory types for which every node has a table. ``of_sets`` says, where the
+    nodes are few, how many bytes those of each set have allocatable together, by type.
+    """
+
+    nodes: NumaMask
+    types: frozenset[str]
+    of_sets: Mapping[str, Mapping[NumaMask, int]]
+
+
 class MemoryLedger(Value, dict=True):
     """Everything that the Memory Manager remembers.
 
@@ -92,14 +106,25 @@ class MemoryLedger(Value, dict=True):
         return sorted({*self.holders()} - active)
 
     @cached_property
-    def types(self) -> frozenset[str]:
-        """The memory types for which every node has a table."""
-        tables = [node.tables.keys() for node in self.nodes.values()]
-        return frozenset(tables[0]).intersection(*tables[1:]) if tables else frozenset()
+    def capacity(self) -> MemoryCapacity:
+        """What the nodes have whatever is allocated."""
+        all_nodes = numa_mask.of(self.nodes)
+        tables = [self.nodes[node_id].tables for node_id in numa_mask.ids(all_nodes)]
+        types = frozenset(tables[0]).intersection(*tables[1:]) if tables else frozenset()
+        summed = types if few_nodes.are_few(all_nodes) else frozenset()
+        of_sets = {
+            name: few_nodes.sums(all_nodes, [each[name].allocatable for each in tables])
+            for name in summed
+        }
+        return MemoryCapacity(all_nodes, types, of_sets)
+
+    def knowing_capacity(self) -> MemoryLedger:
+        """The same ledger at the start of a node, so that no decision has to sum it up."""
+        return self.following(self)
 
     def following(self, before: MemoryLedger) -> MemoryLedger:
-        """The same ledger, which need not gather the types: nodes keep their tables."""
-        vars(self)["types"] = before.types
+        """The same ledger, with the capacity of the one before."""
+        vars(self)["capacity"] = before.capacity
         return self
 
     def with_reusable(self, reusable: ReusableMemory) -> MemoryLedger:

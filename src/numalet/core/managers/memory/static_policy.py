@@ -221,7 +221,8 @@ def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
 
 def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
     """A requested type that some node has no table for, if there is one."""
-    return None if asked.keys() <= ledger.types else hints.missing_type(ledger.nodes, asked)
+    is_known = asked.keys() <= ledger.capacity.types
+    return None if is_known else hints.missing_type(ledger.nodes, asked)
 
 
 def _given_mask(

@@ -17,15 +17,13 @@ from numalet.core.model.numa_mask import NumaMask
 
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
     """Try every set of the ledger's nodes, which are few."""
-    all_nodes = numa_mask.of(ledger.nodes)
+    all_nodes, allocatable_of = ledger.capacity.nodes, ledger.capacity.of_sets
     nodes = [(node_id, ledger.nodes[node_id]) for node_id in numa_mask.ids(all_nodes)]
     reusable = ledger.reusable.of_pod(pod_uid)
     wanted = []
     for name, asked in demand.items():
-        tables = [node.tables[name] for _, node in nodes]
-        allocatable = few_nodes.sums(all_nodes, [table.allocatable for table in tables])
-        free = few_nodes.sums(all_nodes, [table.free for table in tables])
-        wanted.append((name, asked, allocatable, free))
+        free = few_nodes.sums(all_nodes, [node.tables[name].free for _, node in nodes])
+        wanted.append((name, asked, allocatable_of[name], free))
     bound = [
         (1 << node_id, node.group, node.assignments)
         for node_id, node in nodes

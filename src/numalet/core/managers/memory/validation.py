@@ -46,12 +46,12 @@ def restored(
     if not ledger.nodes:
         if ledger.blocks:
             return MemoryStateNoMachineState(pods=sorted(ledger.blocks))
-        return MemoryLedger(initial, {})
+        return MemoryLedger(initial, {}).knowing_capacity()
     expected = _rebuilt(ledger, initial)
     if isinstance(expected, Finding):
         return expected
     difference = _difference(ledger.nodes, expected, _groups(ledger, named_twice))
-    return ledger if difference is None else difference
+    return ledger.knowing_capacity() if difference is None else difference
 
 
 def _rebuilt(
