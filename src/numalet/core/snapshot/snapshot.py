@@ -8,7 +8,7 @@ what makes what-if, explanations, roll-back and readers without locks free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -89,12 +89,12 @@ class Snapshot(Value, kw_only=True, dict=True):
         known = self.may_be_stale
         return self if known is None else self.with_stale(known | {uid})
 
-    def stale_without(self, uids: frozenset[str]) -> frozenset[str] | None:
+    def stale_without(self, uids: Collection[str]) -> frozenset[str] | None:
         """The pods of which something may be stale once these are not active, or are others."""
         known = self.may_be_stale
-        if known is None or (not self.assumed and uids.isdisjoint(self.pods.keys())):
+        if known is None or not (self.assumed or [uid for uid in uids if uid in self.pods]):
             return known
-        return known | uids
+        return known.union(uids)
 
     def gone(self, may_be_stale: frozenset[str] | None) -> tuple[str, ...] | None:
         """The same pods in order, if no container of any of them is active; else None."""
@@ -127,7 +127,7 @@ class Snapshot(Value, kw_only=True, dict=True):
             pods={**self.pods, pod.uid: pod},
             sums=None,
             assumed=self._assumed_of_others({pod.uid}),
-        ).with_stale(self.stale_without(frozenset({pod.uid})))
+        ).with_stale(self.stale_without((pod.uid,)))
 
     def after_admission(self, before: Snapshot, pod: Pod) -> Snapshot:
         """The snapshot with the sums of a pod that is active from now on."""
@@ -153,7 +153,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         """The snapshot in which this pod is not active. Its records stay in the ledgers."""
         return self.without_pods(frozenset({pod_uid}))
 
-    def without_pods(self, uids: frozenset[str]) -> Snapshot:
+    def without_pods(self, uids: Set[str]) -> Snapshot:
         """The same for several pods at once, which is quicker."""
         sums = self.sums
         if sums is not None:
