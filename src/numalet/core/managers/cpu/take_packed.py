@@ -90,10 +90,10 @@ def _take_whole_cores(taking: FreeCpus) -> None:
 
 def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:
     """Take all CPUs of each part that is not too large for what is still needed."""
-    for part in whole:
-        if taking.need >= part.cpus.bit_count():
-            taking.take(part.cpus)
-            if taking.satisfied:
+    for _, cpus, _ in whole:
+        if taking.need >= cpus.bit_count():
+            taking.take(cpus)
+            if taking.need < 1:
                 return
 
 
@@ -103,5 +103,5 @@ def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
         parts = free_cpus.sockets(taking.topology, taking.free)
     else:
         parts = free_cpus.cores(taking.topology, taking.free)
-    for cpu in islice(free_cpus.cpus_of(parts, taking.free), taking.need):
-        taking.take(1 << cpu)
+    # It is the last step, so what is free or needed after it does not matter.
+    taking.taken |= cpu_mask.of(islice(free_cpus.cpus_of(parts, taking.free), taking.need))

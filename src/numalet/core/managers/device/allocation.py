@@ -31,7 +31,8 @@ from numalet.core.model.value import replace
 
 def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
     """Device resources among the limits with their whole numbers, by name."""
-    return [(resource, limits[resource].value) for resource in sorted(limits.keys() & of.handled)]
+    handled = [resource for resource in limits if of.is_handled(resource)]
+    return [(resource, limits[resource].value) for resource in sorted(handled)]
 
 
 def allocate(

@@ -44,19 +44,17 @@ class Stuck(Value):
 
 
 class _Basket(Mutable):
-    """What has been taken so far; lives inside one call."""
+    """What has been taken so far, and how many are needed still; lives inside one call."""
 
-    required: int
+    needed: int
     chosen: set[str] = field(default_factory=set)
-
-    @property
-    def needed(self) -> int:
-        return self.required - len(self.chosen)
 
     def add(self, device_ids: frozenset[str]) -> bool:
         """Take in order of ids until there are enough; whether there are."""
         if device_ids and self.needed:
-            self.chosen.update(sorted(device_ids - self.chosen)[: self.needed])
+            more = sorted(device_ids - self.chosen)[: self.needed]
+            self.chosen.update(more)
+            self.needed -= len(more)
         return self.needed == 0
 
 
