@@ -148,7 +148,8 @@ class _Question(Mutable):
     def lacking(self) -> Iterator[OutOfResource]:
         """Everything that the node has too little of, room for pods first."""
         others, room = self.others, self.roster.rules.max_pods
-        has_unknown = any(key.pod_uid != self.pod.uid for key in self.after.assumed)
+        assumed = self.after.assumed
+        has_unknown = bool(assumed) and any(key.pod_uid != self.pod.uid for key in assumed)
         if others.pods + 1 > room:
             yield OutOfResource(node_resources.PODS, 1, others.pods, room)
         elif has_unknown:

@@ -111,8 +111,6 @@ class Snapshot(Value, kw_only=True, dict=True):
         return self.asked_by(pod).after_admission(self, pod)
 
     def _assumed_of_others(self, uids: Set[str]) -> frozenset[ContainerKey]:
-        if not self.assumed:
-            return self.assumed
         return frozenset(key for key in self.assumed if key.pod_uid not in uids)
 
     def asked_by(self, pod: Pod) -> Snapshot:
@@ -126,7 +124,7 @@ class Snapshot(Value, kw_only=True, dict=True):
             revision=self.revision + 1,
             pods={**self.pods, pod.uid: pod},
             sums=None,
-            assumed=self._assumed_of_others({pod.uid}),
+            assumed=self.assumed and self._assumed_of_others({pod.uid}),
         ).with_stale(self.stale_without((pod.uid,)))
 
     def after_admission(self, before: Snapshot, pod: Pod) -> Snapshot:
@@ -163,7 +161,7 @@ class Snapshot(Value, kw_only=True, dict=True):
             self,
             pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
             sums=sums,
-            assumed=self._assumed_of_others(uids),
+            assumed=self.assumed and self._assumed_of_others(uids),
         ).with_stale(self.stale_without(uids))
 
     @property
