@@ -123,27 +123,23 @@ class _Question(Mutable):
     def unsupported(self) -> Failure | None:
         """What no eviction would help with, and the kubelet asks first."""
         rules, constraints = self.roster.rules, self.pod.constraints
-        system = rules.machine.os.value
-        node_label = rules.identity.labels.get(OS_LABEL, system)
-        if self.pod.labels.get(OS_LABEL, node_label) != node_label:
-            return PredicateFailed(OS)
-        if constraints is not None and constraints.os_name not in ("", system):
+        if OS_LABEL in self.pod.labels:
+            node_label = rules.identity.labels.get(OS_LABEL, rules.machine.os.value)
+            if self.pod.labels[OS_LABEL] != node_label:
+                return PredicateFailed(OS)
+        if constraints is not None and constraints.os_name not in ("", rules.machine.os.value):
             return PredicateFailed(OS_FIELD)
-        if rules.release_rules.strict_groups_need_a_runtime and self._lacks_groups():
-            return PredicateFailed(GROUPS)
-        if rules.release_rules.sidecars_are_forbidden:
-            inits = self.pod.init_containers
-            sidecars = (each.name for each in inits if each.kind is ContainerKind.SIDECAR)
-            return next(map(SidecarForbidden, sidecars), None)
+        needs_groups = constraints is not None and constraints.strict_groups
+        if needs_groups and rules.release_rules.strict_groups_need_a_runtime:
+            if rules.identity.has_strict_groups is None:
+                self.not_asked.append(NotAsked(GROUPS, Unknown.NODE_FEATURES))
+            elif not rules.identity.has_strict_groups:
+                return PredicateFailed(GROUPS)
+        for each in self.pod.init_containers:
+            is_sidecar = each.kind is ContainerKind.SIDECAR
+            if is_sidecar and rules.release_rules.sidecars_are_forbidden:
+                return SidecarForbidden(each.name)
         return None
-
-    def _lacks_groups(self) -> bool:
-        """Whether the pod needs strict groups and the node is known not to have them."""
-        has, constraints = self.roster.rules.identity.has_strict_groups, self.pod.constraints
-        needs = constraints is not None and constraints.strict_groups
-        if needs and has is None:
-            self.not_asked.append(NotAsked(GROUPS, Unknown.NODE_FEATURES))
-        return needs and has is False
 
     def lacking(self) -> Iterator[OutOfResource]:
         """Everything that the node has too little of, room for pods first."""
@@ -156,25 +152,23 @@ class _Question(Mutable):
             self._leave_open(node_resources.PODS)
         # By name, and without zeros.
         asked = pod_demand.amounts(self.pod)
+        unknown_pass = self.roster.rules.behaviour.unknown_resources_pass
         for name in (*_FIRST, *[each for each in asked if each not in _FIRST]):
             requested = asked.get(name, 0)
-            if requested <= 0 or self._is_passed_over(name):
+            if requested <= 0:
                 continue
-            used, capacity = others.amounts.get(name, 0), self._offered(name) or 0
+            if name == resources.EPHEMERAL_STORAGE:
+                self.not_asked.append(NotAsked(f"OutOf{name}", Unknown.NOT_MEASURED))
+                continue
+            offered = self._offered(name)
+            if offered is None and unknown_pass and _is_extended(name):
+                self.passed_over.append(name)
+                continue
+            used, capacity = others.amounts.get(name, 0), offered or 0
             if requested > capacity - used:
                 yield OutOfResource(name, requested, used, capacity)
             elif has_unknown:
                 self._leave_open(name)
-
-    def _is_passed_over(self, name: str) -> bool:
-        if name == resources.EPHEMERAL_STORAGE:
-            self.not_asked.append(NotAsked(f"OutOf{name}", Unknown.NOT_MEASURED))
-            return True
-        passes = self.roster.rules.behaviour.unknown_resources_pass
-        if passes and _is_extended(name) and self._offered(name) is None:
-            self.passed_over.append(name)
-            return True
-        return False
 
     def _offered(self, name: str) -> int | None:
         """How much pods may have: of devices as many as are healthy, or given out already."""
