@@ -164,6 +164,14 @@ class Snapshot(Value, kw_only=True, dict=True):
             assumed=self.assumed and self._assumed_of_others(uids),
         ).with_stale(self.stale_without(uids))
 
+    def after_removal(self, pod_uid: str) -> Snapshot:
+        """The next snapshot, once this pod's containers have stopped: its affinities go too."""
+        gone, affinities = self.without_pod(pod_uid), self.affinities
+        if pod_uid in affinities:
+            affinities = {uid: each for uid, each in affinities.items() if uid != pod_uid}
+        after = replace(gone, affinities=affinities, revision=self.revision + 1)
+        return after.with_stale(gone.may_be_stale)
+
     @property
     def requested(self) -> Requested:
         """What all active pods ask for together."""
@@ -178,14 +186,6 @@ class Snapshot(Value, kw_only=True, dict=True):
         """The snapshot with the affinity chosen for a container."""
         of_pod = {**self.affinities.get(pod_uid, {}), container: affinity}
         return replace(self, affinities={**self.affinities, pod_uid: of_pod})
-
-    def without_affinities(self, pod_uid: str) -> Snapshot:
-        """The snapshot without a pod's stored affinities: its containers have stopped."""
-        if pod_uid not in self.affinities:
-            return self
-        kept = dict(self.affinities)
-        del kept[pod_uid]
-        return replace(self, affinities=kept).with_stale(self.may_be_stale)
 
     def next_revision(self) -> Snapshot:
         """The same with the revision counted up."""
