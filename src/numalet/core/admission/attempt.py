@@ -60,8 +60,7 @@ class AdmissionAttempt(Mutable):
             if slot.is_idle:
                 hints[slot.provider] = NO_HINTS
                 continue
-            if self.may_be_stale != NO_PODS:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             if container is None and self.is_placed_whole:
                 answer = slot.whole_pod_hints(self.snapshot, self.pod)
             elif container is None:
@@ -99,8 +98,7 @@ class AdmissionAttempt(Mutable):
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
         """Let every provider allocate; the first refusal ends it and undoes nothing."""
         for slot in self.roster.slots:
-            if self.may_be_stale != NO_PODS:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             before = after = self.snapshot
             if not slot.is_idle:
                 result = slot.allocate(before, self.pod, container, affinity)
@@ -121,8 +119,7 @@ class AdmissionAttempt(Mutable):
         waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
         containers = tuple(self.pod.containers())
         for slot in self.roster.slots:
-            if self.may_be_stale != NO_PODS:
-                self._forget_stale(slot)
+            self._forget_stale(slot)
             if not slot.places_pods and waits:
                 continue
             before = after = self.snapshot
@@ -151,7 +148,9 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if slot.provider in self._cleaned or slot.is_idle or not self.snapshot.sources_ready:
+        if self.may_be_stale == NO_PODS or slot.provider in self._cleaned or slot.is_idle:
+            return
+        if not self.snapshot.sources_ready:
             return
         self._cleaned.add(slot.provider)
         gone = self.snapshot.gone(self.may_be_stale)
