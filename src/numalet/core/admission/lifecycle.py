@@ -67,12 +67,13 @@ def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
     """The snapshot in which every manager has forgotten what is not active."""
     gone = snapshot.gone(snapshot.may_be_stale)
-    active = snapshot.active_containers() if gone is None else frozenset()
-    for slot in roster.slots:
-        if gone is None:
-            snapshot = slot.forget_stale(snapshot, active)
-        else:
+    if gone is not None:
+        for slot in roster.slots:
             snapshot = slot.forget_pods(snapshot, gone)
+        return snapshot.with_stale(NO_PODS)
+    active = snapshot.active_containers()
+    for slot in roster.slots:
+        snapshot = slot.forget_stale(snapshot, active)
     return snapshot.with_stale(NO_PODS)
 
 

@@ -93,7 +93,7 @@ def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:
     for _, cpus, _ in whole:
         if taking.need >= cpus.bit_count():
             taking.take(cpus)
-            if taking.need < 1:
+            if taking.satisfied:
                 return
 
 
