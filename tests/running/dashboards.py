@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
+import socket
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from anyio.from_thread import start_blocking_portal
+
 import numalet
+from numalet.agent.servers.api.listening import serving
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
@@ -22,7 +25,6 @@ from numalet.dashboard.sources import HistoryPoint, NodeView, SourceKind
 from numalet.insight.maps import node_map
 
 _AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_READY_SECONDS: Final = 60
 
 
 def node_view(shape: str = "2n4c2t", memory_per_node: str = "8Gi", **changes: Any) -> NodeView:
@@ -95,21 +97,9 @@ class ChangingNode:
 @contextlib.contextmanager
 def listening(app: Any, port: int = 0) -> Iterator[str]:
     """Serve an application on a port of loopback until the end of the block; its address."""
-    import socket
-
-    import uvicorn
-
     listener = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(
-        app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(_READY_SECONDS)
-        listener.close()
-        assert not thread.is_alive()
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with start_blocking_portal() as portal:
+        served = serving(app, listener, stop_seconds=1)
+        with portal.wrap_async_context_manager(served):
+            yield address

@@ -25,7 +25,7 @@ OVERRIDDEN = [
     (listening._Server, uvicorn.Server, "shutdown"),
     (listening._Server, uvicorn.Server, "capture_signals"),
 ]
-OURS = {"_heads", "_head_bytes", "_in_body", "_patience", "_give_up", "end_stream"}
+OURS = {"_heads", "_head_bytes", "_in_body", "_patience", "_give_up", "end_stream", "_bounded"}
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 

@@ -20,7 +20,7 @@ import resource
 import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,9 @@ STOP_SECONDS: Final = 2
 
 LARGEST_HEAD_BYTES: Final = 64 * 1024
 """Of the first line and the headers of a request."""
+
+_TURNS: Final = 4
+"""In so many turns of its loop asyncio makes a connection of what it accepted."""
 
 _TOO_LONG: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n"
@@ -138,10 +141,17 @@ class _Server(uvicorn.Server):
     """A server that leaves signals to the agent, and does not wait for answers without an end."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for connection in [*self.server_state.connections]:
-            if isinstance(connection, _Bounded):
-                connection.end_stream()
+        await _accept_no_more(sockets or [])
+        for connection in self._bounded():
+            connection.end_stream()
         await super().shutdown(sockets)
+        # Closing one waits until its client has read all that was written.
+        for connection in self._bounded():
+            connection.transport.abort()
+
+    def _bounded(self) -> list[_Bounded]:
+        connections = self.server_state.connections
+        return [each for each in connections if isinstance(each, _Bounded)]
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -201,6 +211,19 @@ class _Bounded(HttpToolsProtocol):
         """Close a connection that has not brought a whole head yet."""
         if not self._heads and not self.transport.is_closing():
             self.transport.close()
+
+
+async def _accept_no_more(listeners: Sequence[socket.socket]) -> None:
+    """Make connections of what was accepted, and accept nothing more.
+
+    A stop closes the connections that there are when it begins: the client of one that is made
+    a moment later would wait for its answer.
+    """
+    loop = asyncio.get_running_loop()
+    for listener in listeners:
+        loop.remove_reader(listener.fileno())
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
 
 
 def _room() -> int:
