@@ -19,7 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import thoroughness
-from numalet.core.managers.cpu import cpu_mask, take_distributed, take_packed, topology
+from numalet.core.managers.cpu import (
+    cpu_mask,
+    free_cpus,
+    take_distributed,
+    take_packed,
+    topology,
+)
 from numalet.core.managers.cpu.combination_storage import copied, overwritten
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.reasons import AccountingError, TooFewCpus, Unpickable, WouldHang
@@ -168,3 +174,28 @@ def test_on_odd_machines_too(
     assert by_rules.distributed(rules, free, count, group) == plainly(
         take_distributed.take(real, mask, count, group)
     )
+
+
+@st.composite
+def tangled_machines(draw: st.DrawFn) -> tuple[list[list[cpu_builders.Core]], list[int]]:
+    """Threads in any order; a CPU that is listed twice tears a core in two, or ends it."""
+    threads = st.sets(st.integers(0, 11), min_size=1, max_size=4).map(lambda cpus: (*cpus,))
+    core: st.SearchStrategy[cpu_builders.Core] = st.tuples(st.integers(0, 2), threads, st.none())
+    nodes = draw(st.lists(st.lists(core, max_size=4), min_size=1, max_size=4))
+    cpus = {cpu for cores in nodes for _, threads, _ in cores for cpu in threads}
+    return nodes, [each for each in sorted(cpus) if draw(st.integers(0, 4))]
+
+
+@given(tangled_machines())
+def test_cores_are_listed_as_the_rules_list_them_on_tangled_machines(
+    given_machine: tuple[list[list[cpu_builders.Core]], list[int]],
+) -> None:
+    nodes, cpus = given_machine
+    info = cpu_builders.machine(*nodes)
+    real, rules, free = topology.discover(info), by_rules.rules_of(info), cpu_mask.of(cpus)
+
+    expected = rules.cores({*cpus})
+    assert [*free_cpus.cores(real, free)] == [real.cores[core] for core in expected]
+    for size in range(6):
+        whole = [each for each in expected if (real.cores[each] & free).bit_count() == size]
+        assert [*free_cpus.whole_cores(real, free, size)] == [real.cores[each] for each in whole]

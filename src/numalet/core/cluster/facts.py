@@ -24,7 +24,6 @@ from numalet.core.admission.roster import Roster
 from numalet.core.config.rules import MemoryPolicy
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
-from numalet.core.managers.cpu.topology import Inside
 from numalet.core.managers.device.inventory import KnownDevices, Registration
 from numalet.core.managers.memory.ledger import UINT64, MemoryLedger, NodeMemory
 from numalet.core.model.numa_mask import NumaMask
@@ -71,12 +70,12 @@ class ClassFacts:
             return True
         machine = self.static_cpus.topology
         larger = machine.sockets_of_node if machine.numa_first else machine.nodes_of_socket
-        inside = (larger, machine.cores_of_node, machine.cores_of_socket, machine.uncores_of_node)
-        return all(map(_is_whole, inside))
-
-
-def _is_whole(inside: Inside) -> bool:
-    return all(part.here == part.cpus for parts in inside.values() for part in parts)
+        listed = [*larger.values(), *machine.uncores_of_node.values()]
+        return all(part.here == part.cpus for parts in listed for part in parts) and all(
+            any(core & ~unit.cpus == 0 for unit in units)
+            for core in machine.cores.values()
+            for units in (machine.nodes, machine.sockets)
+        )
 
 
 @dataclass(eq=False)

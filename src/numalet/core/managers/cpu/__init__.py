@@ -16,7 +16,7 @@ as the smallest that has so many CPUs at all (``hints``).
 
 - packed: whole NUMA nodes and sockets, then whole cores, then single CPUs, always where the
   least is free, so that what is free stays in large pieces (``take_packed``; on the way whole
-  caches, ``take_aligned``);
+  caches, ``take_aligned``; which cores have how many free CPUs, ``free_cores``);
 - distributed: the same number on each of the fewest NUMA nodes that can do it, such that what
   is left is as even as possible (``take_distributed``).
 

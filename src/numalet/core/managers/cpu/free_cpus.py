@@ -18,9 +18,8 @@ Kubelet: ``cpuAccumulator``, ``numaFirst``, ``socketsFirst``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
-from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu import cpu_mask, free_cores
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.topology import CpuTopology, Inside, Parts, TopologyPart
 from numalet.core.model.value import Mutable
@@ -63,31 +62,17 @@ def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     return _by_free(topology.sockets, free)
 
 
-def cores(topology: CpuTopology, free: CpuMask) -> Iterator[TopologyPart]:
-    """Cores with free CPUs, in order, as they are asked for."""
-    outer, inner = _around_cores(topology, free)
-    for larger in outer:
-        yield from _by_free(inner[larger.part_id], free)
+def cores(topology: CpuTopology, free: CpuMask) -> Iterator[CpuMask]:
+    """All CPUs of each core with free ones, in order, as they are asked for."""
+    counted = free_cores.by_count(topology, free)
+    around = _cores_around(topology, free)
+    return _each(topology, [same & here for here in around for same in counted])
 
 
-def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[TopologyPart]:
-    """Those of ``cores`` that have this number of free CPUs, one by one as they are asked for.
-
-    As many are free of each, so they are in the order of their ids.
-    """
-    outer, inner = _around_cores(topology, free)
-    for larger in outer:
-        for part in inner[larger.part_id]:
-            _, cpus, here = part
-            if (cpus & free).bit_count() == size and here & free:
-                yield part
-
-
-def _around_cores(topology: CpuTopology, free: CpuMask) -> tuple[list[TopologyPart], Inside]:
-    """The larger parts by which cores are listed, in order, and the cores of each."""
-    if topology.numa_first:
-        return sockets(topology, free), topology.cores_of_socket
-    return nodes(topology, free), topology.cores_of_node
+def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[CpuMask]:
+    """Those of ``cores`` that have this number of free CPUs."""
+    whole = free_cores.with_count(topology, free, size)
+    return _each(topology, [whole & here for here in _cores_around(topology, free)])
 
 
 def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
@@ -95,22 +80,34 @@ def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
     return _nested(nodes(topology, free), topology.uncores_of_node, free)
 
 
-def cpus_of(parts: Iterable[TopologyPart], free: CpuMask) -> Iterator[int]:
-    """Free CPUs of each part, ascending, part after part."""
-    return chain.from_iterable(cpu_mask.ids(part.cpus & free) for part in parts)
+def _cores_around(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
+    """The cores that have free CPUs in each larger part, in the order of these parts."""
+    outer = sockets(topology, free) if topology.numa_first else nodes(topology, free)
+    return [free_cores.touched(topology, larger.cpus & free) for larger in outer]
+
+
+def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:
+    """All CPUs of each core, set after set, by ascending id."""
+    for core_ids in sets:
+        left = core_ids
+        while left:
+            core = left & -left
+            yield topology.cores[core.bit_length() - 1]
+            left ^= core
 
 
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:
-    if len(parts) == 1:
-        # As of a node that is a socket.
-        return [part for part in parts if part.here & free]
-    counted = [
-        ((cpus & free).bit_count(), at) for at, (_, cpus, here) in enumerate(parts) if here & free
-    ]
-    # Parts are listed by ascending id.
-    counted.sort()
-    return [parts[at] for _, at in counted]
+    listed = [part for part in parts if part.here & free]
+    if len(listed) > 1:
+        # They are listed by ascending id, and stay so where as much is free.
+        listed.sort(key=lambda part: (part.cpus & free).bit_count())
+    return listed
 
 
 def _nested(outer: Iterable[TopologyPart], inner: Inside, free: CpuMask) -> list[TopologyPart]:
-    return [part for larger in outer for part in _by_free(inner[larger.part_id], free)]
+    listed: list[TopologyPart] = []
+    for larger in outer:
+        parts = inner[larger.part_id]
+        # What is free of the larger part is free of the only one in it.
+        listed += parts if len(parts) == 1 else _by_free(parts, free)
+    return listed

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from itertools import islice
 from typing import Final
 
 from numalet.core.managers.cpu import cpu_mask, free_cpus, take_aligned
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.free_cpus import FreeCpus
 from numalet.core.managers.cpu.reasons import TooFewCpus
-from numalet.core.managers.cpu.topology import CpuTopology, TopologyPart
+from numalet.core.managers.cpu.topology import CpuTopology
 
 
 class Packing(Enum):
@@ -62,46 +61,52 @@ def take(
 def _take_whole_units(taking: FreeCpus) -> None:
     steps = (_take_whole_nodes, _take_whole_sockets)
     for step in steps if taking.topology.numa_first else reversed(steps):
-        if not taking.satisfied:
+        # Mostly the smallest of them is too large, and they need not be put in order.
+        if taking.need >= taking.topology.smallest_unit and not taking.satisfied:
             step(taking)
 
 
 def _take_whole_nodes(taking: FreeCpus) -> None:
-    topology, free, need = taking.topology, taking.free, taking.need
-    # Rarely is one whole and fits, and then they are put in order.
-    if any(c & free == c and c.bit_count() <= need for _, c, _ in topology.nodes):
-        listed = free_cpus.nodes(topology, free)
-        _take_fitting(taking, [node for node in listed if node.cpus & free == node.cpus])
+    free = taking.free
+    listed = free_cpus.nodes(taking.topology, free)
+    _take_fitting(taking, [node.cpus for node in listed if node.cpus & free == node.cpus], 1)
 
 
 def _take_whole_sockets(taking: FreeCpus) -> None:
-    topology, free, need = taking.topology, taking.free, taking.need
-    size = topology.cpus_per_socket
-    if size <= need and any((c & free).bit_count() == size for _, c, _ in topology.sockets):
-        listed = free_cpus.sockets(topology, free)
-        _take_fitting(taking, [part for part in listed if (part.cpus & free).bit_count() == size])
+    free, size = taking.free, taking.topology.cpus_per_socket
+    listed = free_cpus.sockets(taking.topology, free)
+    whole = [part.cpus for part in listed if (part.cpus & free).bit_count() == size]
+    _take_fitting(taking, whole, size)
 
 
 def _take_whole_cores(taking: FreeCpus) -> None:
     size = taking.topology.cpus_per_core
     if taking.need >= size:
-        _take_fitting(taking, free_cpus.whole_cores(taking.topology, taking.free, size))
+        _take_fitting(taking, free_cpus.whole_cores(taking.topology, taking.free, size), size)
 
 
-def _take_fitting(taking: FreeCpus, whole: Iterable[TopologyPart]) -> None:
-    """Take all CPUs of each part that is not too large for what is still needed."""
-    for _, cpus, _ in whole:
+def _take_fitting(taking: FreeCpus, whole: Iterable[CpuMask], size: int) -> None:
+    """Take all CPUs of each part that is not too large; none has fewer CPUs than ``size``."""
+    for cpus in whole:
         if taking.need >= cpus.bit_count():
             taking.take(cpus)
-            if taking.satisfied:
+            if taking.need < size:
                 return
 
 
 def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
-    parts: Iterable[TopologyPart]
+    parts: Iterable[CpuMask]
     if packing is Packing.SPREAD_OVER_CORES:
-        parts = free_cpus.sockets(taking.topology, taking.free)
+        parts = [each.cpus for each in free_cpus.sockets(taking.topology, taking.free)]
     else:
         parts = free_cpus.cores(taking.topology, taking.free)
-    # It is the last step, so what is free or needed after it does not matter.
-    taking.taken |= cpu_mask.of(islice(free_cpus.cpus_of(parts, taking.free), taking.need))
+    # It is the last step, so what is free after it does not matter.
+    for cpus in parts:
+        left = cpus & taking.free
+        while left:
+            if taking.satisfied:
+                return
+            cpu = left & -left
+            taking.taken |= cpu
+            taking.need -= 1
+            left ^= cpu

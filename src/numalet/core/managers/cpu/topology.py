@@ -10,6 +10,7 @@ Kubelet: ``topology.Discover``, ``CPUTopology``, v1.32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from numalet.core.managers.cpu import cpu_mask
@@ -35,7 +36,17 @@ Inside = Mapping[int, Parts]
 """By id of the larger one: what is in it, by ascending id."""
 
 
-class CpuTopology(Value):
+class CoreLayout(NamedTuple):
+    """Cores whose CPUs have the same offsets from the core id.
+
+    ``core_ids`` are bits, as CPUs are. ``offsets`` are one for each CPU of a core, ascending.
+    """
+
+    core_ids: CpuMask
+    offsets: tuple[int, ...]
+
+
+class CpuTopology(Value, dict=True):
     """Made by ``discover``, once per machine.
 
     ``numa_first`` machines have at least as many sockets as NUMA nodes, so that a node holds
@@ -45,20 +56,29 @@ class CpuTopology(Value):
     cpus: CpuMask
     nodes: Parts
     sockets: Parts
-    cores: Parts
+    cores: Mapping[int, CpuMask]
     nodes_of_socket: Inside
     sockets_of_node: Inside
-    cores_of_node: Inside
-    cores_of_socket: Inside
     uncores_of_node: Inside
     cores_of_uncore: Inside
     core_of_cpu: Mapping[int, CpuMask]
+    core_layouts: tuple[CoreLayout, ...]
     socket_count: int
     cpus_per_core: int
     cpus_per_socket: int
     cpus_per_uncore: int
 
-    @property
+    @cached_property
+    def smallest_unit(self) -> int:
+        """No NUMA node has fewer CPUs than so many, nor has a whole socket."""
+        return min([self.cpus_per_socket, *(node.cpus.bit_count() for node in self.nodes)])
+
+    @cached_property
+    def largest_core_size(self) -> int:
+        """The CPUs of the largest core."""
+        return max((len(layout.offsets) for layout in self.core_layouts), default=0)
+
+    @cached_property
     def numa_first(self) -> bool:
         """Whether NUMA nodes are the larger units."""
         return self.socket_count >= len(self.nodes)
@@ -105,14 +125,13 @@ def _topology(places: Mapping[int, _Place], core_count: int, socket_count: int) 
         cpus=cpu_mask.of(places),
         nodes=_parts(nodes),
         sockets=_parts(sockets),
-        cores=_parts(cores),
+        cores=cores,
         nodes_of_socket=_inside(sockets, nodes),
         sockets_of_node=_inside(nodes, sockets),
-        cores_of_node=_inside(nodes, cores),
-        cores_of_socket=_inside(sockets, cores),
         uncores_of_node=_inside(nodes, uncores),
         cores_of_uncore=_inside(uncores, cores),
         core_of_cpu={cpu: cores[place.core] for cpu, place in places.items()},
+        core_layouts=_layouts(cores),
         socket_count=socket_count,
         cpus_per_core=_average(len(places), core_count),
         cpus_per_socket=_average(len(places), socket_count),
@@ -129,6 +148,12 @@ def _masks(members: Iterable[tuple[int, int]]) -> dict[int, CpuMask]:
     for part_id, cpu in members:
         masks[part_id] = masks.get(part_id, 0) | 1 << cpu
     return dict(sorted(masks.items()))
+
+
+def _layouts(cores: Mapping[int, CpuMask]) -> tuple[CoreLayout, ...]:
+    # No CPU is below the id of its core.
+    core_ids = _masks((cpus >> core, core) for core, cpus in cores.items())
+    return tuple(CoreLayout(ids, tuple(cpu_mask.ids(at))) for at, ids in core_ids.items())
 
 
 def _parts(masks: Mapping[int, CpuMask]) -> Parts:

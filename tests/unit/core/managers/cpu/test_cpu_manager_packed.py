@@ -30,20 +30,13 @@ def test_a_unit_that_is_too_large_is_passed_over_for_a_smaller_one() -> None:
 
 
 def test_cores_are_listed_by_what_is_free_of_them() -> None:
-    of = discovered(2, 2, 2, 2)
-    free = mask("0-2,4-7")
-    listed = [text(core.cpus) for core in free_cpus.cores(of, free)]
-    by_hand = [
-        core
-        for node in free_cpus.nodes(of, free)
-        for core in sorted(
-            (each for each in of.cores_of_node[node.part_id] if each.here & free),
-            key=lambda each: ((each.cpus & free).bit_count(), each.part_id),
-        )
-    ]
-    assert listed == [text(core.cpus) for core in by_hand]
-    whole = [*free_cpus.whole_cores(of, free, 2)]
-    assert whole == [core for core in by_hand if core.cpus & free == core.cpus]
+    # Of node 1 less is free; then one CPU each of core 1 and of core 3 is in use.
+    of, free = discovered(2, 2, 2, 2), mask("0-2,4-6")
+    assert [text(core) for core in free_cpus.cores(of, free)] == ["2,6", "0,4", "1,5"]
+    assert [text(core) for core in free_cpus.cores(of, mask("0-3,4,6"))] == [
+        "1,5", "0,4", "3,7", "2,6"
+    ]  # fmt: skip
+    assert [text(core) for core in free_cpus.whole_cores(of, free, 2)] == ["2,6", "0,4", "1,5"]
 
 
 def test_the_node_with_the_least_free_is_taken_from_first() -> None:

@@ -11,7 +11,7 @@ from values import cpu_builders
 def test_a_core_is_named_after_its_smallest_cpu() -> None:
     of = topology.discover(cpu_builders.machine([(0, (7, 3), None), (0, (1, 5), None)]))
 
-    assert [core.part_id for core in of.cores] == [1, 3]
+    assert [*of.cores] == [1, 3]
     assert cpu_builders.text(of.core_of_cpu[7]) == "3,7"
 
 
