@@ -1,4 +1,4 @@
-"""Value: the base of every immutable record, and ``replace``.
+"""Value: the base of every immutable record; ``replace``, and ``without_keys`` for mappings.
 
 A value is a ``msgspec.Struct`` that can not be changed. Its fields are its annotations, it is made,
 compared, hashed and shown as a frozen dataclass is, and it costs a tenth of one to make and to
@@ -12,7 +12,7 @@ What the standard library does with dataclasses works on values too: ``dataclass
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, dataclass_transform
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Mutable", "Value", "field", "kept", "replace"]
+__all__ = ["Mutable", "Value", "field", "kept", "replace", "without_keys"]
 
+K = TypeVar("K")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -81,6 +82,14 @@ def kept(value: Value, name: str, make: Callable[P, T], *of: P.args, **by_name: 
         place[name] = make(*of, **by_name)
     made: T = place[name]
     return made
+
+
+def without_keys(mapping: Mapping[K, T], keys: Iterable[K]) -> dict[K, T]:
+    """A copy without these keys, where it has them; quicker than to look at every item."""
+    copy = dict(mapping)
+    for key in keys:
+        copy.pop(key, None)
+    return copy
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

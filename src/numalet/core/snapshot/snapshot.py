@@ -20,7 +20,7 @@ from numalet.core.managers.device.ledger import DeviceLedger
 from numalet.core.managers.memory import ledger as memory_ledger
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Value, replace, without_keys
 from numalet.core.snapshot import requested
 from numalet.core.snapshot.requested import NOTHING_REQUESTED, Requested
 
@@ -141,7 +141,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         """
         pods, affinities = before.pods, self.affinities
         if pod_uid in pods:
-            pods = {uid: pod for uid, pod in pods.items() if uid != pod_uid}
+            pods = without_keys(pods, (pod_uid,))
         if pod_uid not in before.affinities:
             affinities = before.affinities
         sums = None if before.sums is None else before.requested_by_others(pod_uid)
@@ -159,7 +159,7 @@ class Snapshot(Value, kw_only=True, dict=True):
                 sums = sums.minus(self.pods[uid])
         return replace(
             self,
-            pods={uid: pod for uid, pod in self.pods.items() if uid not in uids},
+            pods=without_keys(self.pods, uids),
             sums=sums,
             assumed=self.assumed and self._assumed_of_others(uids),
         ).with_stale(self.stale_without(uids))
@@ -168,7 +168,7 @@ class Snapshot(Value, kw_only=True, dict=True):
         """The next snapshot, once this pod's containers have stopped: its affinities go too."""
         gone, affinities = self.without_pod(pod_uid), self.affinities
         if pod_uid in affinities:
-            affinities = {uid: each for uid, each in affinities.items() if uid != pod_uid}
+            affinities = without_keys(affinities, (pod_uid,))
         after = replace(gone, affinities=affinities, revision=self.revision + 1)
         return after.with_stale(gone.may_be_stale)
 

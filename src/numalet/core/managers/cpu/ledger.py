@@ -10,7 +10,7 @@ from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
-from numalet.core.model.value import Value, field, replace
+from numalet.core.model.value import Value, field, replace, without_keys
 
 
 class ReusableCpus(Value):
@@ -123,14 +123,15 @@ class CpuLedger(Value, dict=True):
         """
         of_pod = dict(self.exclusive[key.pod_uid])
         released = of_pod.pop(key.container).difference(*of_pod.values())
-        exclusive = {uid: held for uid, held in self.exclusive.items() if uid != key.pod_uid}
         if of_pod:
-            exclusive[key.pod_uid] = of_pod
+            exclusive = {**self.exclusive, key.pod_uid: of_pod}
+        else:
+            exclusive = without_keys(self.exclusive, (key.pod_uid,))
         pods = self.pods
         if key.pod_uid in pods:
             released = cpu_set.EMPTY if of_pod else pods[key.pod_uid]
             if not of_pod:
-                pods = {uid: cpus for uid, cpus in pods.items() if uid != key.pod_uid}
+                pods = without_keys(pods, (key.pod_uid,))
         after = CpuLedger(self.default | released, exclusive, self.reusable, pods)
         return after._with_mask(self.default_mask | cpu_mask.of(released))
 

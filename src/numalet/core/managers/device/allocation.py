@@ -26,7 +26,7 @@ from numalet.core.managers.device.reasons import (
     Vetoed,
 )
 from numalet.core.model.pod import Container, ContainerKey, Pod, Resources
-from numalet.core.model.value import replace
+from numalet.core.model.value import replace, without_keys
 
 
 def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
@@ -135,7 +135,7 @@ def _refused(so_far: DeviceLedger, reason: Reason) -> Refused:
 
 def release_pods(before: DeviceLedger, pod_uids: Collection[str]) -> DeviceLedger:
     """The ledger without the records of these pods; the same one if they have none."""
-    records = {uid: each for uid, each in before.records.items() if uid not in pod_uids}
+    records = without_keys(before.records, pod_uids)
     if len(records) == len(before.records):
         return before
     # The table of devices in use is made anew, so devices in use without a record are free again.

@@ -23,6 +23,7 @@ from numalet.core.managers.memory.ledger import (
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import Container, ContainerKey, Pod
+from numalet.core.model.value import without_keys
 
 
 def allocate(
@@ -75,7 +76,7 @@ def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
     if key.pod_uid in pods:
         blocks = () if key.pod_uid in records else pods[key.pod_uid]
         if key.pod_uid not in records:
-            pods = {uid: held for uid, held in pods.items() if uid != key.pod_uid}
+            pods = without_keys(pods, (key.pod_uid,))
     nodes = dict(ledger.nodes)
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)

@@ -9,7 +9,7 @@ from numalet.core.hints import few_nodes
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value, field, replace
+from numalet.core.model.value import Value, field, replace, without_keys
 
 UINT64 = (1 << 64) - 1
 """Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
@@ -160,5 +160,6 @@ def without_blocks(
     """The records without this container, and without its pod if it was the last."""
     kept = dict(all_blocks[key.pod_uid])
     del kept[key.container]
-    others = {uid: containers for uid, containers in all_blocks.items() if uid != key.pod_uid}
-    return {**others, key.pod_uid: kept} if kept else others
+    if kept:
+        return {**all_blocks, key.pod_uid: kept}
+    return without_keys(all_blocks, (key.pod_uid,))
