@@ -17,8 +17,9 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
     """The snapshot after all containers of an active pod were started, in their order."""
-    for container in snapshot.pods[pod_uid].containers():
-        snapshot = container_started(roster, snapshot, ContainerKey(pod_uid, container.name))
+    pod = snapshot.pods[pod_uid]
+    for container in pod.containers():
+        snapshot = _started(roster, snapshot, pod, container)
     return snapshot
 
 
@@ -28,7 +29,10 @@ def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> 
     Kubelet: the hook before a container's start, ``PreStartContainer``, v1.32.
     """
     pod = snapshot.pods[key.pod_uid]
-    container = pod.by_name[key.container]
+    return _started(roster, snapshot, pod, pod.by_name[key.container])
+
+
+def _started(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
     if scopes.devices_wait(roster, pod):
         snapshot = _with_devices(roster, snapshot, pod, container)
     after = snapshot

@@ -6,7 +6,7 @@ request, and quantities are in canonical form (Kubernetes v1 defaulting).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
@@ -44,6 +44,15 @@ class ContainerKey(NamedTuple):
 
     pod_uid: str
     container: str
+
+
+def container_keys(
+    records: Mapping[str, Iterable[str]], pod_uid: str | None = None
+) -> list[ContainerKey]:
+    """The containers of records by pod uid and container name: of one pod, or of all."""
+    if pod_uid is None:
+        return [ContainerKey(uid, name) for uid, names in records.items() for name in names]
+    return [ContainerKey(pod_uid, name) for name in records.get(pod_uid, ())]
 
 
 class PodClaim(NamedTuple):

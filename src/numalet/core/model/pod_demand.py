@@ -55,8 +55,12 @@ def amounts(pod: Pod) -> Mapping[str, int]:
 
 def _amounts(pod: Pod) -> dict[str, int]:
     requests = pod.app_containers[0].requests if pod.is_one_container else effective_requests(pod)
-    asked = {name: number(name, requests[name]) for name in sorted(requests)}
-    return {name: amount for name, amount in asked.items() if amount}
+    asked = {}
+    for name in sorted(requests):
+        amount = number(name, requests[name])
+        if amount:
+            asked[name] = amount
+    return asked
 
 
 def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:

@@ -85,7 +85,7 @@ def kept(value: Value, name: str, make: Callable[P, T], *of: P.args, **by_name: 
 
 
 def without_keys(mapping: Mapping[K, T], keys: Iterable[K]) -> dict[K, T]:
-    """A copy without these keys, where it has them; quicker than to look at every item."""
+    """A copy without these keys, where it has them; quicker than one made item by item."""
     copy = dict(mapping)
     for key in keys:
         copy.pop(key, None)

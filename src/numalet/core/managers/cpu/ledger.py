@@ -9,7 +9,7 @@ from numalet.core.managers.cpu import cpu_mask
 from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod
+from numalet.core.model.pod import Container, ContainerKey, ContainerKind, Pod, container_keys
 from numalet.core.model.value import Value, field, replace, without_keys
 
 
@@ -69,11 +69,7 @@ class CpuLedger(Value, dict=True):
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
         """Every container that has a record; of one pod, or of all."""
-        return [
-            ContainerKey(uid, name)
-            for uid in (self.exclusive if pod_uid is None else (pod_uid,))
-            for name in self.exclusive.get(uid, ())
-        ]
+        return container_keys(self.exclusive, pod_uid)
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
@@ -121,19 +117,34 @@ class CpuLedger(Value, dict=True):
         goes back with the record of its last container.
         Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and v1.36.
         """
-        of_pod = dict(self.exclusive[key.pod_uid])
-        released = of_pod.pop(key.container).difference(*of_pod.values())
-        if of_pod:
-            exclusive = {**self.exclusive, key.pod_uid: of_pod}
-        else:
-            exclusive = without_keys(self.exclusive, (key.pod_uid,))
-        pods = self.pods
-        if key.pod_uid in pods:
-            released = cpu_set.EMPTY if of_pod else pods[key.pod_uid]
-            if not of_pod:
-                pods = without_keys(pods, (key.pod_uid,))
-        after = CpuLedger(self.default | released, exclusive, self.reusable, pods)
-        return after._with_mask(self.default_mask | cpu_mask.of(released))
+        of_pod = self.exclusive[key.pod_uid]
+        others = without_keys(of_pod, (key.container,))
+        if not others:
+            return self.without_pod(key.pod_uid)
+        released = of_pod[key.container].difference(*others.values())
+        if key.pod_uid in self.pods:
+            released = cpu_set.EMPTY
+        return self._released(released, {**self.exclusive, key.pod_uid: others}, self.pods)
+
+    def without_pod(self, pod_uid: str) -> CpuLedger:
+        """The ledger without all containers of a pod; the same one if it has no records."""
+        of_pod = self.exclusive.get(pod_uid)
+        if not of_pod:
+            return self
+        exclusive, pods = without_keys(self.exclusive, (pod_uid,)), self.pods
+        if pod_uid not in pods:
+            return self._released(cpu_set.EMPTY.union(*of_pod.values()), exclusive, pods)
+        return self._released(pods[pod_uid], exclusive, without_keys(pods, (pod_uid,)))
+
+    def _released(
+        self,
+        cpus: CpuSet,
+        exclusive: Mapping[str, Mapping[str, CpuSet]],
+        pods: Mapping[str, CpuSet],
+    ) -> CpuLedger:
+        """The ledger with these records, and these CPUs back in the pool."""
+        after = CpuLedger(self.default | cpus, exclusive, self.reusable, pods)
+        return after._with_mask(self.default_mask | cpu_mask.of(cpus))
 
 
 EMPTY_LEDGER = CpuLedger()

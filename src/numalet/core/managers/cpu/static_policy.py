@@ -157,8 +157,7 @@ class CpuStaticPolicy(Value):
     def forget_pods(self, ledger: CpuLedger, pod_uids: Sequence[str]) -> CpuLedger:
         """The ledger without these pods, of which no container is active."""
         for uid in pod_uids:
-            for key in sorted(ledger.holders(uid)):
-                ledger = ledger.without(key)
+            ledger = ledger.without_pod(uid)
         return ledger
 
     def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:

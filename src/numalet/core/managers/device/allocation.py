@@ -43,9 +43,9 @@ def allocate(
     plugins: PreferredDevices,
 ) -> DeviceLedger | Refused:
     """The ledger with everything that the container asks for."""
-    key = ContainerKey(pod.uid, container.name)
     after = init_reuse.of_this_pod_only(before, pod)
     for resource, required in requests(after, container.limits):
+        key = ContainerKey(pod.uid, container.name)
         outcome = _one_resource(after, key, resource, required, affinity, plugins)
         if isinstance(outcome, Refused):
             return outcome

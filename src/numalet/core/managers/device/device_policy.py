@@ -34,10 +34,13 @@ class DevicePolicy(Value):
         """Hints for every device resource in the container's limits."""
         if ledger.is_unused:
             return NO_HINTS
-        key = ContainerKey(pod.uid, container.name)
         return {
             resource: hints.of_container(
-                ledger, key, resource, requested, self._nodes_of(ledger, resource)
+                ledger,
+                ContainerKey(pod.uid, container.name),
+                resource,
+                requested,
+                self._nodes_of(ledger, resource),
             )
             for resource, requested in allocation.requests(ledger, container.limits)
         }
@@ -83,7 +86,7 @@ class DevicePolicy(Value):
 
     def holders(self, ledger: DeviceLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
         """Every container that has a record."""
-        return tuple(ledger.holders(pod_uid))
+        return ledger.holders(pod_uid)
 
     def container_started(
         self, ledger: DeviceLedger, pod: Pod, container: Container

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 
 from numalet.core.managers.device.inventory import NOTHING_REPORTED, Inventory
-from numalet.core.model.pod import ContainerKey
+from numalet.core.model.pod import ContainerKey, container_keys
 from numalet.core.model.value import Value, field
 
 NO_NODE = -1
@@ -113,11 +113,9 @@ class DeviceLedger(Value):
         """Healthy devices that are not in use."""
         return self.inventory.healthy(resource) - self.in_use.get(resource, frozenset())
 
-    def holders(self, pod_uid: str | None = None) -> Iterator[ContainerKey]:
+    def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
         """Every container that has a record; of one pod, or of all."""
-        for uid in self.records if pod_uid is None else (pod_uid,):
-            for name in self.records.get(uid, ()):
-                yield ContainerKey(uid, name)
+        return container_keys(self.records, pod_uid)
 
 
 EMPTY_LEDGER = DeviceLedger()

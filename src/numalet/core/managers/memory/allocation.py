@@ -8,7 +8,7 @@ Kubelet: ``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from numalet.core.managers.memory import init_reuse, tables
 from numalet.core.managers.memory.demand import Demand
@@ -18,7 +18,6 @@ from numalet.core.managers.memory.ledger import (
     MemoryLedger,
     NodeMemory,
     with_blocks,
-    without_blocks,
 )
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
@@ -69,14 +68,35 @@ def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
 
     The blocks of a pod that was placed as a whole are given back with its last container.
     """
-    blocks = ledger.blocks_of(key.pod_uid, key.container)
-    if blocks is None:
+    of_pod = ledger.blocks.get(key.pod_uid, {})
+    if key.container not in of_pod:
         return ledger
-    records, pods = without_blocks(ledger.blocks, key), ledger.pods
-    if key.pod_uid in pods:
-        blocks = () if key.pod_uid in records else pods[key.pod_uid]
-        if key.pod_uid not in records:
-            pods = without_keys(pods, (key.pod_uid,))
+    others = without_keys(of_pod, (key.container,))
+    if not others:
+        return release_pod(ledger, key.pod_uid)
+    blocks = () if key.pod_uid in ledger.pods else of_pod[key.container]
+    return _given_back(ledger, blocks, {**ledger.blocks, key.pod_uid: others}, ledger.pods)
+
+
+def release_pod(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
+    """The ledger without all containers of a pod; the same one if it has no records."""
+    of_pod = ledger.blocks.get(pod_uid)
+    if not of_pod:
+        return ledger
+    records, pods = without_keys(ledger.blocks, (pod_uid,)), ledger.pods
+    if pod_uid in pods:
+        return _given_back(ledger, pods[pod_uid], records, without_keys(pods, (pod_uid,)))
+    blocks = [block for _, blocks in sorted(of_pod.items()) for block in blocks]
+    return _given_back(ledger, blocks, records, pods)
+
+
+def _given_back(
+    ledger: MemoryLedger,
+    blocks: Iterable[MemoryBlock],
+    records: Mapping[str, Mapping[str, Blocks]],
+    pods: Mapping[str, Blocks],
+) -> MemoryLedger:
+    """The ledger with these records, after the memory of these blocks was given back."""
     nodes = dict(ledger.nodes)
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)

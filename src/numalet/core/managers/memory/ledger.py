@@ -8,8 +8,8 @@ from functools import cached_property
 from numalet.core.hints import few_nodes
 from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
-from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value, field, replace, without_keys
+from numalet.core.model.pod import ContainerKey, container_keys
+from numalet.core.model.value import Value, field, replace
 
 UINT64 = (1 << 64) - 1
 """Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
@@ -95,11 +95,7 @@ class MemoryLedger(Value, dict=True):
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
         """Every container that has a record; of one pod, or of all."""
-        return [
-            ContainerKey(uid, name)
-            for uid in (self.blocks if pod_uid is None else (pod_uid,))
-            for name in self.blocks.get(uid, ())
-        ]
+        return container_keys(self.blocks, pod_uid)
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
         """The containers that have a record and are not active, in order."""
@@ -152,14 +148,3 @@ def with_blocks(
 ) -> dict[str, Mapping[str, Blocks]]:
     """The records with this container's replaced."""
     return {**all_blocks, key.pod_uid: {**all_blocks.get(key.pod_uid, {}), key.container: blocks}}
-
-
-def without_blocks(
-    all_blocks: Mapping[str, Mapping[str, Blocks]], key: ContainerKey
-) -> dict[str, Mapping[str, Blocks]]:
-    """The records without this container, and without its pod if it was the last."""
-    kept = dict(all_blocks[key.pod_uid])
-    del kept[key.container]
-    if kept:
-        return {**all_blocks, key.pod_uid: kept}
-    return without_keys(all_blocks, (key.pod_uid,))

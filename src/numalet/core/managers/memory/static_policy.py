@@ -185,8 +185,7 @@ class MemoryStaticPolicy(Value):
     def forget_pods(self, ledger: MemoryLedger, pod_uids: Sequence[str]) -> MemoryLedger:
         """The ledger without these pods, of which no container is active."""
         for uid in pod_uids:
-            for key in sorted(ledger.holders(uid)):
-                ledger = allocation.release(ledger, key)
+            ledger = allocation.release_pod(ledger, uid)
             if not self.behaviour.reuse_outlives_the_pod:
                 ledger = _without_reuse(ledger, uid)
         return ledger
