@@ -8,6 +8,8 @@ gets depends on how far the admission gets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numalet.core.admission.decision import Alignment
 from numalet.core.admission.reasons import (
     CRASHES,
@@ -43,6 +45,8 @@ class AdmissionAttempt(Mutable):
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""
+    _gone: Sequence[str] | None = None
+    """The pods that may be stale, if no container of theirs is active; set by the first manager."""
     _active: ActiveContainers | None = None
 
     @property
@@ -152,10 +156,11 @@ class AdmissionAttempt(Mutable):
             return
         if not self.snapshot.sources_ready:
             return
+        if not self._cleaned:
+            self._gone = self.snapshot.gone(self.may_be_stale)
         self._cleaned.add(slot.provider)
-        gone = self.snapshot.gone(self.may_be_stale)
-        if gone is not None:
-            self.snapshot = slot.forget_pods(self.snapshot, gone)
+        if self._gone is not None:
+            self.snapshot = slot.forget_pods(self.snapshot, self._gone)
             return
         if self._active is None:
             self._active = self.snapshot.active_containers()

@@ -179,9 +179,11 @@ class ManagerSlot(Value, Generic[L]):
         """The snapshot with the ledger after an allocation; the same one if nothing changed."""
         if after is before:
             return snapshot
+        if not isinstance(after, Refused):
+            return self.write(snapshot, after)
         if isinstance(after, RefusedMidway):
             return RefusedMidway(after.reason, self._with(snapshot, before, after.so_far))
-        return after if isinstance(after, Refused) else self.write(snapshot, after)
+        return after
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
         """The snapshot after the manager's clean-up."""

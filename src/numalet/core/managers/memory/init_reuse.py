@@ -23,10 +23,14 @@ def after(
     reusable: ReusableMemory, pod: Pod, container: Container, blocks: Blocks
 ) -> ReusableMemory:
     """What may be used again once this container has its blocks. Other pods are forgotten."""
-    sizes = dict(reusable.sizes) if reusable.pod_uid == pod.uid else {}
+    is_init = container.kind is ContainerKind.INIT
+    before = reusable.of_pod(pod.uid)
+    if not before and not is_init:
+        return ReusableMemory(pod.uid, before)
+    sizes = dict(before)
     for block in blocks:
         place = (numa_mask.of(block.nodes), block.resource)
-        if container.kind is ContainerKind.INIT:
+        if is_init:
             sizes[place] = max(sizes.get(place, 0), block.size_bytes)
         else:
             sizes[place] = max(0, sizes.get(place, 0) - block.size_bytes)

@@ -148,7 +148,7 @@ class MemoryStaticPolicy(Value):
             chosen = default
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
         # In native mode some nodes give no memory, whatever other resources do there.
-        mask &= numa_mask.of(ledger.nodes)
+        mask &= ledger.capacity.nodes
         # 2. Too small: the best set that contains it.
         if not self._will_do(ledger, asker.pod_uid, asked, mask):
             offered = hints.family(ledger, asker.pod_uid, asked)
@@ -258,9 +258,8 @@ def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
 
 
 def _cut_group(ledger: MemoryLedger, container: str, mask: NumaMask) -> CutsGroup | None:
-    node_ids = numa_mask.ids(mask)
-    if len(node_ids) > 1:
-        for node_id in node_ids:
+    if mask.bit_count() > 1:
+        for node_id in numa_mask.ids(mask):
             node = ledger.nodes[node_id]
             if node.assignments and node.group != mask:
                 return CutsGroup(container, mask, node_id, node.group)
