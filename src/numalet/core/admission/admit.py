@@ -89,5 +89,5 @@ def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
     """The snapshot after a rejection."""
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
-        return before.without_pod(pod_uid).next_revision()
+        return before.after_removal({pod_uid})
     return attempt.snapshot.after_rejection(before, pod_uid).with_stale(attempt.left_stale)

@@ -62,7 +62,7 @@ def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Conta
 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
     """The snapshot after a pod was deleted and its containers stopped."""
-    gone = snapshot.after_removal(pod_uid)
+    gone = snapshot.after_removal({pod_uid})
     # Before all sources are ready, pods that were not seen yet are missing, as if they were gone.
     is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
     return release_stale(roster, gone) if is_now else gone

@@ -147,30 +147,25 @@ class Snapshot(Value, kw_only=True, dict=True):
         sums = None if before.sums is None else before.requested_by_others(pod_uid)
         return replace(self, pods=pods, sums=sums, affinities=affinities)
 
-    def without_pod(self, pod_uid: str) -> Snapshot:
-        """The snapshot in which this pod is not active. Its records stay in the ledgers."""
-        return self.without_pods(frozenset({pod_uid}))
+    def after_removal(self, uids: Set[str]) -> Snapshot:
+        """The next snapshot, once the containers of these pods have stopped.
 
-    def without_pods(self, uids: Set[str]) -> Snapshot:
-        """The same for several pods at once, which is quicker."""
-        sums = self.sums
+        The pods are not active and have no affinities. Their records stay in the ledgers.
+        """
+        sums, affinities = self.sums, self.affinities
         if sums is not None:
             for uid in uids & self.pods.keys():
                 sums = sums.minus(self.pods[uid])
+        if not affinities.keys().isdisjoint(uids):
+            affinities = without_keys(affinities, uids)
         return replace(
             self,
             pods=without_keys(self.pods, uids),
             sums=sums,
+            affinities=affinities,
             assumed=self.assumed and self._assumed_of_others(uids),
+            revision=self.revision + 1,
         ).with_stale(self.stale_without(uids))
-
-    def after_removal(self, pod_uid: str) -> Snapshot:
-        """The next snapshot, once this pod's containers have stopped: its affinities go too."""
-        gone, affinities = self.without_pod(pod_uid), self.affinities
-        if pod_uid in affinities:
-            affinities = without_keys(affinities, (pod_uid,))
-        after = replace(gone, affinities=affinities, revision=self.revision + 1)
-        return after.with_stale(gone.may_be_stale)
 
     @property
     def requested(self) -> Requested:

@@ -39,7 +39,7 @@ def may_go(there: Pod, new: Pod) -> bool:
 
 def without(node: Node, uids: Iterable[str]) -> Node:
     """The node once these pods are gone; what they hold is released at the next admission."""
-    return node.at(node.snapshot.without_pods(frozenset(uids)))
+    return node.at(node.snapshot.after_removal({*uids}))
 
 
 def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:

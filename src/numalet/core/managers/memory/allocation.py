@@ -39,7 +39,7 @@ def allocate(
             left -= moved
             after = tables.moved(node.tables, name, moved) if moved else node.tables
             nodes[node_id] = NodeMemory(node.assignments + 1, after, affinity)
-    blocks: Blocks = tuple(MemoryBlock(node_ids, name, size) for name, size in demand.items())
+    blocks: Blocks = tuple([MemoryBlock(node_ids, name, size) for name, size in demand.items()])
     key = ContainerKey(pod.uid, container.name)
     records = with_blocks(ledger.blocks, key, blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
