@@ -39,7 +39,7 @@ def _started(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container)
     for slot in roster.slots:
         after = slot.container_started(after, pod, container)
     # Nothing is added but to the records of this pod, which is active.
-    return after.next_revision().with_stale(snapshot.may_be_stale)
+    return replace(after, revision=after.revision + 1).with_stale(snapshot.may_be_stale)
 
 
 def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
@@ -83,7 +83,7 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
     """The snapshot once every source of pods is ready: stale records may go now."""
-    ready = replace(snapshot, sources_ready=True).next_revision()
+    ready = replace(snapshot, sources_ready=True, revision=snapshot.revision + 1)
     return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
 
 

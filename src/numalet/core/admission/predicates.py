@@ -54,6 +54,10 @@ PORTS: Final = "NodePorts"
 
 _FIRST: Final = (resources.CPU, resources.MEMORY)
 
+# Of a pod whose constraints are not known.
+_SELECTOR_NOT_ASKED: Final = NotAsked(SELECTOR, Unknown.CONSTRAINTS)
+_PORTS_NOT_ASKED: Final = NotAsked(PORTS, Unknown.CONSTRAINTS)
+
 Failure: TypeAlias = OutOfResource | PredicateFailed | SidecarForbidden | NothingToPreempt
 
 
@@ -150,10 +154,9 @@ class _Question(Mutable):
             yield OutOfResource(node_resources.PODS, 1, others.pods, room)
         elif has_unknown:
             self._leave_open(node_resources.PODS)
-        # By name, and without zeros.
         asked = pod_demand.amounts(self.pod)
         unknown_pass = self.roster.rules.behaviour.unknown_resources_pass
-        for name in (*_FIRST, *[each for each in asked if each not in _FIRST]):
+        for name in dict.fromkeys((*_FIRST, *asked)):
             requested = asked.get(name, 0)
             if requested <= 0:
                 continue
@@ -185,7 +188,7 @@ class _Question(Mutable):
         node = self.roster.rules.identity
         constraints, wanted_name = self.pod.constraints, self.pod.node_name
         if constraints is None:
-            self.not_asked.append(NotAsked(SELECTOR, Unknown.CONSTRAINTS))
+            self.not_asked.append(_SELECTOR_NOT_ASKED)
         else:
             labelled = node.with_labels({OS_LABEL: self.roster.rules.machine.os.value})
             matches = node_affinity.matches(constraints, labelled)
@@ -198,7 +201,7 @@ class _Question(Mutable):
         elif wanted_name not in ("", node.name):
             yield PredicateFailed(NAME)
         if constraints is None:
-            self.not_asked.append(NotAsked(PORTS, Unknown.CONSTRAINTS))
+            self.not_asked.append(_PORTS_NOT_ASKED)
         elif not all(map(self.others.has_free, constraints.ports)):
             yield PredicateFailed(PORTS)
         elif constraints.ports and (self.others.unknown_ports or self.after.assumed):

@@ -181,7 +181,3 @@ class Snapshot(Value, kw_only=True, dict=True):
         """The snapshot with the affinity chosen for a container."""
         of_pod = {**self.affinities.get(pod_uid, {}), container: affinity}
         return replace(self, affinities={**self.affinities, pod_uid: of_pod})
-
-    def next_revision(self) -> Snapshot:
-        """The same with the revision counted up."""
-        return replace(self, revision=self.revision + 1).with_stale(self.may_be_stale)

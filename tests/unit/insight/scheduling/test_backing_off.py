@@ -99,7 +99,7 @@ def test_a_node_whose_kubelet_refused_a_shape_does_not_get_it_for_a_while() -> N
 def test_the_same_state_in_another_object_ends_nothing() -> None:
     answers = with_one_node()
     on = answers.nodes.nodes["n"]
-    again = replace(on, node=on.node.at(on.node.snapshot.next_revision()))
+    again = replace(on, node=on.node.at(replace(on.node.snapshot)))
     answers.nodes.put("n", again)
     assert not passes(answers, 9.9)
 
@@ -128,7 +128,7 @@ def test_pods_with_constraints_and_critical_ones_see_more(priority: int) -> None
     in_zone = replace(roster, rules=replace(roster.rules, identity=labelled))
     answers = with_one_node(pod, replace(node, node=replace(node.node, roster=in_zone)))
     on = answers.nodes.nodes["n"]
-    again = replace(on, node=on.node.at(on.node.snapshot.next_revision()))
+    again = replace(on, node=on.node.at(replace(on.node.snapshot)))
     answers.nodes.put("n", again)
     assert not passes(answers, 9.9, pod)
     after, _ = on.node.admit(gpu_fleet.pod("other", 0, 0, 0))
