@@ -228,7 +228,7 @@ def rebased_memory(
                 )
             tables.allocate(nodes, block.nodes, block.resource, block.size_bytes)
         for key in keys:
-            blocks = with_blocks(blocks, key, old.blocks_of(*key) or ())
+            blocks = with_blocks(blocks, *key, old.blocks_of(*key) or ())
     pods = {uid: held for uid, held in old.pods.items() if uid in blocks}
     ledger = MemoryLedger(nodes, blocks, pods=pods)
     return ledger, tuple(sorted(lost, key=lambda each: each.key))

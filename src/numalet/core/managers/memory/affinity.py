@@ -22,21 +22,22 @@ def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> H
 
     Sets of the preferred size are the smallest that occur, so the smallest set is the best.
     """
-    masks = [
-        mask for mask in _possible(offered, containing) if numa_mask.contains(mask, containing)
-    ]
+    masks = _possible(offered, containing)
+    if containing:
+        masks = [mask for mask in masks if numa_mask.contains(mask, containing)]
     if not masks:
         return None
-    smallest = min(masks, key=lambda mask: (mask.bit_count(), mask))
+    fewest = min(map(int.bit_count, masks))
+    smallest = min([mask for mask in masks if mask.bit_count() == fewest])
     return Hint(smallest, smallest.bit_count() == offered.preferred_size)
 
 
 def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:
     """Offered sets, the best one that contains the given nodes among them."""
-    if offered.is_empty:
-        return ()
     if offered.rule is None:
         return offered.masks
+    if offered.is_empty:
+        return ()
     islands, open_sets = offered.rule.islands, offered.rule.open_sets
     extended = OpenSets(
         open_sets.universe, open_sets.mandatory | containing, open_sets.requirements

@@ -40,8 +40,7 @@ def allocate(
             after = tables.moved(node.tables, name, moved) if moved else node.tables
             nodes[node_id] = NodeMemory(node.assignments + 1, after, affinity)
     blocks: Blocks = tuple([MemoryBlock(node_ids, name, size) for name, size in demand.items()])
-    key = ContainerKey(pod.uid, container.name)
-    records = with_blocks(ledger.blocks, key, blocks)
+    records = with_blocks(ledger.blocks, pod.uid, container.name, blocks)
     records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
     reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
     return MemoryLedger(nodes, records, reusable, ledger.pods).following(ledger)

@@ -144,7 +144,7 @@ EMPTY_LEDGER = MemoryLedger({}, {})
 
 
 def with_blocks(
-    all_blocks: Mapping[str, Mapping[str, Blocks]], key: ContainerKey, blocks: Blocks
+    all_blocks: Mapping[str, Mapping[str, Blocks]], pod_uid: str, container: str, blocks: Blocks
 ) -> dict[str, Mapping[str, Blocks]]:
     """The records with this container's replaced."""
-    return {**all_blocks, key.pod_uid: {**all_blocks.get(key.pod_uid, {}), key.container: blocks}}
+    return {**all_blocks, pod_uid: {**all_blocks.get(pod_uid, {}), container: blocks}}

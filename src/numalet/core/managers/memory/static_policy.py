@@ -138,6 +138,7 @@ class MemoryStaticPolicy(Value):
         """The affinity's nodes, replaced or extended where they do not do."""
         name = asker.container
         chosen = affinity
+        will_do = False
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
             default = best_affinity.best(hints.family(ledger, asker.pod_uid, asked))
@@ -146,11 +147,13 @@ class MemoryStaticPolicy(Value):
             if chosen.preferred and not default.preferred:
                 return Refused(DefaultNotPreferred(name, default.mask))
             chosen = default
+            # Tried already; the kubelet tries it again without what may be used again.
+            will_do = not ledger.reusable.of_pod(asker.pod_uid)
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
         # In native mode some nodes give no memory, whatever other resources do there.
         mask &= ledger.capacity.nodes
         # 2. Too small: the best set that contains it.
-        if not self._will_do(ledger, asker.pod_uid, asked, mask):
+        if not will_do and not self._will_do(ledger, asker.pod_uid, asked, mask):
             offered = hints.family(ledger, asker.pod_uid, asked)
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
