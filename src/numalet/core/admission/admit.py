@@ -10,7 +10,7 @@ from __future__ import annotations
 from numalet.core.admission import counting, lifecycle, predicates, scopes
 from numalet.core.admission.attempt import AdmissionAttempt
 from numalet.core.admission.decision import Decision
-from numalet.core.admission.predicates import PredicatesAnswer
+from numalet.core.admission.predicates import NO_PREDICATE
 from numalet.core.admission.reasons import PodLevelOff, Rejection
 from numalet.core.admission.recorder import SILENT, Recorder
 from numalet.core.admission.roster import Roster
@@ -18,7 +18,7 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.machine_info import OperatingSystem
 from numalet.core.model.pod import Pod
 from numalet.core.snapshot import runtime_sets
-from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
@@ -34,11 +34,11 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         managed = counting.for_managers(pod, rules)
         is_placed_whole = counting.is_placed_whole(pod, rules)
     asked = snapshot.asked_by(pod)
-    attempt = AdmissionAttempt(
-        roster, recorder, managed, asked, is_placed_whole, asked.may_be_stale
-    )
+    stale = asked.may_be_stale
+    may_forget = stale != NO_PODS and asked.sources_ready
+    attempt = AdmissionAttempt(roster, recorder, managed, asked, is_placed_whole, stale, may_forget)
     rejection = None if roster.rules.managers_are_stand_ins else scopes.run(attempt)
-    answer = PredicatesAnswer()
+    answer = NO_PREDICATE
     if rejection is None:
         answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
         rejection = answer.failure

@@ -42,6 +42,8 @@ class AdmissionAttempt(Mutable):
     """Whether the pod asks for CPUs and memory as a whole, and the managers know that."""
     may_be_stale: frozenset[str] | None = None
     """The pods of which a manager may have something to forget; None where any may be one."""
+    may_forget: bool = True
+    """Whether there may be such pods, and every source of pods is ready, so that it is known."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""
@@ -64,7 +66,8 @@ class AdmissionAttempt(Mutable):
             if slot.is_idle:
                 hints[slot.provider] = NO_HINTS
                 continue
-            self._forget_stale(slot)
+            if self.may_forget:
+                self._forget_stale(slot)
             if container is None and self.is_placed_whole:
                 answer = slot.whole_pod_hints(self.snapshot, self.pod)
             elif container is None:
@@ -102,7 +105,8 @@ class AdmissionAttempt(Mutable):
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
         """Let every provider allocate; the first refusal ends it and undoes nothing."""
         for slot in self.roster.slots:
-            self._forget_stale(slot)
+            if self.may_forget:
+                self._forget_stale(slot)
             before = after = self.snapshot
             if not slot.is_idle:
                 result = slot.allocate(before, self.pod, container, affinity)
@@ -123,7 +127,8 @@ class AdmissionAttempt(Mutable):
         waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
         containers = tuple(self.pod.containers())
         for slot in self.roster.slots:
-            self._forget_stale(slot)
+            if self.may_forget:
+                self._forget_stale(slot)
             if not slot.places_pods and waits:
                 continue
             before = after = self.snapshot
@@ -152,9 +157,7 @@ class AdmissionAttempt(Mutable):
 
     def _forget_stale(self, slot: Slot) -> None:
         # Once is enough: what is active stays the same, and only this pod gets new records.
-        if self.may_be_stale == NO_PODS or slot.provider in self._cleaned or slot.is_idle:
-            return
-        if not self.snapshot.sources_ready:
+        if slot.provider in self._cleaned or slot.is_idle:
             return
         if not self._cleaned:
             self._gone = self.snapshot.gone(self.may_be_stale)

@@ -74,6 +74,9 @@ class PredicatesAnswer(Value):
     passed_over: tuple[str, ...] = ()
 
 
+NO_PREDICATE: Final = PredicatesAnswer()
+"""Of a pod that is rejected before."""
+
 NONE_ASKED: Final = PredicatesAnswer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
 
 

@@ -42,14 +42,15 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     A file that existed at the start stays to the byte until it is written again.
     """
     files = {}
+    # Policies by the attribute of their names: the property is two calls in Python.
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
             snapshot, cpu_file.FILE_NAME, snapshot.cpu.exclusive
-        ) or _text(snapshot.cpu, cpu_file.write, rules.cpu.policy.value, rules.release_rules)
+        ) or _text(snapshot.cpu, cpu_file.write, rules.cpu.policy._value_, rules.release_rules)
         files[memory_file.FILE_NAME] = _as_read(
             snapshot, memory_file.FILE_NAME, snapshot.memory.blocks
         ) or _text(
-            snapshot.memory, memory_file.write, rules.memory.policy.value, rules.release_rules
+            snapshot.memory, memory_file.write, rules.memory.policy._value_, rules.release_rules
         )
     written = snapshot.device.written
     if written is not None:
@@ -135,7 +136,7 @@ def _load_cpu(rules: NodeRules, files: StateFiles) -> CpuLedger | Finding:
     return (
         NO_CPUS
         if text is None
-        else cpu_file.load(text, rules.cpu.policy.value, rules.release_rules)
+        else cpu_file.load(text, rules.cpu.policy._value_, rules.release_rules)
     )
 
 
@@ -149,7 +150,7 @@ def _load_memory(rules: NodeRules, files: StateFiles) -> MemoryDocument | Findin
     text = files.get(memory_file.FILE_NAME)
     if text is None:
         return None
-    return memory_file.load_document(text, rules.memory.policy.value, rules.release_rules)
+    return memory_file.load_document(text, rules.memory.policy._value_, rules.release_rules)
 
 
 def _memory_ledger(loaded: MemoryDocument | Finding | None) -> MemoryLedger | Finding:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, dataclass_transform
 
 from msgspec import NODEFAULT, Struct, field, structs
 
@@ -28,7 +28,7 @@ __all__ = ["Mutable", "Value", "field", "kept", "replace", "without_keys"]
 
 K = TypeVar("K")
 T = TypeVar("T")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 class _AsDataclass:
@@ -71,16 +71,16 @@ def _field(of: structs.FieldInfo) -> Any:
     return dataclasses.field(default=default)
 
 
-def kept(value: Value, name: str, make: Callable[P, T], *of: P.args, **by_name: P.kwargs) -> T:
+def kept(value: Value, name: str, make: Callable[[*Ts], T], *of: *Ts) -> T:
     """What follows from a value, made once and kept in it; its class says ``dict=True``.
 
-    It is made by a call of ``make`` with what comes behind. For what a room above knows how to
-    make; ``cached_property`` is for what the class knows.
+    It is made by a call of ``make`` with what comes behind, and is not None. For what a room above
+    knows how to make; ``cached_property`` is for what the class knows.
     """
-    place = vars(value)
-    if name not in place:
-        place[name] = make(*of, **by_name)
-    made: T = place[name]
+    place = value.__dict__
+    made: T | None = place.get(name)
+    if made is None:
+        made = place[name] = make(*of)
     return made
 
 

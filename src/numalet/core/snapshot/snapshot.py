@@ -75,13 +75,13 @@ class Snapshot(Value, kw_only=True, dict=True):
 
         No field, so that every change forgets it that does not say what it is from then on.
         """
-        known: frozenset[str] | None = vars(self).get("may_be_stale")
+        known: frozenset[str] | None = self.__dict__.get("may_be_stale")
         return known
 
     def with_stale(self, uids: frozenset[str] | None) -> Snapshot:
         """The same snapshot, of which that is known."""
         if uids is not None:
-            vars(self)["may_be_stale"] = uids
+            self.__dict__["may_be_stale"] = uids
         return self
 
     def with_one_more_stale(self, uid: str) -> Snapshot:
@@ -92,7 +92,7 @@ class Snapshot(Value, kw_only=True, dict=True):
     def stale_without(self, uids: Collection[str]) -> frozenset[str] | None:
         """The pods of which something may be stale once these are not active, or are others."""
         known = self.may_be_stale
-        if known is None or not (self.assumed or [uid for uid in uids if uid in self.pods]):
+        if known is None or (not self.assumed and self.pods.keys().isdisjoint(uids)):
             return known
         return known.union(uids)
 

@@ -60,7 +60,7 @@ class CpuLedger(Value, dict=True):
 
     def _with_mask(self, mask: CpuMask) -> CpuLedger:
         """The same ledger, which need not compute the mask of its shared pool."""
-        vars(self)["default_mask"] = mask
+        self.__dict__["default_mask"] = mask
         return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:

@@ -146,7 +146,9 @@ class MemoryHintFamily(Value, dict=True):
     @property
     def is_empty(self) -> bool:
         """Whether no set is offered."""
-        if self.tried is not None or self.as_rule is None or not self.demand:
+        if self.tried is not None:
+            return not (self.demand and self.tried.offered)
+        if self.as_rule is None or not self.demand:
             return not self.masks
         return self.as_rule.is_empty
 
@@ -165,10 +167,10 @@ def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFami
         return MemoryHintFamily(ledger, pod_uid, demand)
     # The last ones are kept in the ledger: if the pod has no place, or may be anywhere, the same is
     # asked when its memory is allocated. A container's demand is one object.
-    last = vars(ledger).get("tried")
+    last = ledger.__dict__.get("tried")
     if last is None or last[0] != pod_uid or last[1] is not demand:
         last = (pod_uid, demand, tried_sets.of_demand(ledger, pod_uid, demand))
-        vars(ledger)["tried"] = last
+        ledger.__dict__["tried"] = last
     return MemoryHintFamily(ledger, pod_uid, demand, last[2])
 
 

@@ -120,7 +120,7 @@ class MemoryLedger(Value, dict=True):
 
     def following(self, before: MemoryLedger) -> MemoryLedger:
         """The same ledger, with the capacity of the one before."""
-        vars(self)["capacity"] = before.capacity
+        self.__dict__["capacity"] = before.capacity
         return self
 
     def with_reusable(self, reusable: ReusableMemory) -> MemoryLedger:

@@ -253,9 +253,12 @@ def _given_mask(
 
 
 def _has_free(ledger: MemoryLedger, asked: Demand, mask: NumaMask) -> bool:
-    nodes = [ledger.nodes[node_id] for node_id in numa_mask.ids(mask)]
+    node_ids = numa_mask.ids(mask)
     for name, size in asked.items():
-        if sum([node.tables[name].free for node in nodes]) & UINT64 < size:
+        free = 0
+        for node_id in node_ids:
+            free += ledger.nodes[node_id].tables[name].free
+        if free & UINT64 < size:
             return False
     return True
 
