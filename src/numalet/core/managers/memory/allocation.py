@@ -31,19 +31,21 @@ def allocate(
     """The ledger with the demand allocated on the nodes of the affinity."""
     node_ids = numa_mask.ids(affinity)
     nodes = dict(ledger.nodes)
+    reusable = ledger.reusable.of_pod(pod.uid)
     for name, size in demand.items():
-        left = max(0, size - ledger.reusable.size_bytes(pod.uid, affinity, name))
+        left = max(0, size - reusable.get((affinity, name), 0))
         for node_id in node_ids:
             node = nodes[node_id]
             moved = min(left, node.tables[name].free)
             left -= moved
-            after = tables.moved(node.tables, name, moved) if moved else node.tables
-            nodes[node_id] = NodeMemory(node.assignments + 1, after, affinity)
+            held = tables.moved(node.tables, name, moved) if moved else node.tables
+            nodes[node_id] = NodeMemory(node.assignments + 1, held, affinity)
     blocks: Blocks = tuple([MemoryBlock(node_ids, name, size) for name, size in demand.items()])
     records = with_blocks(ledger.blocks, pod.uid, container.name, blocks)
-    records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
-    reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
-    return MemoryLedger(nodes, records, reusable, ledger.pods).following(ledger)
+    if pod.init_containers:
+        records[pod.uid] = init_reuse.shrunk(records[pod.uid], pod, container, blocks)
+    after = init_reuse.after(ledger.reusable, pod, container, blocks)
+    return MemoryLedger(nodes, records, after, ledger.pods).following(ledger)
 
 
 def allocate_whole(

@@ -39,10 +39,8 @@ def after(
 
 def shrunk(
     records: Mapping[str, Blocks], pod: Pod, container: Container, blocks: Blocks
-) -> Mapping[str, Blocks]:
+) -> dict[str, Blocks]:
     """The pod's records with earlier init containers' blocks smaller by what is taken over."""
-    if not pod.init_containers:
-        return records
     result = dict(records)
     for new in blocks:
         left = new.size_bytes
