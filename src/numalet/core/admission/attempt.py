@@ -43,7 +43,7 @@ class AdmissionAttempt(Mutable):
     may_be_stale: frozenset[str] | None = None
     """The pods of which a manager may have something to forget; None where any may be one."""
     may_forget: bool = True
-    """Whether there may be such pods, and every source of pods is ready, so that it is known."""
+    """Whether there may be such pods; false also as long as some source of pods is not ready."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
     """Providers that have forgotten what is stale."""

@@ -75,7 +75,7 @@ class PredicatesAnswer(Value):
 
 
 NO_PREDICATE: Final = PredicatesAnswer()
-"""Of a pod that is rejected before."""
+"""The answer for a pod that a manager rejected: none was asked."""
 
 NONE_ASKED: Final = PredicatesAnswer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
 

@@ -42,7 +42,7 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
     A file that existed at the start stays to the byte until it is written again.
     """
     files = {}
-    # Policies by the attribute of their names: the property is two calls in Python.
+    # The policies by ``_value_`` and not by ``value``, which is two calls of Python.
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
             snapshot, cpu_file.FILE_NAME, snapshot.cpu.exclusive

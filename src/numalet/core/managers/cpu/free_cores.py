@@ -20,6 +20,7 @@ def by_count(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
     """The cores of which 1, 2, ... CPUs are free, up to the largest core."""
     counted: list[CpuMask] = []
     for core_ids, offsets in topology.core_layouts:
+        # By number: the cores of which so many CPUs are free, of those seen so far.
         at_least = [core_ids]
         for offset in offsets:
             more = free >> offset
@@ -38,7 +39,7 @@ def with_count(topology: CpuTopology, free: CpuMask, count: int) -> CpuMask:
     """The cores of which so many CPUs are free, and not none."""
     if topology.largest_core_size > count > 0:
         return by_count(topology, free)[count - 1]
-    # That are all CPUs of a core, which is quicker to see.
+    # No core is larger, so that all its CPUs are free, which is quicker to see.
     cores = cpu_mask.EMPTY
     for core_ids, offsets in topology.core_layouts:
         if len(offsets) == count:
