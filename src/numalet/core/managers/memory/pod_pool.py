@@ -38,7 +38,7 @@ from numalet.core.managers.memory.reasons import (
 )
 from numalet.core.managers.memory.static_policy import MemoryStaticPolicy
 from numalet.core.model import numa_mask
-from numalet.core.model.pod import ContainerKey, ContainerKind, Pod
+from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Value
 
 _Parts = Mapping[str, Demand]
@@ -76,7 +76,7 @@ class MemoryPodPools(Value):
         lack = nothing_to_share(pod, total, parts)
         if lack is not None:
             return Refused(lack)
-        mask = self.policy.mask_for(ledger, ContainerKey(pod.uid, WHOLE_POD), total, affinity)
+        mask = self.policy.mask_for(ledger, pod.uid, WHOLE_POD, total, affinity)
         if isinstance(mask, Refused):
             return mask
         node_ids = numa_mask.ids(mask)

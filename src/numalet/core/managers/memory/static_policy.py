@@ -48,7 +48,7 @@ class MemoryStaticPolicy(Value):
         blocks = ledger.blocks_of(pod.uid, container.name)
         if blocks is not None:
             return self._held((blocks,), asked)
-        if self._has_ended(ledger, pod, container):
+        if container.kind is ContainerKind.INIT and self._has_ended(ledger, pod, container):
             return NO_HINTS
         return self._computed(ledger, pod, asked)
 
@@ -78,8 +78,8 @@ class MemoryStaticPolicy(Value):
         return hints.in_place(block for blocks in records for block in blocks)
 
     def _has_ended(self, ledger: MemoryLedger, pod: Pod, container: Container) -> bool:
-        """Whether this container, which has no record, is an init container that has ended."""
-        if self.behaviour.ended_init_containers_return or container.kind is not ContainerKind.INIT:
+        """Whether this init container, which has no record, has ended."""
+        if self.behaviour.ended_init_containers_return:
             return False
         names = [each.name for each in pod.containers()]
         later = names[names.index(container.name) + 1 :]
@@ -109,60 +109,59 @@ class MemoryStaticPolicy(Value):
         if blocks is not None:
             reusable = init_reuse.after(ledger.reusable, pod, container, blocks)
             return ledger.with_reusable(reusable)
-        if self._has_ended(ledger, pod, container):
+        if container.kind is ContainerKind.INIT and self._has_ended(ledger, pod, container):
             return ledger
         asked = demand.of_container(container, self.behaviour)
         if isinstance(asked, NotAnInteger):
             return Refused(asked)
         if not asked and not self.behaviour.no_memory_needs_a_node:
             return ledger
-        mask = self.mask_for(ledger, ContainerKey(pod.uid, container.name), asked, affinity)
+        mask = self.mask_for(ledger, pod.uid, container.name, asked, affinity)
         if isinstance(mask, Refused):
             return mask
         return allocation.allocate(ledger, pod, container, asked, mask)
 
     def mask_for(
-        self, ledger: MemoryLedger, asker: ContainerKey, asked: Demand, affinity: Hint
+        self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
         """The nodes on which so much is allocated; the affinity's unless these do not do."""
         missing = _missing_type(ledger, asked)
         if missing is None:
-            return self._final_mask(ledger, asker, asked, affinity)
+            return self._final_mask(ledger, pod_uid, container, asked, affinity)
         if self.behaviour.missing_page_size_crashes:
-            return _given_mask(ledger, asker.container, asked, affinity, missing)
+            return _given_mask(ledger, container, asked, affinity, missing)
         return Refused(NoSuchPages(missing.resource))
 
     def _final_mask(
-        self, ledger: MemoryLedger, asker: ContainerKey, asked: Demand, affinity: Hint
+        self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
         """The affinity's nodes, replaced or extended where they do not do."""
-        name = asker.container
         chosen = affinity
         will_do = False
         # 1. "Any node": the manager's own best set.
         if chosen.mask is None:
-            default = best_affinity.best(hints.family(ledger, asker.pod_uid, asked))
+            default = best_affinity.best(hints.family(ledger, pod_uid, asked))
             if default is None or default.mask is None:
-                return Refused(NoNodeFits(name))
+                return Refused(NoNodeFits(container))
             if chosen.preferred and not default.preferred:
-                return Refused(DefaultNotPreferred(name, default.mask))
+                return Refused(DefaultNotPreferred(container, default.mask))
             chosen = default
             # Tried already; the kubelet tries it again without what may be used again.
-            will_do = not ledger.reusable.of_pod(asker.pod_uid)
+            will_do = not ledger.reusable.of_pod(pod_uid)
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
         # In native mode some nodes give no memory, whatever other resources do there.
         mask &= ledger.capacity.nodes
         # 2. Too small: the best set that contains it.
-        if not will_do and not self._will_do(ledger, asker.pod_uid, asked, mask):
-            offered = hints.family(ledger, asker.pod_uid, asked)
+        if not will_do and not self._will_do(ledger, pod_uid, asked, mask):
+            offered = hints.family(ledger, pod_uid, asked)
             extended = best_affinity.best(offered, containing=mask)
             if extended is None or extended.mask is None:
-                return Refused(CanNotExtend(name, mask))
+                return Refused(CanNotExtend(container, mask))
             if chosen.preferred and not extended.preferred:
-                return Refused(ExtendedNotPreferred(name, mask, extended.mask))
+                return Refused(ExtendedNotPreferred(container, mask, extended.mask))
             mask = extended.mask
         # 3. A set of several nodes must not cut through what is in use.
-        cut = _cut_group(ledger, name, mask)
+        cut = _cut_group(ledger, container, mask)
         return mask if cut is None else Refused(cut)
 
     def _will_do(self, ledger: MemoryLedger, pod_uid: str, asked: Demand, mask: NumaMask) -> bool:
