@@ -127,11 +127,12 @@ async def test_no_pod_that_the_gate_binds_is_rejected(
 async def test_without_the_gate_hardly_any_pod_is_rejected(
     defined: ControlPlane, figures: list[str]
 ) -> None:
+    """Fewer than one in a thousand; more than three of one thousand are one run in fifty then."""
     async with scheduled(defined, 100, binds=False) as cluster:
         figures.append(await cluster.sent(1000, seed=2))
         await cluster.until_counted(cluster.rejections)
         lines = cluster.extender.said.splitlines()
-        assert cluster.rejections() <= 1, [each for each in lines if _REJECTED in each]
+        assert cluster.rejections() <= 3, [each for each in lines if _REJECTED in each]
 
 
 @pytest.mark.large
