@@ -14,13 +14,14 @@ import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from numalet.agent.servers.api.listening import accept_no_more
 from numalet.io.tasks import ended
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 _RESET: Final = struct.pack("ii", 1, 0)
 _TURNS: Final = 4
-"""In so many turns of its loop asyncio makes a connection of what it accepted, or closes one."""
+"""In so many turns of its loop asyncio closes a connection."""
 
 
 class TcpServer:
@@ -42,13 +43,7 @@ class TcpServer:
     async def stop(self) -> None:
         """Listen no more, reset every connection, and wait until nothing serves one."""
         assert self._server is not None
-        # First accept no more, and make connections of what was accepted: a server that is closed
-        # in between drops the socket (CPython 3.11, asyncio.base_events.Server._attach).
-        loop = asyncio.get_running_loop()
-        for listening in self._server.sockets:
-            loop.remove_reader(listening.fileno())
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
+        await accept_no_more(self._server.sockets)
         self._server.close()
         for writer in self._open:
             reset(writer)

@@ -20,7 +20,8 @@ import resource
 import socket
 import ssl
 import stat
-from collections.abc import AsyncIterator, Iterator, Sequence
+from asyncio.trsock import TransportSocket
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,7 +142,7 @@ class _Server(uvicorn.Server):
     """A server that leaves signals to the agent, and does not wait for answers without an end."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await _accept_no_more(sockets or [])
+        await accept_no_more(sockets or [])
         for connection in self._bounded():
             connection.end_stream()
         await super().shutdown(sockets)
@@ -213,11 +214,12 @@ class _Bounded(HttpToolsProtocol):
             self.transport.close()
 
 
-async def _accept_no_more(listeners: Sequence[socket.socket]) -> None:
+async def accept_no_more(listeners: Iterable[socket.socket | TransportSocket]) -> None:
     """Make connections of what was accepted, and accept nothing more.
 
     A stop closes the connections that there are when it begins: the client of one that is made
-    a moment later would wait for its answer.
+    a moment later would wait for its answer, and the stop for the client. A server of asyncio that
+    is closed in between drops the socket (CPython 3.11, ``asyncio.base_events.Server._attach``).
     """
     loop = asyncio.get_running_loop()
     for listener in listeners:
