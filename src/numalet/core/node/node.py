@@ -101,7 +101,7 @@ class Node(Value):
 
     def state_files(self) -> dict[str, str]:
         """Texts of the state files by name, as the kubelet writes them."""
-        return state_files.write(self.roster.rules, self.snapshot)
+        return state_files.write(self.rules, self.snapshot)
 
     def restart(
         self,

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from numalet.core.model import pod_demand
 from numalet.core.model.node_constraints import HostPort
 from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, without_keys
 
 Ports: TypeAlias = Mapping[tuple[int, str], tuple[HostPort, ...]]
 """Ports of the host by number and protocol, one entry for each pod's."""
@@ -55,7 +55,7 @@ class Requested(Value):
             key = (port.number, port.protocol)
             left = list(ports[key])
             left.remove(port)
-            ports = {each: held for each, held in ports.items() if each != key}
+            ports = without_keys(ports, (key,))
             if left:
                 ports[key] = tuple(left)
         unknown = self.unknown_ports - (pod.constraints is None)

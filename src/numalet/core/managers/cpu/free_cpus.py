@@ -91,9 +91,8 @@ def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:
     for core_ids in sets:
         left = core_ids
         while left:
-            core = left & -left
-            yield topology.cores[core.bit_length() - 1]
-            left ^= core
+            yield topology.cores[(left & -left).bit_length() - 1]
+            left &= left - 1
 
 
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:

@@ -106,7 +106,6 @@ def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
         while left:
             if taking.satisfied:
                 return
-            cpu = left & -left
-            taking.taken |= cpu
+            taking.taken |= left & -left
             taking.need -= 1
-            left ^= cpu
+            left &= left - 1

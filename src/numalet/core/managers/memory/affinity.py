@@ -29,7 +29,7 @@ def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> H
         return None
     fewest = min(map(int.bit_count, masks))
     smallest = min([mask for mask in masks if mask.bit_count() == fewest])
-    return Hint(smallest, smallest.bit_count() == offered.preferred_size)
+    return Hint(smallest, fewest == offered.preferred_size)
 
 
 def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:

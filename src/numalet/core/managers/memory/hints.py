@@ -146,9 +146,7 @@ class MemoryHintFamily(Value, dict=True):
     @property
     def is_empty(self) -> bool:
         """Whether no set is offered."""
-        if self.tried is not None:
-            return not (self.demand and self.tried.offered)
-        if self.as_rule is None or not self.demand:
+        if self.tried is not None or self.as_rule is None or not self.demand:
             return not self.masks
         return self.as_rule.is_empty
 
