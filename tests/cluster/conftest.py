@@ -8,7 +8,6 @@ not have: with these the test is left out.
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -148,17 +147,6 @@ def plane_without_cache(
     """
     with _opened(programs, pytestconfig, ("--watch-cache=false",)) as plane:
         yield plane
-
-
-@pytest.fixture
-def dropped_connections() -> Iterator[None]:
-    """Connections that nobody closed are collected in the test that dropped them.
-
-    Who is stopped in the middle of a connect leaves one: the event loop of Python 3.11 drops the
-    transport that comes of it. Such a test ignores ``PytestUnraisableExceptionWarning``.
-    """
-    yield
-    gc.collect()
 
 
 @pytest.fixture

@@ -28,12 +28,7 @@ from numalet.io.kube_api import paths
 from running import breakers, storms
 from running.control_plane import ControlPlane, slowness
 
-pytestmark = [
-    pytest.mark.slow,
-    # A fleet that ends in the middle of a connect drops it.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("dropped_connections"),
-]
+pytestmark = pytest.mark.slow
 POOL_NODES: Final = 40
 FIRST_SECONDS: Final = 10.0
 MINUTE_SECONDS: Final = 60.0

@@ -25,8 +25,6 @@ from running.server_programs import free_port
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("dropped_connections"),
     pytest.mark.parametrize("ignorable", [False, True], ids=["needed", "ignorable"]),
 ]
 NODE: Final = "hollow-0"

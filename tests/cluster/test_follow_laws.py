@@ -181,7 +181,6 @@ async def _law(opened: Opened, seed: int, steps: int, rare_strikes: int) -> int:
         return len(follower.of_type(Replaced))
 
 
-@pytest.mark.usefixtures("dropped_connections")
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_follower_has_what_there_is_and_passes_on_what_happened(
     opened: Opened, seed: int
@@ -189,7 +188,6 @@ async def test_a_follower_has_what_there_is_and_passes_on_what_happened(
     assert await _law(opened, seed, steps=80, rare_strikes=1) >= 1
 
 
-@pytest.mark.usefixtures("dropped_connections")
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", thoroughness.of(range(100, 101), range(100, 110)))
 async def test_so_it_does_in_longer_stories_of_the_fake_server(seed: int) -> None:

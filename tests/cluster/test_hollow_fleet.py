@@ -43,10 +43,6 @@ from running.control_plane import ControlPlane, slowness
 from running.hollow_fleets import RunningFleet
 from running.pod_clients import GPU, PodClients, Strike
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("dropped_connections"),
-]
 NUMA_NODES: Final = "/apis/numalet.dev/v1alpha1/numanodes"
 GPUS: Final = f"{GPU}=" + ",".join(f"g{at}@{at // 4}" for at in range(8))
 NODES: Final = 10

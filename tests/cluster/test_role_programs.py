@@ -41,10 +41,6 @@ from values import hollow_pods, profile_bench
 Program = Callable[[Access, ControlPlane, "Said"], Coroutine[Any, Any, None]]
 
 PUBLISHER: Final = partial(HollowPublisher, has_topology=True)
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("dropped_connections"),
-]
 PATIENCE_SECONDS: Final = 60.0
 NOTHING: Final = ("", "", "")
 LACKS: Final = re.compile(r"cannot \w+ resource|may not \w+ ")

@@ -173,6 +173,10 @@ class FakeApiServer:
         """Wait until no watch is open."""
         await self._wait(lambda: not self._watches)
 
+    async def unused(self) -> None:
+        """Wait until no client is connected."""
+        await self._wait(lambda: not self._connections)
+
     async def asked(self, count: int) -> None:
         """Wait until so many requests have come."""
         await self._wait(lambda: len(self.requests) >= count)

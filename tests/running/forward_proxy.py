@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from numalet.io.tasks import together
 from running.tcp_server import TcpServer
 
+_PATIENCE_SECONDS: Final = 200.0
 _SOCKS: Final = 5
 _ADDRESS_TYPES: Final = {1: 4, 4: 16}
 
@@ -23,10 +24,20 @@ class ForwardProxy:
     def __init__(self) -> None:
         self.targets: list[tuple[str, int]] = []
         self.port = 0
+        self._connections = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
+
+    async def unused(self) -> None:
+        """Wait until no client is connected."""
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await self._unused.wait()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to wherever it goes."""
         far: asyncio.StreamWriter | None = None
+        self._connections += 1
+        self._unused.clear()
         try:
             first = await reader.readexactly(1)
             if first[0] == _SOCKS:
@@ -53,6 +64,9 @@ class ForwardProxy:
             for each in (writer, far):
                 if each is not None:
                     each.transport.abort()
+            self._connections -= 1
+            if not self._connections:
+                self._unused.set()
 
     async def _socks(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -260,7 +260,7 @@ class ApiClient:
 
     async def _once(self, identity: Identity, sent: _Sent) -> httpx.Response:
         total_seconds = self._limits.request_seconds
-        # Sooner than the limit of all of it, which would leave a half-made connection behind.
+        # Sooner than the limit of all of it, so that this is said where there was no connection.
         connect_seconds = min(_CONNECT_SECONDS, total_seconds / 2)
         timeout = httpx.Timeout(total_seconds, connect=connect_seconds)
         async with self._connections.using(identity.tls) as connected:

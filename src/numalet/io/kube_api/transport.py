@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
 
 import httpx
 
@@ -30,6 +30,44 @@ def _keepalive() -> list[tuple[int, int, int]]:
         if number is not None:
             options.append((socket.IPPROTO_TCP, number, value))
     return options
+
+
+class _Transport(httpx.AsyncHTTPTransport):
+    """Closes the connection of a request that was cancelled.
+
+    httpcore forgets it, open as it is, where that comes during TLS's handshake or a proxy's; and
+    keeps it, never to use it again, where it comes just before the request is sent, or when the
+    answer has been read.
+    """
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The answer, whose body is still to be read."""
+        used = request.extensions["trace"] = _UsedConnection()
+        try:
+            answer = await super().handle_async_request(request)
+        except BaseException:
+            await used.close()
+            raise
+        used.stream = answer.extensions["network_stream"]
+        return answer
+
+
+class _UsedConnection:
+    """The connection of a request, from when there is one; httpcore calls this at each step."""
+
+    def __init__(self) -> None:
+        self.stream: Any = None
+
+    async def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(".connect_tcp.complete"):
+            self.stream = info["return_value"]
+        elif event.endswith(".response_closed.failed"):
+            await self.close()
+
+    async def close(self) -> None:
+        """Close it, if there is one."""
+        if self.stream is not None:
+            await self.stream.aclose()
 
 
 class Connections:
@@ -86,8 +124,7 @@ class Connections:
             max_keepalive_connections=_KEPT_CONNECTIONS,
             keepalive_expiry=self._kept_seconds,
         )
-
-        transport = httpx.AsyncHTTPTransport(
+        transport = _Transport(
             verify=context,
             limits=limits,
             proxy=access.proxy_url or None,

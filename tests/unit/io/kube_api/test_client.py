@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import json
 import ssl
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,10 @@ import pytest
 from numalet.core.model.findings import BadInput, Location
 from numalet.io.kube_api import client
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
-from numalet.io.kube_api.client import PatchKind, RequestLimits
+from numalet.io.kube_api.client import ApiClient, PatchKind, RequestLimits
 from numalet.io.kube_api.values import Access, Impersonation
-from numalet.io.tasks import together
-from running import breakable_proxy, fake_api_server
+from numalet.io.tasks import ended, together
+from running import breakable_proxy, fake_api_server, forward_proxy
 from running.certificates import Authority
 from running.fake_api_server import FakeApiServer, Scripted
 
@@ -340,3 +342,47 @@ async def test_a_handshake_that_never_ends_leaves_no_connection_behind() -> None
         async with asyncio.timeout(200):
             await ended.wait()
     gc.collect()
+
+
+# Cancellation.
+
+
+async def _is_done_after(request: Coroutine[Any, Any, object], turns: int) -> bool:
+    """Whether so many turns of the event loop are enough for a request; cancelled if not."""
+    task = asyncio.create_task(request)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    is_done = task.done()
+    await ended(task)
+    return is_done
+
+
+async def _streamed(api: ApiClient) -> None:
+    async with api.stream(PATH, {"watch": True, "resourceVersion": 0}, silence_seconds=200):
+        pass
+
+
+@pytest.mark.parametrize("scheme", ["", "http", "socks5"])
+@pytest.mark.parametrize("send", [lambda api: api.get(PATH), _streamed])
+async def test_a_request_that_is_cancelled_leaves_no_connection_behind(
+    tmp_path: Path, send: Callable[[ApiClient], Coroutine[Any, Any, object]], scheme: str
+) -> None:
+    """At whatever moment: neither one that is kept and not used any more, nor one without owner.
+
+    The latter is warned of when it is collected, which fails the test.
+    """
+    own = Authority()
+    async with (
+        fake_api_server.running(own.server_context(tmp_path)) as server,
+        forward_proxy.running() as proxy,
+    ):
+        proxy_url = f"{scheme}://127.0.0.1:{proxy.port}" if scheme else ""
+        given = server.access(authority=own.pem, proxy_url=proxy_url)
+        for turns in itertools.count():
+            async with client.opened(given) as api:
+                if await _is_done_after(send(api), turns):
+                    break
+                await server.unused()
+                await proxy.unused()
+            gc.collect()
+        assert turns > 20
