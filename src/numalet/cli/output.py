@@ -72,6 +72,9 @@ def console() -> Console:
         width=_width(),
         height=_HEIGHT,
         highlight=False,
+        # Names that users chose are no commands, whatever is in them.
+        markup=False,
+        emoji=False,
         force_terminal=is_terminal,
     )
 

@@ -94,7 +94,8 @@ def _live(picture: Callable[[], tuple[list[RenderableType], str]], every_seconds
         nodes, pods = picture()
         return Group(*nodes, "", Text.from_ansi(pods, no_wrap=True))
 
-    with Live(drawn(), console=Console(highlight=False), screen=True) as live:
+    screen = Console(highlight=False, markup=False, emoji=False)
+    with Live(drawn(), console=screen, screen=True) as live:
         while True:
             time.sleep(every_seconds)
             live.update(drawn())

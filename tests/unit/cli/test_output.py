@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import yaml
+from rich.table import Table
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
@@ -34,6 +35,15 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert output.printable(text) == shown
+
+
+def test_what_looks_like_markup_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = Table("POOL")
+    rows.add_row("[/gpu]:100:")
+    output.print_all([rows, "[bold]:100:"])
+    printed = capsys.readouterr().out
+    assert "[/gpu]:100:" in printed
+    assert "[bold]:100:" in printed
 
 
 FINDING = FilesNotAFile(path="x" * 60, where=Location("a.yaml", "", 3))
