@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -12,9 +13,14 @@ def main() -> None:
 
         sys.stdout.write(f"numalet {__version__}\n")
         return
+    # Until the command is loaded nothing is garbage; a search would go through all modules.
+    gc.disable()
     from numalet.cli.main import run
 
-    sys.exit(run())
+    status = run()
+    # Nor is there a search at the end, when all of it goes.
+    gc.freeze()
+    sys.exit(status)
 
 
 if __name__ == "__main__":

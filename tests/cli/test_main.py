@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 import typer
@@ -42,11 +44,45 @@ def test_the_version_alone_loads_no_command(
     assert capsys.readouterr().out == f"numalet {__version__}\n"
 
 
-def test_the_entry_point_ends_with_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["numalet", "simulate"])
-    with pytest.raises(SystemExit) as ended:
-        __main__.main()
-    assert ended.value.code == 2
+def test_the_entry_point_ends_with_the_status() -> None:
+    assert process("simulate").status == 2
+
+
+def _pod(number: int) -> dict[str, object]:
+    limits = {"cpu": "20m", "memory": "20Mi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"pod-{number}"},
+        "spec": {"containers": [{"name": "app", "image": "any", "resources": {"limits": limits}}]},
+    }
+
+
+_WITH_SEARCHES_COUNTED: Final = """
+import atexit, gc, json, sys
+from numalet.__main__ import main
+
+searches = []
+gc.callbacks.append(lambda phase, of: searches.append(of["generation"]))
+atexit.register(lambda: print(json.dumps([searches, gc.isenabled()]), file=sys.stderr))
+main()
+"""
+
+
+def test_a_short_command_is_not_searched_for_garbage_and_a_long_one_is(tmp_path: Path) -> None:
+    def searches(*arguments: str) -> list[int]:
+        command = [sys.executable, "-c", _WITH_SEARCHES_COUNTED, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        of_generations, is_enabled = json.loads(done.stderr)
+        assert is_enabled
+        return list(of_generations)
+
+    assert searches("simulate", *DOCUMENTED, GUARANTEED) == []
+    many = tmp_path / "many.json"
+    many.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [_pod(n) for n in range(1000)]})
+    )
+    assert searches("simulate", *DOCUMENTED, str(many), "-o", "json") != []
 
 
 @pytest.mark.parametrize("command", FITTING)

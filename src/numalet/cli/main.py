@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import importlib
 import io
 import os
@@ -27,6 +28,9 @@ from numalet.core.model.findings import BadInput, Finding
 EXIT_UNUSABLE: Final = 2
 EXIT_BUG: Final = 3
 EXIT_INTERRUPTED: Final = 130
+
+_YOUNG: Final = 50_000
+"""So many new objects are searched for garbage at a time."""
 
 # Typer brings its own copy of click or uses the installed one, depending on its release; the
 # base class of its public BadParameter is the usage error of whichever it is.
@@ -171,6 +175,8 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         with command_line.running(arguments):
             command = commands(_wanted(arguments))
+            if not gc.isenabled():
+                _collect_garbage_seldom()
             status = command(args=arguments, standalone_mode=False, prog_name="numalet")
         sys.stdout.flush()
     except _USAGE_ERROR as error:
@@ -198,6 +204,17 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception:
         return _bug()
     return status if isinstance(status, int) else 0
+
+
+def _collect_garbage_seldom() -> None:
+    """Begin to search for garbage, which ``__main__`` put off: not in what is loaded, and rarely.
+
+    A short command makes little but modules that it imports when it needs them. Servers that keep
+    much have rules of their own.
+    """
+    gc.freeze()
+    gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
+    gc.enable()
 
 
 def _prepare_streams() -> None:
