@@ -72,7 +72,7 @@ def console() -> Console:
         width=_width(),
         height=_HEIGHT,
         highlight=False,
-        # Names that users chose are no commands, whatever is in them.
+        # Names that users chose are printed as they are, square brackets and colons too.
         markup=False,
         emoji=False,
         force_terminal=is_terminal,
