@@ -63,20 +63,18 @@ def asked_format(arguments: Iterable[str]) -> OutputFormat | None:
 
 def console() -> Console:
     """A console that keeps what it prints, as wide and as coloured as the output is."""
-    from rich.console import Console
-
     is_terminal = True if sys.stdout.isatty() else None
     # Without a height, too, Rich takes a terminal that calls itself dumb for one of 80 columns.
-    return Console(
-        file=io.StringIO(),
-        width=_width(),
-        height=_HEIGHT,
-        highlight=False,
-        # Names that users chose are printed as they are, square brackets and colons too.
-        markup=False,
-        emoji=False,
-        force_terminal=is_terminal,
+    return literal_console(
+        file=io.StringIO(), width=_width(), height=_HEIGHT, force_terminal=is_terminal
     )
+
+
+def literal_console(**settings: Any) -> Console:
+    """A console that prints names as users chose them, with square brackets and colons too."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, **settings)
 
 
 def _width() -> int:

@@ -86,16 +86,17 @@ def _of_commands(commands: Listing) -> tuple[list[RenderableType], str]:
 def _live(picture: Callable[[], tuple[list[RenderableType], str]], every_seconds: float) -> None:
     import time
 
-    from rich.console import Console, Group
+    from rich.console import Group
     from rich.live import Live
     from rich.text import Text
+
+    from numalet.cli import output
 
     def drawn() -> Group:
         nodes, pods = picture()
         return Group(*nodes, "", Text.from_ansi(pods, no_wrap=True))
 
-    screen = Console(highlight=False, markup=False, emoji=False)
-    with Live(drawn(), console=screen, screen=True) as live:
+    with Live(drawn(), console=output.literal_console(), screen=True) as live:
         while True:
             time.sleep(every_seconds)
             live.update(drawn())
