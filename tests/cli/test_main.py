@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 import typer
 
-from cli.commands import DOCUMENTED, GUARANTEED, Runner, process
+from cli.commands import DOCUMENTED, GUARANTEED, Runner, pod, process
 from numalet import __main__, __version__
 from numalet.cli import helping, main, simulate
 from numalet.cli.main import EXIT_BUG, EXIT_INTERRUPTED
@@ -48,16 +48,6 @@ def test_the_entry_point_ends_with_the_status() -> None:
     assert process("simulate").status == 2
 
 
-def _pod(number: int) -> dict[str, object]:
-    limits = {"cpu": "20m", "memory": "20Mi"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": f"pod-{number}"},
-        "spec": {"containers": [{"name": "app", "image": "any", "resources": {"limits": limits}}]},
-    }
-
-
 _WITH_SEARCHES_COUNTED: Final = """
 import atexit, gc, json, sys
 from numalet.__main__ import main
@@ -78,10 +68,8 @@ def test_a_short_command_is_not_searched_for_garbage_and_a_long_one_is(tmp_path:
         return list(of_generations)
 
     assert searches("simulate", *DOCUMENTED, GUARANTEED) == []
-    many = tmp_path / "many.json"
-    many.write_text(
-        json.dumps({"apiVersion": "v1", "kind": "List", "items": [_pod(n) for n in range(1000)]})
-    )
+    many = tmp_path / "many.yaml"
+    many.write_text("---".join(pod(f"p{number}", "20Mi") for number in range(1000)))
     assert searches("simulate", *DOCUMENTED, str(many), "-o", "json") != []
 
 

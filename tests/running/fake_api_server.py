@@ -175,7 +175,7 @@ class FakeApiServer:
 
     async def unused(self) -> None:
         """Wait until no client is connected."""
-        await self._wait(lambda: not self._connections)
+        await self._server.unused()
 
     async def asked(self, count: int) -> None:
         """Wait until so many requests have come."""

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from numalet.io.tasks import together
 from running.tcp_server import TcpServer
 
-_PATIENCE_SECONDS: Final = 200.0
 _SOCKS: Final = 5
 _ADDRESS_TYPES: Final = {1: 4, 4: 16}
 
@@ -24,20 +23,23 @@ class ForwardProxy:
     def __init__(self) -> None:
         self.targets: list[tuple[str, int]] = []
         self.port = 0
-        self._connections = 0
-        self._unused = asyncio.Event()
-        self._unused.set()
+        self._server = TcpServer(self._serve)
+
+    async def start(self) -> None:
+        """Listen."""
+        self.port = await self._server.start()
+
+    async def stop(self) -> None:
+        """Reset every connection and listen no more."""
+        await self._server.stop()
 
     async def unused(self) -> None:
         """Wait until no client is connected."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            await self._unused.wait()
+        await self._server.unused()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to wherever it goes."""
         far: asyncio.StreamWriter | None = None
-        self._connections += 1
-        self._unused.clear()
         try:
             first = await reader.readexactly(1)
             if first[0] == _SOCKS:
@@ -64,9 +66,6 @@ class ForwardProxy:
             for each in (writer, far):
                 if each is not None:
                     each.transport.abort()
-            self._connections -= 1
-            if not self._connections:
-                self._unused.set()
 
     async def _socks(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -90,12 +89,11 @@ class ForwardProxy:
 async def running() -> AsyncIterator[ForwardProxy]:
     """A proxy that listens until the end of the block."""
     proxy = ForwardProxy()
-    server = TcpServer(proxy.serve)
-    proxy.port = await server.start()
+    await proxy.start()
     try:
         yield proxy
     finally:
-        await server.stop()
+        await proxy.stop()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -20,6 +20,7 @@ from numalet.io.tasks import ended
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 _RESET: Final = struct.pack("ii", 1, 0)
+_PATIENCE_SECONDS: Final = 200.0
 _TURNS: Final = 4
 """In so many turns of its loop asyncio closes a connection."""
 
@@ -39,6 +40,12 @@ class TcpServer:
             self._begin, "127.0.0.1", port, ssl=tls, reuse_address=True
         )
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def unused(self) -> None:
+        """Wait until no client is connected."""
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while self._serving:
+                await asyncio.wait(self._serving)
 
     async def stop(self) -> None:
         """Listen no more, reset every connection, and wait until nothing serves one."""
