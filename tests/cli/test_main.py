@@ -188,6 +188,50 @@ def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
     assert (tmp_path / "memory_manager_state").exists()
 
 
+def _status_without_reader(unbuffered: str, *arguments: str) -> int:
+    """The exit status of a command whose two outputs are pipes that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "numalet", *arguments],
+        stdout=writing,
+        stderr=writing,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        check=False,
+    )
+    os.close(writing)
+    return done.returncode
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_command_keeps_its_status_without_a_reader(unbuffered: str, tmp_path: Path) -> None:
+    rejected = tmp_path / "pod.yaml"
+    rejected.write_text(pod("large", "9000Gi"))
+
+    assert _status_without_reader(unbuffered, "explain", *DOCUMENTED, str(rejected)) == 1
+    assert _status_without_reader(unbuffered, "simulate", "no-such-file") == 2
+    assert _status_without_reader(unbuffered, "no-such-command") == 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_command_that_follows_ends_when_its_reader_is_gone(unbuffered: str) -> None:
+    program = (
+        "from numalet.cli import streams; streams.prepare()\n"
+        "try:\n"
+        "    print('one'); streams.flush()\n"
+        "except BrokenPipeError: raise SystemExit(7)"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=writing, env=environment, check=False
+    )
+    os.close(writing)
+
+    assert done.returncode == 7
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_an_output_without_room_is_said(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:

@@ -65,6 +65,17 @@ def begun(root: Path, *rest: str, cpus: str = "1") -> subprocess.Popen[str]:
     return child
 
 
+def test_a_refusal_keeps_its_status_when_nobody_reads_it(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = words(tmp_path, "--", "touch", str(tmp_path / "ran"), cpus="9999")
+    done = subprocess.run(command, stdout=writing, stderr=writing, check=False)
+    os.close(writing)
+
+    assert done.returncode == 125
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_command_has_the_terminal_and_its_status_is_ours(tmp_path: Path) -> None:
     done = subprocess.run(
         words(tmp_path, "--", "sh", "-c", "cat; echo err >&2; exit 7"),

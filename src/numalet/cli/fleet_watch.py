@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Final
 
-from numalet.cli import output
+from numalet.cli import output, streams
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable
 
@@ -75,7 +75,7 @@ class WatchedAnswer(Mutable):
             return
         self._shown, self._state = text, state
         sys.stdout.write(f"{_CLEAR if is_screen else ''}{text}\n")
-        sys.stdout.flush()
+        streams.flush()
 
 
 class _Kept(io.StringIO):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from numalet.cli import agent_client
+from numalet.cli import agent_client, streams
 from numalet.cli.agent_client import EXITS, PodName
 
 EPILOG = f"""Examples:
@@ -53,4 +53,4 @@ def logs(
     with agent_client.agent(socket, root) as client:
         for line in client.stream(f"{agent_client.pods_path(pod)}/log", query):
             sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
+            streams.flush()

@@ -10,17 +10,15 @@ import errno
 import functools
 import gc
 import importlib
-import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from numalet import __version__
-from numalet.cli import command_line
+from numalet.cli import command_line, streams
 from numalet.cli.findings import CliUsage, FilesExtraMissing, FilesOutputUnwritable
 from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.core.model.findings import BadInput, Finding
@@ -171,7 +169,7 @@ def _wanted(arguments: Sequence[str] | None) -> str:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line; the exit status."""
-    _prepare_streams()
+    streams.prepare()
     try:
         with command_line.running(arguments):
             command = commands(_wanted(arguments))
@@ -186,11 +184,10 @@ def run(arguments: list[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except SystemExit as ended:
-        # Typer ends so when it printed a completion, and when the reader of the output has
-        # enough, as in `numalet ... | head`. That is no error.
-        return int(ended.code or 0) if _COMPLETION in os.environ else 0
+        # Typer ends so when it printed a completion.
+        return int(ended.code or 0)
     except BrokenPipeError:
-        _turn_away_output()
+        # Only a command that follows something raises this.
         return 0
     except BadInput as bad:
         return _unusable(bad, arguments)
@@ -215,17 +212,6 @@ def _collect_garbage_seldom() -> None:
     gc.freeze()
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     gc.enable()
-
-
-def _prepare_streams() -> None:
-    """Let nothing that is printed fail for its characters, or for want of a stream."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
-    for stream in (sys.stdout, sys.stderr):
-        # A file name need not be text, and an output need not know every character.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _unusable(bad: BadInput, arguments: list[str] | None = None) -> int:

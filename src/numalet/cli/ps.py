@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numalet.cli import agent_client
+from numalet.cli import agent_client, streams
 from numalet.cli.agent_client import EXITS, OWN_API
 from numalet.core.model.findings import BadInput
 
@@ -98,7 +98,7 @@ def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> 
         sys.stdout.write(json.dumps({"type": "ADDED", "object": item}) + "\n")
     for change in _changes(client, listed):
         sys.stdout.write(json.dumps(change) + "\n")
-        sys.stdout.flush()
+        streams.flush()
 
 
 def _print_table(
@@ -115,12 +115,12 @@ def _print_table(
     if listed["items"]:
         sys.stdout.write(table.text(listed["items"]))
     sys.stdout.write(left)
-    sys.stdout.flush()
+    streams.flush()
     for change in _changes(client, listed) if watch else ():
         if change["type"] in ("ADDED", "MODIFIED", "DELETED"):
             gone = change["type"] == "DELETED"
             sys.stdout.write(table.line(change["object"], datetime.now(UTC), gone=gone))
-            sys.stdout.flush()
+            streams.flush()
 
 
 def _left_behind(client: AgentClient) -> str:

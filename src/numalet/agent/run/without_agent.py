@@ -94,7 +94,9 @@ class SharedAllocator:
         """Why the last answer was no."""
         no, premises = self._refused(), self._placer.premises
         session = Session(premises.config, premises.machine, no.node, premises.devices)
-        return self._explained(cases.build(session, (), no.pod), no.running)
+        case = cases.build(session, (), no.pod, files=no.node.state_files())
+        names = {each.uid: f"{each.command} (process {each.pid})" for each in no.holders}
+        return self._explained(replace(case, names=names), no.running)
 
     def on_refusal(self) -> Iterator[Finding]:
         """Who has the room, and whether a looser policy would help."""

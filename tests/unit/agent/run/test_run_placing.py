@@ -15,8 +15,13 @@ from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
+from numalet.agent.run.without_agent import SharedAllocator
 from numalet.core.config.behaviour import NATIVE
 from numalet.core.model.pod import Pod
+from numalet.insight.explain import search, story
+from numalet.insight.explain.case import Case
+from numalet.insight.output import explanation_document
+from numalet.insight.output.explanation_types import Explanation
 from numalet.io.machines import MachineChoice
 
 
@@ -56,6 +61,25 @@ def test_a_refusal_names_the_policy_that_would_admit_and_who_has_what(
     assert looser == placer.admitting_policy(answer)
     said = placement_notes.holders(answer)
     assert said.count("(./app 2) has CPUs ") == 2
+
+
+def test_suggestions_for_a_refusal_take_into_account_what_runs(
+    placers: Callable[[str], Placer],
+) -> None:
+    placer = placers("restricted")
+    assert isinstance(placer.place(asked(7), ("./app", "7")), Placed)
+
+    def explained(case: Case, running: int) -> Explanation:
+        traced = story.trace(case.node, case.pod)
+        tallies = tuple(search.search(case, traced, lambda: True))
+        return explanation_document.explanation(case, traced, tallies, running)
+
+    other = replace(asked(1), uid="other")
+    allocator = SharedAllocator(placer, other, ("./other",), explained)
+    assert not allocator.preview().admitted
+    offers = [offer for each in allocator.explanation().would_admit for offer in each.offers]
+    (only,) = offers
+    assert "./app 7 (process " in only.text
 
 
 def test_what_single_numa_node_refuses_may_go_to_the_fewest(

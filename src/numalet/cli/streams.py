@@ -1,0 +1,80 @@
+"""The output streams: no character makes a command fail, nor does a reader that is gone.
+
+A command whose output has no reader any more, as in ``numalet ... | head``, goes on to its own
+exit status. One that follows something ends: it calls ``flush`` after what it printed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+_STANDARD: Final = (1, 2)
+
+
+class _Output(io.RawIOBase):
+    """The descriptor below a stream; what it cannot write for want of a reader is dropped."""
+
+    def __init__(self, stream: io.TextIOWrapper, raw: io.FileIO) -> None:
+        self._stream = stream
+        """The stream that was there: the descriptor is open as long as it lives."""
+        self._raw = raw
+        self.reader_is_gone = False
+
+    def write(self, data: Any) -> int | None:
+        """Write some of it, or drop all of it."""
+        try:
+            return self._raw.write(data)
+        except BrokenPipeError:
+            self.reader_is_gone = True
+            return len(data)
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def isatty(self) -> bool:
+        return self._raw.isatty()
+
+
+def prepare() -> None:
+    """Let nothing that is printed fail for its characters, its reader, or for want of a stream."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - open until the end
+        elif isinstance(stream, io.TextIOWrapper):
+            # A file name need not be text, and an output need not know every character.
+            stream.reconfigure(errors="backslashreplace")
+            raw = getattr(stream.buffer, "raw", stream.buffer)
+            if isinstance(raw, io.FileIO) and raw.fileno() in _STANDARD:
+                setattr(sys, name, _surviving(stream, raw))
+
+
+def _surviving(stream: io.TextIOWrapper, raw: io.FileIO) -> io.TextIOWrapper:
+    output: Any = _Output(stream, raw)
+    # With PYTHONUNBUFFERED there is no buffer between the two.
+    return io.TextIOWrapper(
+        output if stream.buffer is raw else io.BufferedWriter(output),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def flush() -> None:
+    """Flush the output of a command that follows.
+
+    Raises:
+        BrokenPipeError: its reader is gone.
+    """
+    sys.stdout.flush()
+    raw = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
+    if isinstance(raw, _Output) and raw.reader_is_gone:
+        raise BrokenPipeError
