@@ -165,11 +165,12 @@ bench: $(READY)  ## how long things take, into docs/benchmarks.md; nothing is ga
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.extender --write
 	PYTHONPATH=tests $(TOOLS)/python -m benchmarks.fleet_read --write
 
-schemas: $(READY)  ## write docs/schemas and the tables of generated pages anew
+schemas: $(READY)  ## write docs/schemas, the tables of generated pages and the manual again
 	$(TOOLS)/python -m numalet.insight.output.schemas docs/schemas
 	$(TOOLS)/python -m numalet.io.documents.pod_table.page docs/reference/pod-manifests.md
 	$(TOOLS)/python -m numalet.insight.output.releases_page docs/reference/releases.md
 	$(TOOLS)/python -m numalet.io.documents.custom_resources packaging/kubernetes/crds
+	$(TOOLS)/python -m numalet.cli.manual packaging/man
 
 $(VENV)/.docs-ready: $(READY)
 	$(TOOLS)/python -m pip install --quiet --disable-pip-version-check --group docs

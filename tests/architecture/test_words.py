@@ -8,6 +8,8 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from architecture import tree
 
 # Put together from parts, so that this file does not hold what it looks for.
@@ -99,6 +101,10 @@ _NOT_IN_COMMENTS = re.compile(
     r"whoever|somebody|someone|nobody)\b",
     re.IGNORECASE,
 )
+# The name is not published: its first owner would run code where such advice is followed.
+_UNPUBLISHED = re.compile(
+    r"numalet\[[a-z]|\b(pipx?|uv\s+(pip|tool))\s+install\s+[^\n`#]*?(?<![/.\w-])numalet\b(?![-/.…])"
+)
 _LITERAL = re.compile(r"``[^`]*``")
 _CODE = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 
@@ -122,6 +128,34 @@ def test_nothing_names_a_place_outside_the_project() -> None:
 
 def test_nothing_refers_to_the_work_that_made_it() -> None:
     assert _lines_with(_WORKPLACE) == []
+
+
+def test_nothing_says_to_install_by_name() -> None:
+    folders = [tree.ROOT / "packaging", tree.ROOT / "src"]
+    others = [path for each in folders for path in each.rglob("*") if path.is_file()]
+    texts = {*tree.texts(), *others} - {*tree.ROOT.glob("tests/systems/*.py")}
+    found = [
+        tree.relative(path)
+        for path in texts
+        if path.suffix not in (".pyc", ".gz", ".png")
+        and _UNPUBLISHED.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_advice"),
+    [
+        ("pip install 'numa" "let[agent]'", True),
+        ("pip install numa" "let", True),
+        ("pip install -U numa" "let", True),
+        ("uv tool install numa" "let", True),
+        ("pip install '.[agent]'", False),
+        ("pip install ./numalet", False),
+    ],
+)  # fmt: skip
+def test_advice_to_install_by_name_is_recognised(text: str, is_advice: bool) -> None:
+    assert bool(_UNPUBLISHED.search(text)) is is_advice
 
 
 def test_every_module_says_why_it_exists() -> None:

@@ -301,7 +301,7 @@ def test_a_command_without_the_packages_of_the_agent_says_what_to_install(
 
     assert ended.status == 2
     assert "'grpc'" in ended.err
-    assert "pip install 'numalet[agent,cluster]'" in ended.err.replace("\n", " ")
+    assert "run: pip install '.[agent,cluster]'" in ended.err.replace("\n", " ")
 
 
 def test_any_other_missing_module_is_a_bug(

@@ -87,5 +87,5 @@ def test_the_wheel_has_the_pages_of_the_documentation_and_not_what_builds_the_si
 def test_nothing_but_the_source_is_in_the_source_package(source_package: Path) -> None:
     with tarfile.open(source_package) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "packaging/wheel/hatch_build.py"} <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "packaging/man/numalet.1"} <= names
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]

@@ -26,7 +26,7 @@ def test_exactly_the_tested_releases_are_declared() -> None:
     project = tomllib.loads((tree.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     start = "Programming Language :: Python :: "
     declared = [each.removeprefix(start) for each in project["classifiers"] if start in each]
-    tested = [(3, 11), *PYTHONS.values()]
+    tested = [(3, 11), (3, 12), *PYTHONS.values()]
     assert declared == [f"{major}.{minor}" for major, minor in tested]
     assert project["requires-python"] == ">=3.11"
     assert sys.version_info >= (3, 11)

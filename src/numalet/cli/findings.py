@@ -31,8 +31,8 @@ class FlagTwoValues(Finding):
 class FilesExtraMissing(Finding):
     code = "files/extra-missing"
     sentence = (
-        "this command needs the package {module!r}, which is not installed; install numalet with "
-        "what agents and clusters need: pip install 'numalet[agent,cluster]'"
+        "this command needs the package {module!r}, which is not installed; in a clone of the "
+        "numalet repository, run: pip install '.[agent,cluster]'"
     )
     module: str
 

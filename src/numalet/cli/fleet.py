@@ -26,7 +26,7 @@ EPILOG = """Examples:
   numalet fleet free train.yaml --plan
 
   # the same about what kubectl printed, or about a fleet that is described
-  kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json > dump.json
+  kubectl get nodes,pods,pdb -A -o json > dump.json
   numalet fleet fit --dump dump.json train.yaml
   numalet fleet fit --fleet fleet.yaml train.yaml
 

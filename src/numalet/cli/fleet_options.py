@@ -90,8 +90,8 @@ _DUMP: Final = option(
         typer.Option(
             "--dump",
             metavar="PATH",
-            help="Output of 'kubectl get nodes,pods,pdb,numanodes,numanodeclasses -A -o json', a"
-            " folder of it (must-gather), or '-'; repeatable.",
+            help="Output of 'kubectl get nodes,pods,pdb -A -o json', a folder of such files"
+            " (must-gather), or '-'; repeatable.",
             rich_help_panel=_GROUP,
             show_default=False,
         ),

@@ -38,6 +38,7 @@ _USAGE_ERROR: Final[Any] = typer.BadParameter.__mro__[1]
 _OF_THE_EXTRA: Final = frozenset(
     {
         *("structlog", "prometheus_client", "watchfiles", "grpc", "google", "httpx", "xxhash"),
+        *("jsonpatch", "cryptography", "fnv_hash_fast", "sniffio"),
     }
 )
 

@@ -1,16 +1,19 @@
 """Every command as a value, and as a page of the system's manual (roff, section 1).
 
-What a command is, its declaration says: both the manual and the reference in the documentation are
-made of it. Pages of the manual are written while the wheel is built.
+Both the manual and the command reference in the documentation are generated from the declarations
+of the commands. ``make schemas`` writes the pages into ``packaging/man``, from where a wheel takes
+them: to build one does not take what numalet depends on.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from numalet import __version__
 from numalet.core.model.value import Value
 
 _AS_WRITTEN: Final = "\b\n"
@@ -149,12 +152,15 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\e").replace("-", "\\-")
 
 
-def write(folder: Path, version: str) -> list[Path]:
-    """Write the page of every command into this folder; what was written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for page in pages():
-        path = folder / f"{page.name}.1"
-        path.write_text(roff(page, version), encoding="utf-8")
-        written.append(path)
-    return written
+def files() -> dict[str, str]:
+    """The page of every command as roff, by the name of its file."""
+    return {f"{page.name}.1": roff(page, __version__) for page in pages()}
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    texts = files()
+    for old in {path.name for path in folder.glob("*.1")} - texts.keys():
+        (folder / old).unlink()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")

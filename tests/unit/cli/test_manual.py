@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from architecture import tree
 from numalet.cli import main, manual
 from numalet.cli.manual import CommandOption, CommandPage
 
+MANUAL = tree.ROOT / "packaging" / "man"
 
-def test_every_command_has_a_page(tmp_path: Path) -> None:
+
+def test_every_command_has_a_page() -> None:
     pages = {page.name: page for page in manual.pages()}
     assert pages["numalet"].words == ("numalet",)
     for page in pages.values():
@@ -20,8 +22,15 @@ def test_every_command_has_a_page(tmp_path: Path) -> None:
         for name, about in page.children:
             assert f"{page.name}-{name}" in pages
             assert about
-    written = manual.write(tmp_path / "man", "1.2")
-    assert {path.name for path in written} == {f"{name}.1" for name in pages}
+
+
+def test_the_pages_in_the_repository_are_current() -> None:
+    written = {path.name: path.read_text(encoding="utf-8") for path in MANUAL.iterdir()}
+    wanted = manual.files()
+    stale = sorted(
+        name for name in written.keys() | wanted.keys() if written.get(name) != wanted.get(name)
+    )
+    assert not stale, "say `make schemas`"
 
 
 def test_a_page_has_everything_that_the_help_has() -> None:
@@ -47,8 +56,8 @@ def test_text_is_no_request_to_the_formatter() -> None:
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
-def test_a_formatter_reads_them_without_a_warning(tmp_path: Path) -> None:
-    for path in manual.write(tmp_path, "1"):
+def test_a_formatter_reads_them_without_a_warning() -> None:
+    for path in sorted(MANUAL.glob("*.1")):
         done = subprocess.run(
             ["groff", "-man", "-ww", "-z", str(path)], capture_output=True, text=True, check=False
         )

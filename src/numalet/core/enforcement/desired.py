@@ -28,8 +28,8 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
     """The cgroups above the containers of these pods, by path, each after those above it."""
-    running = sorted(pods, key=lambda pod: pod.uid)
-    burstable = [pod for pod in running if pod.qos_class is QosClass.BURSTABLE]
+    running = sorted(pods, key=lambda each: each.uid)
+    burstable = [each for each in running if each.qos_class is QosClass.BURSTABLE]
     cgroups = {
         paths.ROOT: _root(limits, running),
         paths.BURSTABLE: CgroupSettings(

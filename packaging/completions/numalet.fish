@@ -1,0 +1,1 @@
+complete --command numalet --no-files --arguments "(env _NUMALET_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) numalet)" --condition "env _NUMALET_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) numalet"
