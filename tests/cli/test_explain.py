@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from cli.commands import (
     DOCUMENTED,
@@ -49,6 +50,68 @@ def document(ended: Ended) -> dict[str, Any]:
     """What was printed as JSON."""
     found: dict[str, Any] = json.loads(ended.out)
     return found
+
+
+@pytest.fixture
+def listing(tmp_path: Path) -> Path:
+    """A listing of pods: one runs, one was seen by a kubelet, two wait for a node."""
+    statuses = {"runs": "Running", "seen": "Pending", "waits": "Pending", "stays": "Pending"}
+    items = []
+    for name, phase in statuses.items():
+        one: dict[str, Any] = yaml.safe_load(pod(name, "4Gi"))
+        one["spec"]["nodeName"] = "n" if name in ("runs", "seen") else ""
+        items.append(one | {"status": {"phase": phase}})
+    path = tmp_path / "listing.json"
+    path.write_text(json.dumps({"kind": "List", "items": items}))
+    return path
+
+
+def test_pods_that_wait_for_a_node_are_not_replayed(
+    numalet: Runner, listing: Path, tmp_path: Path
+) -> None:
+    new = tmp_path / "new.yaml"
+    new.write_text(pod("new", "4Gi"))
+
+    explained = plain(numalet, str(new), "--after", str(listing))
+    asked = plain(numalet, str(listing), "--pod", "stays")
+    compared = numalet("what-if", *SHAPE, *STATIC, str(listing))
+    simulated = numalet("simulate", *SHAPE, *STATIC, str(listing))
+
+    note = "note: ignored: 2 (not scheduled)\n"
+    assert (explained.err, compared.err, asked.err) == (note, note, "")
+    assert (explained.status, asked.status) == (0, 0)
+    assert "pods: 2\n" in compared.out
+    assert simulated.out.startswith("ignored: 2 (not scheduled)\n")
+
+
+def test_a_pod_of_a_whole_cluster_is_explained_on_its_own_node(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    nodes = {"one": "a", "two": "b", "three": "b", "free": ""}
+    text = "---".join(pod(name, "9Gi", node=node) for name, node in nodes.items())
+    (dump := tmp_path / "dump.yaml").write_text(text)
+
+    alone, second, unbound, every = (
+        plain(numalet, str(dump), *named)
+        for named in (("--pod", "default/one"), ("--pod", "three"), ("--pod", "free"), ())
+    )
+
+    assert (alone.status, second.status) == (0, 0)
+    assert "on NUMA nodes {1}" in second.out
+    assert "several nodes (a, b)" in unbound.err
+    assert unbound.err == every.err
+
+
+def test_with_waiting_pods_alone_there_is_nothing_to_compare(
+    numalet: Runner, listing: Path
+) -> None:
+    everything = json.loads(listing.read_text())
+    listing.write_text(json.dumps({"kind": "List", "items": everything["items"][2:]}))
+
+    ended = numalet("what-if", *SHAPE, str(listing))
+
+    assert ended.status == 2
+    assert "ignored: 2 (not scheduled)" in ended.err
 
 
 @pytest.mark.parametrize("nodes", [2, 9])

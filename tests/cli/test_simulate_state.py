@@ -93,6 +93,34 @@ def test_all_pods_can_be_forgotten_without_new_ones(numalet: Runner, state: Path
     assert (ended.status, uids(state)) == (0, [])
 
 
+def finished(manifest: str, phase: str) -> str:
+    """The manifest of a pod, as YAML, with a phase."""
+    return f"{manifest}status: {{phase: {phase}}}\n"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finished_pod_of_the_state_files_holds_nothing(
+    phase: str, numalet: Runner, state: Path, tmp_path: Path
+) -> None:
+    running, new = pod("done", "100Gi"), pod("new", "100Gi")
+    first, then = tmp_path / "first.yaml", tmp_path / "then.yaml"
+    first.write_text(running, encoding="utf-8")
+    then.write_text(f"{finished(running, phase)}---{new}", encoding="utf-8")
+    numalet.simulate("--state-dir", str(state), str(first))
+
+    explained = numalet("explain", *DOCUMENTED, str(then), "--state-dir", str(state))
+    first.write_text(new, encoding="utf-8")
+    named = numalet(
+        "explain", *DOCUMENTED, str(first), "--state-dir", str(state), "--pods", str(then)
+    )
+    assert (explained.status, named.status) == (0, 0)
+    assert explained.err == "note: ignored: 1 (finished)\n"
+    assert "assumed running" not in explained.out + named.out
+    ended = numalet.simulate("--state-dir", str(state), str(then))
+    assert ended.out.startswith("forgotten: 1 (pods of the state files)\nignored: 1 (finished)\n")
+    assert (ended.status, uids(state)) == (0, ["new"])
+
+
 def test_who_is_not_there_can_not_be_forgotten(numalet: Runner, state: Path) -> None:
     numalet.simulate("--state-dir", str(state), GUARANTEED)
     before = contents(state)

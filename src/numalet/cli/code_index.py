@@ -74,6 +74,7 @@ _MODULES: Final = (
     "insight.upgrade.files",
     "insight.upgrade.pods",
     "insight.usecases.clusters",
+    "insight.usecases.comparing",
     "insight.usecases.explaining",
     "insight.usecases.findings",
     "insight.usecases.fleets",

@@ -16,7 +16,7 @@ from numalet.core.model.value import replace
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
     from numalet.insight.explain.matrix import VariantRow
-    from numalet.insight.usecases.explaining import Comparison, PreparedMatrix
+    from numalet.insight.usecases.comparing import Comparison, PreparedMatrix
 
 EPILOG = """Examples:
 
@@ -138,7 +138,7 @@ def what_if(
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
     """Compare policies, scopes, options, releases, machines, configurations on the same pods."""
-    from numalet.insight.usecases.explaining import Comparison
+    from numalet.insight.usecases.comparing import Comparison
     from numalet.insight.usecases.simulating import SimulateInputs
 
     base = flags.sources(None)
@@ -168,7 +168,7 @@ def _run(
     from numalet.cli import what_if_view
     from numalet.cli.output import show_findings
     from numalet.insight import decision_notes
-    from numalet.insight.usecases import explaining as gathering
+    from numalet.insight.usecases import comparing as gathering
 
     prepared = gathering.compare(comparison)
     show_findings(prepared.notes)
@@ -195,7 +195,7 @@ def _rows(prepared: PreparedMatrix, orders: int, seed: int) -> list[VariantRow]:
     """The row of every variant."""
     from numalet.cli.progress import Progress
     from numalet.insight.explain import matrix
-    from numalet.insight.usecases import explaining as gathering
+    from numalet.insight.usecases import comparing as gathering
 
     asked = gathering.orders(orders, len(prepared.pods), seed)
     whole = len(prepared.variants) * len(prepared.pods) * len(asked)

@@ -18,6 +18,7 @@ from numalet.cluster.hollow.pod import AT_ONCE, ContainerBefore, HollowPod, RunT
 from numalet.core.model import go_duration
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
+from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 from numalet.io.documents import pod_document
@@ -31,8 +32,6 @@ EXIT_CODE: Final = "numalet.dev/exit-code"
 FOREVER: Final = "forever"
 LONGEST_NS: Final = 10 * 365 * 24 * 3600 * go_duration.SECOND_NS
 HIGHEST_EXIT_CODE: Final = 255
-
-_OVER: Final = ("Succeeded", "Failed")
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False, frozen=True):
@@ -83,7 +82,7 @@ def glance(raw: bytes | msgspec.Raw) -> PodGlance:
         metadata.namespace,
         metadata.name,
         read.spec.node_name,
-        read.status.phase in _OVER,
+        read.status.phase in TERMINAL_PHASES,
         grace,
     )
 

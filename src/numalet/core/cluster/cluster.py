@@ -9,6 +9,7 @@ from typing import Final
 
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import Pod
+from numalet.core.model.pod_standing import TERMINAL_PHASES
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
@@ -91,7 +92,7 @@ class ClusterPod(Value, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Whether its containers have ended for good, so that it holds nothing."""
-        return self.pod.phase in ("Succeeded", "Failed")
+        return self.pod.phase in TERMINAL_PHASES
 
     @property
     def comes_with_its_node(self) -> bool:

@@ -35,7 +35,7 @@ from numalet.insight.simulate.session import Session
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestoreCheck
 from numalet.insight.state.verify import FileReport
-from numalet.insight.usecases import explaining, reserving, state_doctor
+from numalet.insight.usecases import comparing, explaining, reserving, state_doctor
 from numalet.insight.usecases.reserving import Plan
 from numalet.io.documents import node_labels
 from numalet.io.machines import LoadedMachine, open_machine
@@ -135,7 +135,7 @@ def what_if(
         scopes,
         chosen,
     )
-    asked = explaining.orders(orders, len(pods), seed)
+    asked = comparing.orders(orders, len(pods), seed)
     return MatrixRows(
         matrix_rows.figures(matrix.row(variant, pods, asked, lambda count: None))
         for variant in variants

@@ -1,4 +1,4 @@
-"""What an explanation or a comparison is made of, gathered: the pod, its queue, other machines.
+"""What an explanation is made of, gathered: the pod, its queue, other machines.
 
 Machine, configuration and state files come as for a simulation. The pod that is explained is
 the last one of its file unless it is named; pods before it, and those of ``--after``, asked for
@@ -7,7 +7,6 @@ admission before it, in this order.
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,37 +15,25 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.config.releases.release import Release
-from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
+from numalet.core.config.rules import StartRefused
 from numalet.core.model import machine_shape
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, NoteFinding
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
-from numalet.core.node.node import Devices
 from numalet.insight.explain import case as cases
-from numalet.insight.explain import matrix
 from numalet.insight.explain.case import Case, OtherNode
-from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.insight.simulate.scenario import AdmitStep
 from numalet.insight.state import holder_map, pod_names, reading
 from numalet.insight.usecases import simulating
-from numalet.insight.usecases.findings import FilesNoPods
-from numalet.insight.usecases.kubelet_at_hand import with_kubelets
+from numalet.insight.usecases.findings import pods_ignored
 from numalet.insight.usecases.simulating import Prepared, SimulateInputs
-from numalet.io import machines
-from numalet.io.devices import devices_on
 from numalet.io.documents import (
-    kubelet_config,
-    kubelet_flags,
-    kubelet_version,
     listed_pods,
     pod_manifest,
     yaml_source,
 )
-from numalet.io.documents import node_labels as node_identities
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.listed_pods import PodNames
 from numalet.io.documents.pod_manifest import PodOptions
 from numalet.io.machines import LoadedMachine
 
@@ -91,18 +78,6 @@ class ExplainBudget(Finding):
     value: str
 
 
-class ExplainUnknownChoice(Finding):
-    code = "explain/unknown-choice"
-    sentence = "{option} {value!r} is unknown; it must be one of {known}"
-    option: str
-    value: str
-    known: str
-
-
-LIVE: Final = "this machine"
-NO_FILE: Final = "no file"
-
-
 class ExplainInputs(Value, kw_only=True):
     """What the user asks to have explained.
 
@@ -141,9 +116,10 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     config = question.pieces.config.config_file
     yaml_source.refuse_second_reader((*question.after, question.pod, config))
     inputs = [(path, simulating.documents_of(path)) for path in (*question.after, question.pod)]
-    options = PodOptions(
-        node_name=question.pieces.node_name, about=0, source=question.pieces.pod_source
-    )
+    node_name = question.pieces.node_name
+    if node_name is None and question.name is not None:
+        node_name = pod_manifest.node_of(question.name, inputs[-1:])
+    options = PodOptions(node_name=node_name, about=0, source=question.pieces.pod_source)
     explained = pod_manifest.pods_of(inputs[-1:], options)
     if not explained.pods:
         ignored = ", ".join(f"{n} {cause.value}" for cause, n in explained.ignored.items())
@@ -156,37 +132,43 @@ def prepare(question: ExplainInputs) -> PreparedCase:
         )
     sizes = question.pieces.machine
     pieces = replace(
-        question.pieces, machine=replace(sizes, text=next(iter(question.machines), None))
+        question.pieces,
+        machine=replace(sizes, text=next(iter(question.machines), None)),
+        node_name=node_name,
     )
-    prepared = simulating.prepare_inputs(pieces, inputs, about=len(inputs) - 1)
+    known = listed_pods.load(question.names)
+    prepared = simulating.prepare_inputs(pieces, inputs, len(inputs) - 1, known.finished)
     session = prepared.session
     if isinstance(session, StartRefused):
         return PreparedCase(session, prepared, prepared.notes, [])
     asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
     pod = _chosen(asking, question.name, prepared.rejected)
-    notes = (*prepared.notes, *_asked_anew(pod, prepared.rejected))
+    notes = (
+        *prepared.notes,
+        *pods_ignored(prepared.ignored),
+        *_asked_anew(pod, prepared.rejected),
+    )
     fleet = _Fleet(pieces, question.machines[1:])
     case = cases.build(
         session,
-        # A pod that was rejected holds nothing, so it is in no pod's way.
-        [each for each in asking[: asking.index(pod)] if each.uid not in prepared.rejected],
+        # Pods that were rejected, or wait for a node, hold nothing.
+        [
+            each
+            for each in asking[: asking.index(pod)]
+            if each.uid not in prepared.rejected and each.uid not in prepared.waiting
+        ],
         pod,
         files=prepared.scenario.state_files,
         fleet=[OtherNode(name, partial(fleet.read, name)) for name in fleet.names],
     )
-    case = replace(case, names=_names(question.names, prepared))
+    case = replace(case, names=_names(known, prepared))
     return PreparedCase(case, prepared, notes, fleet.notes)
 
 
-def _names(paths: Sequence[Path], prepared: Prepared) -> Mapping[str, str]:
-    """Names, by uid, of the pods of the state files, as far as these files have them.
-
-    Raises:
-        BadInput: with everything that is wrong in any of them.
-    """
-    if not paths:
+def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
+    """Names, by uid, of the pods of the state files, as far as they are known."""
+    if not known.by_uid and not known.listed:
         return {}
-    known = listed_pods.load(paths)
     states = reading.read(prepared.scenario.state_files)
     holders = holder_map.state_map(states, known.by_uid).holders
     return {**pod_names.names(states, holders, known.listed), **known.by_uid}
@@ -230,17 +212,17 @@ class _Fleet:
             BadInput: with everything that is wrong in any of the machines.
         """
         try:
-            loaded = _machine(self.pieces, name)
+            loaded = machine_named(self.pieces, name)
         except BadInput:
             findings = Findings()
             for each in self.names:
-                findings.collect(partial(_machine, self.pieces, each))
+                findings.collect(partial(machine_named, self.pieces, each))
             raise BadInput(findings.all) from None
         self.notes += loaded.reading_notes
         return loaded.info
 
 
-def _machine(pieces: SimulateInputs, name: str) -> LoadedMachine:
+def machine_named(pieces: SimulateInputs, name: str) -> LoadedMachine:
     """The machine of this name; memory per node is for shapes alone."""
     choice = replace(pieces.machine, text=name)
     if not machine_shape.resembles_shape(name):
@@ -263,132 +245,3 @@ def budgeted(seconds: float) -> Callable[[], bool]:
     """Whether there is still time, of so many seconds from now."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
-
-
-class Comparison(Value, kw_only=True):
-    """What the user wants to have compared; an empty list leaves the value of the configuration.
-
-    ``options`` are texts as the kubelet's flag has them, an empty one for no options; ``releases``
-    are names, or several in one text with commas.
-    """
-
-    pieces: SimulateInputs
-    pods: Sequence[str]
-    machines: Sequence[str] = ()
-    configs: Sequence[ConfigSources] = ()
-    policies: Sequence[str] = ()
-    scopes: Sequence[str] = ()
-    options: Sequence[str] = ()
-    releases: Sequence[str] = ()
-
-
-class PreparedMatrix(Value):
-    """The variants, the pods, and the findings of reading them."""
-
-    variants: tuple[Variant, ...]
-    pods: tuple[Pod, ...]
-    notes: tuple[Finding, ...]
-
-
-def compare(comparison: Comparison) -> PreparedMatrix:
-    """The variants that are to be compared.
-
-    Raises:
-        BadInput: with everything that is wrong in a part of it.
-    """
-    pieces = comparison.pieces
-    configs_named = [each.config_file for each in comparison.configs or (pieces.config,)]
-    yaml_source.refuse_second_reader((*comparison.pods, *configs_named))
-    inputs = [(path, simulating.documents_of(path)) for path in comparison.pods]
-    loaded = pod_manifest.pods_of(
-        inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
-    )
-    if not loaded.pods:
-        raise BadInput([FilesNoPods()])
-    names = comparison.machines or (None,)
-    opened = [
-        machines.open_machine(None) if name is None else _machine(pieces, name) for name in names
-    ]
-    releases = _releases(comparison.releases)
-    sources = [
-        each
-        if releases
-        else with_kubelets(
-            each,
-            is_live=names == (None,),
-            shown=loaded.kubelets,
-            node_name=node_identities.name_of(pieces.node_name, loaded.pods),
-        )
-        for each in comparison.configs or (pieces.config,)
-    ]
-    configs = [kubelet_config.load(each) for each in sources]
-    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
-    variants = matrix.variants(
-        [
-            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces), identity)
-            for name, each in zip(names, opened, strict=True)
-        ],
-        [
-            NamedConfig(_name_of(given), each.config, replace(each.behaviour, release=release))
-            for given, each in zip(sources, configs, strict=True)
-            for release in releases or (each.behaviour.release,)
-        ],
-        _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),
-        _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
-        [_options(text) for text in comparison.options] or [None],
-    )
-    notes = [note for each in opened for note in each.reading_notes]
-    warnings = [warning for each in configs for warning in each.warnings]
-    return PreparedMatrix(
-        variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims)
-    )
-
-
-def _devices_on(machine: LoadedMachine, pieces: SimulateInputs) -> Devices:
-    return devices_on(machine, pieces.device_file, pieces.devices)
-
-
-def _name_of(sources: ConfigSources) -> str:
-    return NO_FILE if sources.config_file is None else str(sources.config_file)
-
-
-def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """The values that were given, each once; all of them where none was given."""
-    values = [value.strip() for text in given for value in text.split(",")]
-    unknown = [value for value in values if value not in known]
-    if unknown:
-        raise BadInput(
-            ExplainUnknownChoice(option=option, value=value, known=", ".join(known))
-            for value in unknown
-        )
-    return list(dict.fromkeys(values)) or known
-
-
-def _releases(texts: Sequence[str]) -> tuple[Release, ...]:
-    """The releases of these names, each once. Raises ``BadInput``."""
-    findings = Findings()
-    where = Location(kubelet_version.RELEASE_FLAG)
-    names = [name for text in texts for name in text.split(",")]
-    read = [kubelet_version.read(name, where, findings) for name in names]
-    findings.raise_errors()
-    return tuple(dict.fromkeys(release for release in read if release is not None))
-
-
-def _options(text: str) -> Options:
-    """Options of the topology policy, from a text as the kubelet's flag has it."""
-    if not text:
-        return ()
-    flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
-    options = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
-    return tuple((options or {}).items())
-
-
-def orders(count: int, pods: int, seed: int) -> list[Order]:
-    """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
-    arrivals: list[Order] = [range(pods)]
-    chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
-    for _ in range(count - 1):
-        shuffled = list(range(pods))
-        chance.shuffle(shuffled)
-        arrivals.append(shuffled)
-    return arrivals

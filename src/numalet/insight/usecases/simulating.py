@@ -132,8 +132,8 @@ class Prepared(Value):
     ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
     count as running although no manifest is known, and ``forgotten`` those that do not.
     ``ignored`` counts objects of the manifests that give no pod; ``rejected`` are the reasons of
-    pods that a kubelet rejected and that ask anew, by uid. ``running`` are uids of pods that run
-    on the user's node, by their status.
+    pods that a kubelet rejected and that ask anew, by uid. ``waiting`` are uids of pods that no
+    kubelet has seen yet, and ``running`` of those that run on the user's node, by their status.
     """
 
     scenario: Scenario
@@ -144,6 +144,7 @@ class Prepared(Value):
     forgotten: tuple[str, ...] = ()
     ignored: Mapping[Ignored, int] = MappingProxyType({})
     rejected: Mapping[str, str] = MappingProxyType({})
+    waiting: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
     state_dir: StateDirectory | None = None
 
@@ -172,15 +173,21 @@ def prepare(pieces: SimulateInputs) -> Prepared:
     return _from_pieces(pieces, inputs, findings)
 
 
-def prepare_inputs(pieces: SimulateInputs, inputs: Inputs, about: int | None = None) -> Prepared:
+def prepare_inputs(
+    pieces: SimulateInputs,
+    inputs: Inputs,
+    about: int | None = None,
+    finished: frozenset[str] = frozenset(),
+) -> Prepared:
     """The simulation of pods whose documents were read before; ``pieces.pods`` is not used.
 
-    ``about`` is the input with the pod that is asked about (see ``PodOptions``).
+    ``about`` is the input with the pod that is asked about (see ``PodOptions``), and ``finished``
+    are the uids of pods that have ended by what was read elsewhere.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
     """
-    return _from_pieces(pieces, inputs, Findings(), about)
+    return _from_pieces(pieces, inputs, Findings(), about, finished)
 
 
 def documents_of(path: str) -> Sequence[YamlDocument]:
@@ -228,7 +235,11 @@ def _from_scenario(scenario: Scenario, pieces: SimulateInputs) -> Prepared:
 
 
 def _from_pieces(
-    pieces: SimulateInputs, inputs: Inputs, findings: Findings, about: int | None = None
+    pieces: SimulateInputs,
+    inputs: Inputs,
+    findings: Findings,
+    about: int | None = None,
+    finished: frozenset[str] = frozenset(),
 ) -> Prepared:
     """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
@@ -268,10 +279,12 @@ def _from_pieces(
         notes=(*machine.reading_notes, *config.warnings, *pods.notes, *pods.on_claims),
         ignored=pods.ignored,
         rejected=pods.rejected,
+        waiting=pods.waiting,
         running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
         state_dir=state_dir,
     )
-    return _assume_running(prepared, pieces.forget, {pod.uid for pod in pods.pods})
+    given = {pod.uid for pod in pods.pods}
+    return _assume_running(prepared, pieces.forget, given, finished | pods.finished)
 
 
 def _config(sources: ConfigSources) -> LoadedConfig:
@@ -302,11 +315,14 @@ def _started(scenario: Scenario, identity: NodeIdentity = UNKNOWN_NODE) -> Sessi
     return Session(scenario.config, scenario.machine, node, scenario.devices)
 
 
-def _assume_running(prepared: Prepared, forget: Sequence[str], given: Container[str]) -> Prepared:
+def _assume_running(
+    prepared: Prepared, forget: Sequence[str], given: Container[str], finished: Container[str]
+) -> Prepared:
     """The same with the pods of the state files counted as running, but for forgotten ones.
 
     ``given`` are uids of pods with a manifest: they run too until it is their turn, but they
-    are not mere assumptions.
+    are not mere assumptions. ``finished`` pods are forgotten: the kubelet does so before it
+    admits the next pod.
     """
     session = prepared.session
     if isinstance(session, StartRefused):
@@ -314,7 +330,8 @@ def _assume_running(prepared: Prepared, forget: Sequence[str], given: Container[
     held: dict[str, list[ContainerKey]] = {}
     for key in session.node.leftovers():
         held.setdefault(key.pod_uid, []).append(key)
-    forgotten = _forgotten(forget, held)
+    named = _forgotten(forget, held)
+    forgotten = tuple(uid for uid in held if uid in named or uid in finished)
     kept = [key for uid, keys in held.items() if uid not in forgotten for key in keys]
     node = session.node.assume_running(kept)
     return replace(

@@ -15,15 +15,14 @@ import msgspec
 
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.listed_pod import Holdings, ListedPod
+from numalet.core.model.pod_standing import PodStanding
 from numalet.core.model.value import Value
-from numalet.io.documents import typed, yaml_source
+from numalet.io.documents import pod_history, typed, yaml_source
 from numalet.io.documents.typed import Place
 from numalet.io.findings.files import FilesPodResourcesNumber
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Files of a folder that are read; others are passed over."""
-
-_FINISHED: Final = ("Succeeded", "Failed")
 
 _Number: TypeAlias = int | str
 """The JSON form of protocol buffers writes 64-bit numbers as texts."""
@@ -122,9 +121,8 @@ def _pods(value: object) -> Iterator[tuple[str, str, bool]]:
     if isinstance(metadata, dict) and value.get("kind") in ("Pod", None):
         uid, name = metadata.get("uid"), metadata.get("name")
         if isinstance(uid, str) and isinstance(name, str):
-            status = value.get("status")
-            phase = status.get("phase") if isinstance(status, dict) else None
-            yield uid, f"{metadata.get('namespace') or 'default'}/{name}", phase in _FINISHED
+            finished = pod_history.standing(value) is PodStanding.FINISHED
+            yield uid, f"{metadata.get('namespace') or 'default'}/{name}", finished
 
 
 def _dump(value: Mapping[str, Any], place: Place, findings: Findings) -> list[ListedPod]:

@@ -12,7 +12,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-_FINISHED: Final = ("Succeeded", "Failed")
+from numalet.core.model import pod_standing
+from numalet.core.model.pod_standing import PodStanding
 
 _OUT_OF: Final = "OutOf"
 _REASONS_TEXT: Final = """
@@ -27,9 +28,14 @@ _REASONS: Final = frozenset(_REASONS_TEXT.split())
 Moment: TypeAlias = tuple[datetime, datetime, str]
 
 
-def is_finished(pod: Mapping[Any, Any]) -> bool:
-    """Whether the pod has ended, so that it holds nothing."""
-    return _member(pod, "status", "phase") in _FINISHED
+def standing(pod: Mapping[Any, Any], here: str | None = None) -> PodStanding:
+    """Where the pod stands to the kubelet of a node; ``here`` as in ``pod_standing``."""
+    phase, node_name = _member(pod, "status", "phase"), _member(pod, "spec", "nodeName")
+    return pod_standing.standing(
+        phase if isinstance(phase, str) else None,
+        node_name if isinstance(node_name, str) else None,
+        here,
+    )
 
 
 def rejection(pod: Mapping[Any, Any]) -> str | None:

@@ -20,8 +20,10 @@ from os import PathLike, fspath
 from types import MappingProxyType
 from typing import Final
 
+from numalet.core.model import pod_standing
 from numalet.core.model.findings import BadInput, Finding, Findings
 from numalet.core.model.pod import Pod
+from numalet.core.model.pod_standing import PodStanding
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     kube_objects,
@@ -53,8 +55,9 @@ about 0.1 ms for each pod."""
 class Ignored(Enum):
     """Why an object of the input gives no pod, though nothing is wrong with it."""
 
-    FINISHED = "finished"
-    OTHER_NODE = "other-node"
+    FINISHED = PodStanding.FINISHED.value
+    OTHER_NODE = PodStanding.OTHER_NODE.value
+    NOT_SCHEDULED = PodStanding.NOT_SCHEDULED.value
     WITHOUT_PODS = "without-pods"
     HAS_ITS_OWN_PODS = "has-its-own-pods"
     ASKED_ABOUT = "asked-about"
@@ -65,8 +68,9 @@ class PodOptions(Value, kw_only=True):
 
     ``about`` is the place, among the inputs, of the one with the pod that is asked about: all
     pods of it that admission rejected are read as new, and others give way to those of their
-    name in it. Without one, such pods are read where they are no members of a list. ``source``
-    says whether the pods have gone through an API server or are files of the node.
+    name in it, and so are pods that wait for a node. Without one, a rejected pod is read if it is
+    not a member of a list, and a pod that waits for a node if no pod of the input has one, too.
+    ``source`` says whether the pods have gone through an API server or are files of the node.
     """
 
     node_name: str | None = None
@@ -78,11 +82,14 @@ class LoadedPods(Value, kw_only=True):
     """The pods in the order of the input, what was passed over, and what should be known.
 
     ``rejected`` are the reasons, by uid, of pods that a kubelet rejected and that ask anew.
-    ``kubelets`` are those of the Node objects among the pods.
+    ``waiting`` are the uids of pods that are asked about and have no node yet, and ``finished``
+    those of pods that have ended. ``kubelets`` are those of the Node objects among the pods.
     """
 
     pods: tuple[Pod, ...] = ()
     rejected: Mapping[str, str] = MappingProxyType({})
+    waiting: frozenset[str] = frozenset()
+    finished: frozenset[str] = frozenset()
     ignored: Mapping[Ignored, int] = MappingProxyType({})
     notes: tuple[Finding, ...] = ()
     kubelets: tuple[KubeletAtHand, ...] = ()
@@ -140,6 +147,23 @@ def pods_of(
     return _load(objects, options, findings)
 
 
+def node_of(name: str, inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> str | None:
+    """The node of the pod that a name, ``namespace/name`` or uid means; None if it is not known.
+
+    It is not known either if several pods of this name are on different nodes.
+    """
+    objects = [
+        each for document, read in inputs for each in _objects(read, document, Findings(), 0)
+    ]
+    nodes = {
+        str(each.member("spec", "nodeName") or "")
+        for each in objects
+        if each.kind == "Pod"
+        and name in (each.key[2], "/".join(each.key[1:]), each.member("metadata", "uid"))
+    }
+    return (nodes.pop() or None) if len(nodes) == 1 else None
+
+
 def decode_pod(value: object, place: Place) -> Pod:
     """The pod in one decoded Pod object, as a scenario has it in its steps.
 
@@ -176,12 +200,18 @@ def _as_they_came(objects: list[KubeObject]) -> list[KubeObject]:
 def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings) -> LoadedPods:
     owners = {owner for each in objects for owner in each.owners()}
     asked_about = {each.key for each in objects if each.input == options.about}
+    standings = [pod_history.standing(each.value, options.node_name) for each in objects]
+    is_of_a_node = not {PodStanding.ON_NODE, PodStanding.OTHER_NODE}.isdisjoint(standings)
+    finished = set[str]()
+    waiting = set[str]()
     ignored: Counter[Ignored] = Counter()
     pods: list[Pod] = []
     rejected: dict[str, str] = {}
     positions: Counter[tuple[str, str, str]] = Counter()
-    for each in objects:
-        cause = _cause_to_ignore(each, owners, options)
+    for each, standing in zip(objects, standings, strict=True):
+        if standing is PodStanding.FINISHED:
+            finished.add(str(each.member("metadata", "uid")))
+        cause = _cause_to_ignore(each, owners, options, standing, is_of_a_node=is_of_a_node)
         if cause is None and options.about not in (None, each.input) and each.key in asked_about:
             cause = Ignored.ASKED_ABOUT
         if cause is not None:
@@ -200,6 +230,8 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
             if pod is not None and reason is not None:
                 rejected[pod.uid] = reason
                 pod = replace(pod, phase="Pending")
+            if pod is not None and standing is PodStanding.NOT_SCHEDULED:
+                waiting.add(pod.uid)
             pods.extend(() if pod is None else (pod,))
     _check_one_node(pods, options, findings)
     _check_uids_differ(pods, findings)
@@ -209,6 +241,8 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
     return LoadedPods(
         pods=tuple(pods),
         rejected=rejected,
+        waiting=frozenset(waiting),
+        finished=frozenset(finished),
         ignored=counts,
         notes=findings.all,
         kubelets=tuple(_kubelets(objects)),
@@ -223,7 +257,12 @@ def _kubelets(objects: Iterable[KubeObject]) -> Iterator[KubeletAtHand]:
 
 
 def _cause_to_ignore(
-    each: KubeObject, owners: set[tuple[str, str, str]], options: PodOptions
+    each: KubeObject,
+    owners: set[tuple[str, str, str]],
+    options: PodOptions,
+    standing: PodStanding,
+    *,
+    is_of_a_node: bool,
 ) -> Ignored | None:
     if each.kind in kube_objects.WITHOUT_PODS:
         return Ignored.WITHOUT_PODS
@@ -231,19 +270,17 @@ def _cause_to_ignore(
         if each.key in owners:
             return Ignored.HAS_ITS_OWN_PODS
         node_name = each.member("spec", "template", "spec", "nodeName")
-    else:
-        if pod_history.is_finished(each.value) and not _asks_anew(each, options):
-            return Ignored.FINISHED
-        node_name = each.member("spec", "nodeName")
-    if options.node_name is not None and node_name not in (None, "", options.node_name):
-        return Ignored.OTHER_NODE
-    return None
-
-
-def _asks_anew(each: KubeObject, options: PodOptions) -> bool:
-    """Whether the pod was rejected and is asked about; as one of a listing it holds nothing."""
+        standing = pod_standing.standing(None, node_name, options.node_name)
     is_asked = not each.listed if options.about is None else each.input == options.about
-    return is_asked and pod_history.rejection(each.value) is not None
+    if standing is PodStanding.FINISHED:
+        # A rejected pod that is asked about is read as new; one of a listing holds nothing.
+        if not is_asked or pod_history.rejection(each.value) is None:
+            return Ignored.FINISHED
+        standing = pod_standing.standing(None, each.member("spec", "nodeName"), options.node_name)
+    if standing is PodStanding.OTHER_NODE:
+        return Ignored.OTHER_NODE
+    is_alone = is_asked and (options.about is not None or not is_of_a_node)
+    return Ignored.NOT_SCHEDULED if standing is PodStanding.NOT_SCHEDULED and not is_alone else None
 
 
 def _check_one_node(pods: Sequence[Pod], options: PodOptions, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
@@ -167,8 +168,65 @@ def test_finished_pods_and_pods_of_other_nodes_are_counted() -> None:
         ]
     )
     loaded = pod_manifest.read_pods(textwrap.dedent(text), "f", PodOptions(node_name="here"))
-    assert [pod.name for pod in loaded.pods] == ["a", "e"]
-    assert loaded.ignored == {Ignored.FINISHED: 2, Ignored.OTHER_NODE: 1}
+    assert [pod.name for pod in loaded.pods] == ["a"]
+    assert loaded.ignored == {
+        Ignored.FINISHED: 2,
+        Ignored.OTHER_NODE: 1,
+        Ignored.NOT_SCHEDULED: 1,
+    }
+
+
+WAITING = """
+    kind: Pod
+    metadata: {name: waiting, uid: w}
+    spec: {containers: [{name: a}]}
+    status: {phase: Pending}
+"""
+SEEN = """
+    kind: Pod
+    metadata: {name: seen}
+    spec: {nodeName: here, containers: [{name: a}]}
+    status: {phase: Pending}
+"""
+
+
+def listed(*pods: str) -> str:
+    """A list of these pods, which are YAML."""
+    items = [yaml.safe_load(textwrap.dedent(pod)) for pod in pods]
+    return json.dumps({"kind": "List", "items": items})
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        (WAITING, ["waiting"]),
+        (f"{WAITING}---{SEEN}", ["seen"]),
+        (listed(WAITING), []),
+        (listed(WAITING, SEEN), ["seen"]),
+        (pod_with({}) + "\n---" + textwrap.dedent(WAITING), ["p", "waiting"]),
+    ],
+)
+def test_a_pod_that_waits_for_a_node_is_read_if_it_is_what_is_asked_about(
+    text: str, asked: list[str]
+) -> None:
+    loaded = pod_manifest.read_pods(textwrap.dedent(text), "f")
+    assert [pod.name for pod in loaded.pods] == asked
+    assert loaded.waiting == ({"w"} if "waiting" in asked else set())
+
+
+def test_of_an_input_that_is_asked_about_waiting_pods_are_read() -> None:
+    loaded = pod_manifest.read_pods(listed(WAITING, SEEN), "f", PodOptions(about=0))
+    assert [pod.name for pod in loaded.pods] == ["waiting", "seen"]
+
+
+def test_a_rejected_pod_is_asked_about_on_its_own_node_only() -> None:
+    rejected = listed(SEEN.replace("Pending", "Failed, reason: TopologyAffinityError"))
+    here, there = (
+        pod_manifest.read_pods(rejected, "f", PodOptions(about=0, node_name=name))
+        for name in ("here", "there")
+    )
+    assert [pod.name for pod in here.pods] == ["seen"]
+    assert there.ignored == {Ignored.OTHER_NODE: 1}
 
 
 def test_objects_without_pods_are_counted() -> None:

@@ -1,0 +1,178 @@
+"""What a comparison is made of, gathered: pods, machines, configurations, policies, releases."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases.release import Release
+from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value, replace
+from numalet.core.node.node import Devices
+from numalet.insight.explain import matrix
+from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
+from numalet.insight.usecases import simulating
+from numalet.insight.usecases.explaining import machine_named
+from numalet.insight.usecases.findings import FilesNoPods, pods_ignored
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
+from numalet.insight.usecases.simulating import SimulateInputs
+from numalet.io import machines
+from numalet.io.devices import devices_on
+from numalet.io.documents import (
+    kubelet_config,
+    kubelet_flags,
+    kubelet_version,
+    pod_manifest,
+    yaml_source,
+)
+from numalet.io.documents import node_labels as node_identities
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.machines import LoadedMachine
+
+
+class ExplainUnknownChoice(Finding):
+    code = "explain/unknown-choice"
+    sentence = "{option} {value!r} is unknown; it must be one of {known}"
+    option: str
+    value: str
+    known: str
+
+
+LIVE: Final = "this machine"
+NO_FILE: Final = "no file"
+
+
+class Comparison(Value, kw_only=True):
+    """What the user wants to have compared; an empty list leaves the value of the configuration.
+
+    ``options`` are texts as the kubelet's flag has them, an empty one for no options; ``releases``
+    are names, or several in one text with commas.
+    """
+
+    pieces: SimulateInputs
+    pods: Sequence[str]
+    machines: Sequence[str] = ()
+    configs: Sequence[ConfigSources] = ()
+    policies: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    options: Sequence[str] = ()
+    releases: Sequence[str] = ()
+
+
+class PreparedMatrix(Value):
+    """The variants, the pods, and the findings of reading them."""
+
+    variants: tuple[Variant, ...]
+    pods: tuple[Pod, ...]
+    notes: tuple[Finding, ...]
+
+
+def compare(comparison: Comparison) -> PreparedMatrix:
+    """The variants that are to be compared.
+
+    Raises:
+        BadInput: with everything that is wrong in a part of it.
+    """
+    pieces = comparison.pieces
+    configs_named = [each.config_file for each in comparison.configs or (pieces.config,)]
+    yaml_source.refuse_second_reader((*comparison.pods, *configs_named))
+    inputs = [(path, simulating.documents_of(path)) for path in comparison.pods]
+    loaded = pod_manifest.pods_of(
+        inputs, PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
+    )
+    ignored = pods_ignored(loaded.ignored)
+    if not loaded.pods:
+        raise BadInput([FilesNoPods(), *ignored])
+    names = comparison.machines or (None,)
+    opened = [
+        machines.open_machine(None) if name is None else machine_named(pieces, name)
+        for name in names
+    ]
+    releases = _releases(comparison.releases)
+    sources = [
+        each
+        if releases
+        else with_kubelets(
+            each,
+            is_live=names == (None,),
+            shown=loaded.kubelets,
+            node_name=node_identities.name_of(pieces.node_name, loaded.pods),
+        )
+        for each in comparison.configs or (pieces.config,)
+    ]
+    configs = [kubelet_config.load(each) for each in sources]
+    identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
+    variants = matrix.variants(
+        [
+            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces), identity)
+            for name, each in zip(names, opened, strict=True)
+        ],
+        [
+            NamedConfig(_name_of(given), each.config, replace(each.behaviour, release=release))
+            for given, each in zip(sources, configs, strict=True)
+            for release in releases or (each.behaviour.release,)
+        ],
+        _choices("--policies", comparison.policies, [each.value for each in TopologyPolicy]),
+        _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
+        [_options(text) for text in comparison.options] or [None],
+    )
+    notes = [note for each in opened for note in each.reading_notes]
+    warnings = [warning for each in configs for warning in each.warnings]
+    return PreparedMatrix(
+        variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims, *ignored)
+    )
+
+
+def _devices_on(machine: LoadedMachine, pieces: SimulateInputs) -> Devices:
+    return devices_on(machine, pieces.device_file, pieces.devices)
+
+
+def _name_of(sources: ConfigSources) -> str:
+    return NO_FILE if sources.config_file is None else str(sources.config_file)
+
+
+def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """The values that were given, each once; all of them where none was given."""
+    values = [value.strip() for text in given for value in text.split(",")]
+    unknown = [value for value in values if value not in known]
+    if unknown:
+        raise BadInput(
+            ExplainUnknownChoice(option=option, value=value, known=", ".join(known))
+            for value in unknown
+        )
+    return list(dict.fromkeys(values)) or known
+
+
+def _releases(texts: Sequence[str]) -> tuple[Release, ...]:
+    """The releases of these names, each once. Raises ``BadInput``."""
+    findings = Findings()
+    where = Location(kubelet_version.RELEASE_FLAG)
+    names = [name for text in texts for name in text.split(",")]
+    read = [kubelet_version.read(name, where, findings) for name in names]
+    findings.raise_errors()
+    return tuple(dict.fromkeys(release for release in read if release is not None))
+
+
+def _options(text: str) -> Options:
+    """Options of the topology policy, from a text as the kubelet's flag has it."""
+    if not text:
+        return ()
+    flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
+    options = kubelet_flags.applied(KubeletConfig(), flags).topology_manager_policy_options
+    return tuple((options or {}).items())
+
+
+def orders(count: int, pods: int, seed: int) -> list[Order]:
+    """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
+    arrivals: list[Order] = [range(pods)]
+    chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
+    for _ in range(count - 1):
+        shuffled = list(range(pods))
+        chance.shuffle(shuffled)
+        arrivals.append(shuffled)
+    return arrivals
