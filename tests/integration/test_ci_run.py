@@ -18,21 +18,13 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / ".ci" / "run"
 ALL = ["check", "lab", "soak", "docs", "browser", "systems", "image-test", "cluster"]
 
-STAGES = """#!/bin/sh
-# In place of Python with stages.py: notes which stage ended with which status.
-shift
-if [ "$1" = sum ]; then ! grep -v ' 0$' "$2"; exit; fi
-times=$2 name=$3
-shift 3
-"$@"
-status=$?
-echo "$name $status" >> "$times"
-exit $status
-"""
 MAKE = """#!/bin/sh
 echo "$1" >> "$SEEN"
 test "$1" != cluster || test -e "$NUMALET_CONTROL_PLANE" || exit 1
-test "$1" != "$FAILING"
+test "$1" = "$FAILING" || exit 0
+echo "= FAILURES ="
+echo "$1 is not well"
+exit 1
 """
 BUILT = """#!/bin/sh
 mkdir -p "$1"
@@ -82,7 +74,6 @@ class Project:
         own = {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.folder),
-            "PYTHON": str(self.folder / "bin" / "stages"),
             "NUMALET_KUBECTL": "/nowhere/kubectl",
             "SEEN": str(self.seen),
             "FAILING": failing,
@@ -113,7 +104,6 @@ class Project:
 def project(tmp_path: Path) -> Project:
     made = Project(tmp_path)
     made.put("bin/make", MAKE)
-    made.put("bin/stages", STAGES)
     made.put("bin/dpkg-query", "#!/bin/sh\necho ii\n")
     for name in ("promtool", "kubectl"):
         made.put(f"bin/{name}", "#!/bin/sh\n")
@@ -144,6 +134,8 @@ def test_a_control_plane_that_can_not_be_built_fails_after_all_stages(project: P
 def test_a_stage_that_fails_hides_no_other(project: Project, failing: str) -> None:
     ran = project.run(failing=failing)
     assert (ran.status, ran.stages) == (1, ALL)
+    # The failure is the last thing that it prints before the list of stages.
+    assert f"failures of make-{failing}\n= FAILURES =\n{failing} is not well\n" in ran.said
 
 
 # A check that begins once the control plane is being built.
