@@ -7,7 +7,6 @@ import contextlib
 import hashlib
 import resource
 import ssl
-import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -96,7 +95,7 @@ async def test_the_token_of_the_api_is_no_session(tmp_path: Path) -> None:
         assert (await browser.get("/ui/", headers=bearer)).status_code == 401
 
 
-async def test_a_change_is_said_within_a_second_and_the_stream_ends_with_the_agent(
+async def test_a_change_is_sent_and_the_stream_ends_with_the_agent(
     tmp_path: Path,
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
@@ -115,29 +114,6 @@ async def test_a_change_is_said_within_a_second_and_the_stream_ends_with_the_age
         with contextlib.suppress(httpx.HTTPError):
             async for line in lines:
                 assert line == "" or line.startswith(("data:", ":"))
-
-
-async def test_what_a_browser_asks_after_an_event_has_the_change_within_a_second(
-    tmp_path: Path,
-) -> None:
-    """The median of what an agent takes from a new pod to the page that has it, by one clock."""
-    seconds = []
-    async with (
-        _shown(tmp_path) as shown,
-        shown.entered() as browser,
-        browser.stream("GET", "/ui/events") as answer,
-        asyncio.timeout(_WITHIN_SECONDS),
-    ):
-        lines = answer.aiter_lines()
-        await _revision(lines)
-        for number in range(5):
-            began = time.monotonic()
-            await shown.keeper.create(pod(f"seen-{number}"))
-            await _revision(lines)
-            while f"seen-{number}" not in (await browser.get("/ui/pods")).text:
-                await _revision(lines)
-            seconds.append(time.monotonic() - began)
-    assert statistics.median(seconds) < 1
 
 
 async def _revision(lines: AsyncIterator[str]) -> int:

@@ -1,6 +1,6 @@
-"""How soon a change is seen, and how much work it is for a browser.
+"""Every change reaches the page, on a small and on a large node.
 
-The bounds are wide, for machines that do other work as well; what was measured is printed.
+How soon a change is seen, and how much work it is for the browser, is printed and decides nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ from running.browsers import Visit
 from values.shown_nodes import AT, GIB, guaranteed
 
 _CHANGES: Final = 20
-_MOST_SCRIPT_SECONDS: Final = 0.1
-_MOST_RATIO: Final = 25
-_WITHIN_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 60
 _SEEN: Final = """() => {
   window.seen = {};
@@ -70,7 +67,7 @@ class _Noting:
         await self._app(scope, receive, noting)
 
 
-def test_a_change_is_seen_within_a_second(page: Page) -> None:
+def test_each_change_reaches_the_page(page: Page) -> None:
     view = dashboards.node_view()
     source = dashboards.ChangingNode(view)
     noting = _Noting(application(source))
@@ -90,8 +87,7 @@ def test_a_change_is_seen_within_a_second(page: Page) -> None:
         f"\nafter a change: event {statistics.median(events):.2f} s, at most {max(events):.2f} s;"
         f" page {statistics.median(pages):.2f} s, at most {max(pages):.2f} s"
     )
-    assert statistics.median(events) < _WITHIN_SECONDS
-    assert statistics.median(pages) < _WITHIN_SECONDS
+    assert len(pages) == _CHANGES
 
 
 @dataclass(frozen=True)
@@ -155,7 +151,9 @@ def _large_views() -> list[NodeView]:
 
 
 @pytest.mark.parametrize("path", ["/node", "/pods"])
-def test_a_large_node_stays_smooth(visit: Callable[..., Visit], path: str) -> None:
+def test_each_change_of_a_large_node_reaches_the_page(
+    visit: Callable[..., Visit], path: str
+) -> None:
     """Sixty-four NUMA nodes and a thousand pods, against a node on which nothing is."""
     opened = visit(viewport={"width": 1280, "height": 800})
     opened.expected.append("ERR_")  # The server of the empty node goes.
@@ -180,5 +178,3 @@ def test_a_large_node_stays_smooth(visit: Callable[..., Visit], path: str) -> No
         f" rendering {1000 * large.rendering / _CHANGES:.0f} ms;"
         f" {large.total / empty.total:.0f} times the work of an empty page"
     )
-    assert large.script / _CHANGES < _MOST_SCRIPT_SECONDS
-    assert large.total / empty.total < _MOST_RATIO

@@ -10,10 +10,10 @@ import pytest
 from cluster import storm_scene
 from cluster.storm_scene import REASON
 from running import extenders, storms
-from running.control_plane import ControlPlane, slowness
+from running.control_plane import ControlPlane
 
-STORM_SECONDS: Final = 15.0
-ROOM_SECONDS: Final = 5.0
+MANY: Final = 20
+"""Rejections for each node: nothing ends the storm."""
 WEIGHT: Final = 150
 """With it the extender's points decide, and no tie of other plugins."""
 
@@ -28,8 +28,13 @@ async def test_a_scheduler_that_goes_by_sums_makes_a_storm(
         await scene.deploy()
         await seen.until(lambda: seen.phases()["Running"] == storms.ROOM)
         began = loop.time()
-        await seen.until(lambda: len(seen.rejections) > 0)
-        await asyncio.sleep(STORM_SECONDS)
+
+        # Each of the nodes looks as if it had room, and nothing ends the storm.
+        def least() -> int:
+            by_node = seen.rejections_by_node(began, loop.time())
+            return min(by_node.values()) if len(by_node) == storms.NODES else 0
+
+        await seen.until(lambda: least() >= MANY)
         ended = loop.time()
 
         by_node = seen.rejections_by_node(began, ended)
@@ -37,10 +42,6 @@ async def test_a_scheduler_that_goes_by_sums_makes_a_storm(
         figures.append(f"without the extender: {rate:.0f} Failed pods a minute, {dict(by_node)}")
         assert seen.phases()["Running"] == storms.ROOM
         assert {each.reason for each in seen.rejections.values()} == {"TopologyAffinityError"}
-        # Each of the nodes promises what it does not have, and nothing ends it.
-        assert len(by_node) == storms.NODES
-        last = seen.rejections_by_node(ended - STORM_SECONDS / 3, ended)
-        assert last.total() > storms.NODES
 
 
 @pytest.mark.slow
@@ -71,11 +72,8 @@ async def test_with_the_extender_no_pod_is_rejected_and_the_others_are_told_why(
                 await seen.until(lambda: seen.phases()["Running"] == everywhere)
                 joined = now() - began
                 assert seen.rejections == {}
-            factor = slowness(defined.api_server.start_seconds)
             figures.append(
                 f"with the extender: no rejection; {storms.ROOM} pods ran after {took:.1f} s,"
-                f" {storms.ROOM_OF_A_NODE} more {joined:.1f} s after a node began to join;"
-                f" on a machine {factor:.1f} times as slow as a quiet one"
+                f" {storms.ROOM_OF_A_NODE} more {joined:.1f} s after a node began to join"
             )
-            assert joined < ROOM_SECONDS * factor
             assert extender.get("/metrics").text.count("model_mismatch_total{") == 0

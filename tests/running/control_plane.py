@@ -42,8 +42,6 @@ _COLLECTIONS: Final = (
     "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
 )
 """What tests make outside of namespaces of their own, and what is removed after each."""
-_QUIET_START_SECONDS: Final = 5.0
-"""What the API server takes to start on a quiet machine of two CPUs."""
 _IN_NAMESPACES: Final = (
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/replicasets",
@@ -336,14 +334,6 @@ def running(
         finally:
             plane.end()
         return
-
-
-def slowness(*start_seconds: float) -> float:
-    """How many times slower than a quiet machine of two CPUs this one is.
-
-    By what starts of the API server took; never less than 1.
-    """
-    return max(_QUIET_START_SECONDS, *start_seconds) / _QUIET_START_SECONDS
 
 
 def after_throttling(

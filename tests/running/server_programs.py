@@ -66,8 +66,6 @@ class ServerProgram:
         self.command: Final = tuple(command)
         self._is_ready = is_ready
         self._process: subprocess.Popen[bytes] | None = None
-        self.start_seconds = 0.0
-        """How long it took to get ready when it was started last."""
 
     @property
     def is_running(self) -> bool:
@@ -111,7 +109,6 @@ class ServerProgram:
                 self.kill()
                 raise self.failed(f"is not ready after {patience_seconds:.0f} s") from None
             raise self.failed(f"ended with {code} before it was ready")
-        self.start_seconds = time.monotonic() - began
 
     def stop(self) -> None:
         """Ask it to end, and wait until it has."""

@@ -1,9 +1,7 @@
 """A thousand List calls a second, while pods come and go, against an agent in its own process.
 
-``NUMALET_LIST_SECONDS`` says for how long; ``make soak`` does it for 30 seconds. The rate that was
-reached is reported. A machine that others use too may give a part of itself alone, so what has to
-be reached in ``make soak`` is half of the rate, by the clock or by the CPU time of the agent;
-beside other tests nothing has to be.
+``NUMALET_LIST_SECONDS`` sets for how long; ``make soak`` does it for 30 seconds. The rate that was
+reached is reported and decides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from running import agent_load, list_load, plugin_restarts
 from running.list_load import ListLoad
 
 SECONDS: Final = float(os.environ.get("NUMALET_LIST_SECONDS", "2"))
-IS_SOAK: Final = "NUMALET_LIST_SECONDS" in os.environ
 
 
 @pytest.mark.slow
@@ -37,5 +34,3 @@ def test_every_answer_is_one_moment_of_the_node(
     assert load.wrong == []
     assert load.calls == load.rate * SECONDS
     assert load.distinct > SECONDS
-    if IS_SOAK:
-        assert max(load.achieved, load.possible) > load.rate / 2, str(load)
