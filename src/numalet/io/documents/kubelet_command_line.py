@@ -6,81 +6,70 @@ A file that the flag ``--config`` names is read with it, as the kubelet reads it
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.core.model.value import Value
-from numalet.io.documents import kubelet_flags
-from numalet.io.findings.config_files import ConfigFileCommandLine
+from numalet.core.model.findings import Location
+from numalet.core.model.value import Mutable, Value, field
+from numalet.io.documents import command_text, kubelet_flags
+from numalet.io.documents.command_text import CommandText
 
-_PROGRAM: Final = r"(?:\S*/)?(?:kubelet|hyperkube|k3s|kubelite)[ \t\0]"
-_COMMENTS: Final = re.compile(r"(?m)^[ \t]*#.*$")
-_BEGINNING: Final = re.compile(rf"\s*(?:{_PROGRAM}|--[a-z]|[A-Z_]*ARGS=)")
-_WITH_PROGRAM: Final = re.compile(rf"\s*{_PROGRAM}")
-_LONGEST: Final = 256 * 1024
-"""Characters; Linux accepts no argument longer than half of that, and a kubelet has some dozens."""
-_VARIABLE: Final = re.compile(r"[A-Z_]*ARGS=")
+_NO_FILE: Final = ("", "true")
 
 
 class CommandLine(Value):
     """Flags that decide something here, with places; the files that others of them name.
 
-    ``is_whole`` says that it begins with the program, so that no flag is missing.
+    ``is_whole`` says that it begins with the program, so that no flag is missing. ``missing`` are
+    files that hold more of the command line and cannot be read here.
     """
 
     flags: tuple[tuple[str, str, Location], ...]
     config: str | None
     config_dir: str | None
     is_whole: bool
+    source: str
+    missing: tuple[str, ...] = ()
 
 
-def is_meant(text: str) -> bool:
-    """Whether a text is meant as a command line, by how it begins."""
-    return len(text) <= _LONGEST and _BEGINNING.match(_COMMENTS.sub("", text)) is not None
-
-
-def read(text: str, document: str) -> CommandLine:
-    """The flags of a command line.
+def read(text: str, document: str) -> CommandLine | None:
+    """The flags of a command line in a text; None if the text is something else.
 
     Raises:
-        BadInput: its quotes do not match.
+        BadInput: its quotes do not match, or it is the command line of another program.
     """
-    text = _COMMENTS.sub("", text)
-    try:
-        arguments = [*_arguments(text)]
-    except ValueError as error:
-        raise BadInput(
-            [ConfigFileCommandLine(problem=str(error), where=Location(document))]
-        ) from None
-    given = [*kubelet_flags.of_arguments(arguments)]
-    named = dict(given)
-    lines = {name: _line(text, name) for name in named}
+    found = command_text.read(text, document)
+    return None if found is None else _flags(found, document)
+
+
+def _flags(found: CommandText, document: str) -> CommandLine:
+    lines = _Lines(found.text)
+    given = [
+        (name, value, Location(document, f"--{name}", lines.line_of(name)))
+        for name, value in kubelet_flags.of_arguments(found.words)
+    ]
+    named = {name: value for name, value, _ in given}
     return CommandLine(
-        flags=tuple(
-            (name, value, Location(document, f"--{name}", lines[name]))
-            for name, value in given
-            if kubelet_flags.is_known(name)
-        ),
-        config=named.get("config"),
-        config_dir=named.get("config-dir"),
-        is_whole=_WITH_PROGRAM.match(text) is not None,
+        flags=tuple(each for each in given if kubelet_flags.is_known(each[0])),
+        config=named.get("config") or None,
+        config_dir=named.get("config-dir") or None,
+        is_whole=bool(found.program) and not found.missing,
+        source=found.source,
+        missing=found.missing,
     )
 
 
-def _arguments(text: str) -> Iterator[str]:
-    if "\0" in text:
-        yield from text.strip().removesuffix("\0").split("\0")
-        return
-    for word in shlex.split(text):
-        variable = _VARIABLE.match(word)
-        if variable is None:
-            yield word
-        else:
-            yield from shlex.split(word[variable.end() :])
+class _Lines(Mutable):
+    """Finds the lines of flags in a text, of each flag in the order in which it is given."""
 
+    text: str
+    searched: dict[str, int] = field(default_factory=dict)
 
-def _line(text: str, name: str) -> int | None:
-    match = re.search(rf"(?:--|\b){re.escape(name)}\b", text)
-    return None if match is None else text.count("\n", 0, match.start()) + 1
+    def line_of(self, name: str) -> int | None:
+        """The line of the next occurrence of a flag, None without one."""
+        flag = rf"{re.escape(name)}(?![\w-])"
+        for pattern in (f"--{flag}", rf"(?<![\w-]){flag}"):
+            match = re.compile(pattern).search(self.text, self.searched.get(name, 0))
+            if match is not None:
+                self.searched[name] = match.end()
+                return self.text.count("\n", 0, match.start()) + 1
+        return None

@@ -49,9 +49,8 @@ def read(path: Path | str) -> ConfigFile:
     """
     name = str(path)
     text = yaml_source.read_text_or_input(name)
-    if kubelet_command_line.is_meant(text):
-        return _of_command_line(kubelet_command_line.read(text, name), name)
-    return _of_text(text, name)
+    line = kubelet_command_line.read(text, name)
+    return _of_text(text, name) if line is None else _of_command_line(line, name)
 
 
 def _of_text(text: str, name: str) -> ConfigFile:
@@ -99,11 +98,11 @@ def _alone(part: ConfigPart) -> ConfigFile:
 
 def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
     """The flags, over the file that they name."""
-    note = enclosed_config.read_from("a kubelet's command line", Location(name))
+    note = enclosed_config.read_from(line.source, Location(name))
     if line.config is None:
         nowhere = ConfigPart(value={}, locate=partial(Location, name), flags=line.flags, note=note)
         return replace(_alone(nowhere), has_defaults=not line.is_whole, config_dir=line.config_dir)
-    source = f"a kubelet's command line, and the file of its --config, {line.config}"
+    source = f"{line.source}, and the file of its --config, {line.config}"
     note = enclosed_config.read_from(source, Location(name))
     file = _of_text(yaml_source.read_text(line.config), line.config)
     part = replace(file.part, flags=(*file.part.flags, *line.flags))

@@ -46,6 +46,16 @@ class ConfigFileCommandLine(Finding):
     problem: str
 
 
+class ConfigFileNoKubelet(Finding):
+    code = "config-file/no-kubelet"
+    sentence = "this looks like {found}, and has no flag of a kubelet"
+    mend = (
+        "give the kubelet's own unit or environment file, its line in the output of ps, or the "
+        "answer of /configz"
+    )
+    found: str
+
+
 class ConfigFileExtraConfig(Finding):
     code = "config-file/extra-config"
     sentence = (

@@ -45,6 +45,7 @@ def test_a_flag_that_is_gone_stops_the_kubelet_whose_command_line_has_it(tmp_pat
     file = tmp_path / "args"
     file.write_text("/usr/bin/kubelet --pod-infra-container-image=pause:3.10 --v=2 --max-pods=7")
     line = kubelet_command_line.read(file.read_text(), "args")
+    assert line is not None
     assert [name for name, _, _ in line.flags] == ["pod-infra-container-image", "max-pods"]
 
     old = kubelet_config.load(ConfigSources(config_file=file, release="1.34"))

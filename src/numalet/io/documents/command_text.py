@@ -1,0 +1,308 @@
+"""Texts that hold a kubelet's command line: units of systemd, environment files, ps, logs.
+
+A text is recognised by what it holds, not by its name. Here its words are found, as systemd or a
+shell finds them; which flags they are: ``kubelet_command_line``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Mutable, Value, field, replace
+from numalet.io.documents import yaml_source
+from numalet.io.findings.config_files import ConfigFileCommandLine, ConfigFileNoKubelet
+
+PROGRAMS: Final = (
+    *("kubelet", "hyperkube", "kubelite", "k3s", "k3s-server", "k3s-agent", "rke2", "k0s"),
+    "minikube",
+)
+_LONGEST: Final = 256 * 1024
+"""Characters; Linux accepts no argument longer than half of that, and a kubelet has some dozens."""
+_MOST_COLUMNS: Final = 24
+_COMMENTS: Final = re.compile(r"(?m)^[ \t]*[#;].*$")
+_COMMENT_LINES: Final = re.compile(r"(?m)^[ \t]*[#;].*\n?")
+_CONTINUED: Final = re.compile(r"\\\r?\n")
+_WORD: Final = re.compile(r"""(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+|["'\\]""", re.DOTALL)
+_QUOTED: Final = re.compile(r"""\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'""", re.DOTALL)
+_ESCAPED: Final = re.compile(r"""\\(["\\$`])""")
+_LOG_LINE: Final = re.compile(r'FLAG: --([\w-]+)=("(?:[^"\\\n]|\\.)*")')
+_ASSIGNMENT: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=")
+_UPPER_CASE: Final = re.compile(r"\s*(?:export\s+)?[A-Z][A-Z0-9_]*=")
+_FLAG: Final = re.compile(r"\s*--?[A-Za-z]")
+_UNIT: Final = re.compile(
+    r"(?m)^[ \t]*\[(?:Unit|Service|Install)\][ \t\r]*$"
+    r"|^(?:ExecStart|EnvironmentFiles?|Environment)[ \t]*="
+)
+_UNIT_LINE: Final = re.compile(r"\s*(?:\[[\w-]+\]\s*$|[A-Z][A-Za-z]+[ \t]*=)")
+_YAML_LINE: Final = re.compile(r"""\s*(?:---|[{\[]|-\s|["']?[\w.$/-]+["']?\s*:(?:\s|$))""")
+_WHOLE_VARIABLE: Final = re.compile(r"\$(\w+)|\$\{(\w+)\}")
+VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+_OTHER_PROGRAMS: Final = re.compile(
+    "PROXY|APISERVER|API_ARGS|SCHEDULER|CONTROLLER|ETCD|DOCKER|FLANNEL|CRIO|CONTAINERD|STORAGE"
+)
+_EXEC_PREFIXES: Final = "@-:+!|"
+
+
+class CommandText(Value, kw_only=True):
+    """The words of a command line and what is left open.
+
+    ``program`` is empty where only arguments are given. ``are_all_flags`` says that each flag is
+    there with its value, given or default. ``missing`` are files that the text names and that
+    cannot be read here: more words may be in them.
+    """
+
+    source: str
+    text: str
+    words: tuple[str, ...]
+    program: str = ""
+    are_all_flags: bool = False
+    missing: tuple[str, ...] = ()
+
+
+def read(text: str, document: str) -> CommandText | None:
+    """The command line in a text; None if the text is something else.
+
+    Raises:
+        BadInput: its quotes do not match, or it is the text of another program.
+    """
+    if "FLAG: --" in text and _LOG_LINE.search(text):
+        return _of_log(text)
+    if len(text) > _LONGEST:
+        return None
+    if "\0" in text:
+        return _of_proc(text)
+    text, plain = _COMMENTS.sub("", text), _COMMENT_LINES.sub("", text)
+    head = plain.lstrip().partition("\n")[0]
+    reader: Callable[[str], CommandText | None] = _of_command
+    if _UNIT_LINE.match(head) and _UNIT.search(plain):
+        reader = _of_unit
+    elif _UPPER_CASE.match(head):
+        reader = _of_environment
+    elif _FLAG.match(head):
+        reader = _of_arguments
+    elif _YAML_LINE.match(head):
+        return None
+    try:
+        found = reader(plain)
+        # Lines are those of the text as it is given.
+        return None if found is None else replace(found, text=text)
+    except _QuoteError as error:
+        problem = ConfigFileCommandLine(problem=str(error), where=Location(document))
+        raise BadInput([problem]) from None
+    except _NoKubeletError as error:
+        other = ConfigFileNoKubelet(found=str(error), where=Location(document))
+        raise BadInput([other]) from None
+
+
+class _QuoteError(ValueError):
+    """A text whose quotes do not match."""
+
+
+class _NoKubeletError(ValueError):
+    """A text that is recognised and has nothing of a kubelet."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text without their quotes. Raises ``ValueError``: one is not closed."""
+    words = []
+    for match in _WORD.finditer(_CONTINUED.sub(" ", text)):
+        if match[0] in ("'", '"', "\\"):
+            raise _QuoteError("No closing quotation")
+        words.append(_QUOTED.sub(_unquoted, match[0]))
+    return words
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    escaped, double, single = match.groups()
+    if escaped is not None:
+        return str(escaped)
+    return str(single) if double is None else _ESCAPED.sub(r"\1", double)
+
+
+def _of_log(text: str) -> CommandText:
+    """The flags of the last start that the log has: each start names them in sorted order."""
+    flags: dict[str, str] = {}
+    last = ""
+    for name, quoted in _LOG_LINE.findall(text):
+        if name <= last:
+            flags = {}
+        last = name
+        try:
+            flags[name] = json.loads(quoted)
+        except ValueError:
+            flags[name] = quoted[1:-1]
+    words = tuple(f"--{name}={value}" for name, value in flags.items())
+    source = "the FLAG lines of a kubelet's log"
+    return CommandText(source=source, text=text, words=words, program="kubelet", are_all_flags=True)
+
+
+def _of_proc(text: str) -> CommandText | None:
+    words = text.strip().removesuffix("\0").split("\0")
+    return _from_program("a kubelet's command line", text, words)
+
+
+def _of_arguments(text: str) -> CommandText:
+    return CommandText(source="arguments of a kubelet", text=text, words=tuple(words_of(text)))
+
+
+def _of_command(text: str) -> CommandText | None:
+    """A command with its arguments, alone or in a row of ``ps`` or ``systemctl status``."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        pieces = line.split(None, _MOST_COLUMNS)
+        for at, piece in enumerate(pieces[:_MOST_COLUMNS]):
+            if not _is_program(piece, pieces[:at], pieces[at + 1 :]):
+                continue
+            rest = [line.split(None, at)[at]]
+            if not _are_columns(pieces[:at]):
+                rest += lines[number + 1 :]
+                return _from_program("a kubelet's command line", text, words_of("\n".join(rest)))
+            for further in lines[number + 1 :]:
+                if not _FLAG.match(further):
+                    break
+                rest.append(further)
+            source = f"the command line of {piece} in the list of processes"
+            return _from_program(source, text, " ".join(rest).split())
+    return None
+
+
+def _is_program(piece: str, before: list[str], after: list[str]) -> bool:
+    """Whether a piece of a line is a program with a kubelet, after the columns of ``ps``."""
+    if piece.rpartition("/")[2] not in PROGRAMS or piece.startswith("-"):
+        return False
+    if any(each.startswith("--") or each in ("grep", "|") for each in before):
+        return False
+    if before and not _are_columns(before):
+        return all(each in ("sudo", "exec", "nohup") or "=" in each for each in before)
+    return not before or re.match(r"['\"]?(-|[a-z])", "".join(after[:1])) is not None
+
+
+def _are_columns(before: list[str]) -> bool:
+    """Whether there is the number of a process among these columns."""
+    return any(each.lstrip("└─├│").isdigit() for each in before)
+
+
+def _from_program(source: str, text: str, words: list[str]) -> CommandText | None:
+    """What follows the program among the words; None if no word names one."""
+    for at, word in enumerate(words):
+        if word.startswith("-") or _ASSIGNMENT.match(word):
+            continue
+        program = word.rpartition("/")[2]
+        if program.startswith("kubelet-"):
+            program = "kubelet"
+        if program in PROGRAMS:
+            rest = words[at + 1 :]
+            if program == "hyperkube":
+                program, rest = "kubelet", rest[1:]
+            return CommandText(source=source, text=text, words=tuple(rest), program=program)
+        if " " in word and any(name in word for name in PROGRAMS):
+            inner = _from_program(source, text, words_of(word))
+            if inner is not None:
+                return inner
+    return None
+
+
+def _of_environment(text: str) -> CommandText:
+    """The flags in the variables of an environment file."""
+    variables = dict(_assignments(text))
+    words = tuple(_flags_in(variables))
+    if not words:
+        command = _of_command(text)
+        if command is None:
+            raise _NoKubeletError("an environment file")
+        return command
+    return CommandText(source="the flags in an environment file", text=text, words=words)
+
+
+def _assignments(text: str) -> Iterator[tuple[str, str]]:
+    for word in words_of(text):
+        match = _ASSIGNMENT.match(word)
+        if match is not None:
+            yield match[1], word[match.end() :]
+
+
+def _flags_in(variables: Mapping[str, str]) -> Iterator[str]:
+    for name, value in variables.items():
+        is_other = _OTHER_PROGRAMS.search(name) and "KUBELET" not in name
+        if _FLAG.match(value) and not is_other:
+            yield from words_of(value)
+
+
+class _Unit(Mutable):
+    """The settings of a unit that say how a kubelet is started."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def set(self, key: str, value: str) -> None:
+        """Take a setting; an empty one takes back what was set before."""
+        match key:
+            case "Environment":
+                given = dict(_assignments(value))
+                self.variables = {**self.variables, **given} if value else {}
+            case "EnvironmentFile" | "EnvironmentFiles":
+                path = value.removeprefix("-").partition(" (")[0]
+                self.files = [*self.files, path] if value else []
+            case "ExecStart":
+                shown = re.search(r"argv\[\]=(.*?) ; ignore_errors=", value)
+                self.commands = [*self.commands, shown[1] if shown else value] if value else []
+            case _:
+                pass
+
+    def read_files(self) -> None:
+        """Add the variables of the files, which win; note those that cannot be read."""
+        for path in self.files:
+            try:
+                text = yaml_source.read_text(path)
+                self.variables |= dict(_assignments(_COMMENT_LINES.sub("", text)))
+            except (BadInput, _QuoteError):
+                self.missing.append(path)
+
+    def expanded(self, command: str) -> Iterator[str]:
+        """The words of a command with its variables: one that is unknown stays as it is."""
+        for word in words_of(command):
+            whole = _WHOLE_VARIABLE.fullmatch(word)
+            if whole is None:
+                yield VARIABLE.sub(self._value, word)
+            elif whole[1]:
+                yield from words_of(self.variables.get(whole[1], ""))
+            elif whole[2] in self.variables:
+                yield self.variables[whole[2]]
+
+    def _value(self, match: re.Match[str]) -> str:
+        return self.variables.get(match[1], match[0] if self.missing else "")
+
+
+def _of_unit(text: str) -> CommandText:
+    unit = _Unit()
+    is_service = True
+    for line in _CONTINUED.sub(" ", text).split("\n"):
+        key, equals, value = line.strip().partition("=")
+        if key.startswith("["):
+            is_service = key == "[Service]"
+        elif equals and is_service:
+            unit.set(key.strip(), value.strip())
+    unit.read_files()
+    for command in unit.commands:
+        words = [*unit.expanded(command.lstrip(_EXEC_PREFIXES))]
+        found = _from_program("the command line in a unit of systemd", text, words)
+        if found is not None:
+            return CommandText(
+                source=found.source,
+                text=text,
+                words=found.words,
+                program=found.program,
+                missing=tuple(unit.missing),
+            )
+    flags = tuple(_flags_in(unit.variables))
+    if unit.commands or not flags:
+        program = "".join(words_of(unit.commands[-1])[:1]) if unit.commands else ""
+        raise _NoKubeletError(f"a unit of systemd that starts {program or 'nothing'}")
+    source = "the flags in the variables of a unit of systemd"
+    return CommandText(source=source, text=text, words=flags, missing=tuple(unit.missing))
