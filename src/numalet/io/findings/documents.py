@@ -119,6 +119,13 @@ class DocumentUnknownField(Finding):
     nearest: str
 
 
+class DocumentMoreFindings(Finding):
+    code = "document/more-findings"
+    sentence = "not listed: {count} more findings of this object ({kind})"
+    count: int
+    kind: str
+
+
 class ValueNotAllowed(Finding):
     """A value that is none of those allowed."""
 

@@ -20,6 +20,7 @@ from numalet.wording import kubernetes_api as words
 
 _UNKNOWN: Final = "document/unknown-field"
 _TWICE: Final = "document/duplicate-key"
+_MORE: Final = "document/more-findings"
 _WRONG_TYPE: Final = "document/type"
 
 
@@ -73,7 +74,7 @@ def warnings(wants: FieldValidation, findings: Iterable[Finding]) -> list[str]:
 
 def others(findings: Iterable[Finding]) -> list[Finding]:
     """The findings that are about something else."""
-    return [each for each in findings if each.code not in (_UNKNOWN, _TWICE)]
+    return [each for each in findings if each.code not in (_UNKNOWN, _TWICE, _MORE)]
 
 
 def _problem(wants: FieldValidation, findings: Sequence[Finding]) -> str:
@@ -91,6 +92,8 @@ def _texts(findings: Iterable[Finding]) -> Iterable[str]:
             yield words.FIELD_UNKNOWN.format(path=_path(each))
         elif each.code == _TWICE:
             yield words.FIELD_TWICE.format(path=_path(each))
+        elif each.code == _MORE:
+            yield str(each)
 
 
 def _path(finding: Finding) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
+from numalet.core.model import limits
 from numalet.core.model.findings import Findings, Location, Severity
-from numalet.core.model.value import Mutable, Value, replace
+from numalet.core.model.value import Mutable, Value, field, replace
 from numalet.io.documents import pod_resources, typed
 from numalet.io.documents.pod_table.kinds import (
     INT32,
@@ -27,10 +29,12 @@ from numalet.io.documents.pod_table.kinds import (
     Whole,
 )
 from numalet.io.documents.typed import Place
-from numalet.io.findings.documents import DocumentOneOf, DocumentType, DocumentUnknownField
-
-MOST_FINDINGS: Final = 100
-"""Of one object; a hostile one may have millions, and no one reads them."""
+from numalet.io.findings.documents import (
+    DocumentMoreFindings,
+    DocumentOneOf,
+    DocumentType,
+    DocumentUnknownField,
+)
 
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})"
@@ -52,8 +56,21 @@ OF_SERVERS: Final = Strictness(Severity.WARNING, Severity.WARNING)
 def check(
     value: object, kind: Kind, place: Place, strictness: Strictness, findings: Findings
 ) -> None:
-    """Findings for everything in the value that is not as the table says."""
-    _value(_Walk(place, strictness, findings), value, kind, place.path)
+    """Findings for everything in the value that is not as the table says.
+
+    Errors and warnings are counted separately, so warnings never displace an error. Beyond the
+    limit of each, one finding says how many are not listed.
+    """
+    walk = _Walk(place, strictness, findings)
+    _value(walk, value, kind, place.path)
+    for severity, count in walk.counts.items():
+        if count > limits.FINDINGS_OF_AN_OBJECT:
+            more = count - limits.FINDINGS_OF_AN_OBJECT
+            findings.add(
+                DocumentMoreFindings(
+                    count=more, kind=severity.value, where=place.location, severity=severity
+                )
+            )
 
 
 @lru_cache(maxsize=4096)
@@ -95,16 +112,21 @@ def as_kept(value: Any, kind: Kind) -> Any:
 
 
 class _Walk(Mutable):
-    """One walk over an object. ``needs``: whether missing fields are reported."""
+    """One walk over an object. ``needs``: whether missing fields are reported.
+
+    ``counts`` has all findings so far by severity, also those that are not listed.
+    """
 
     place: Place
     strictness: Strictness
     findings: Findings
     needs: bool = True
+    counts: Counter[Severity] = field(default_factory=Counter)
 
-    @property
-    def is_over(self) -> bool:
-        return len(self.findings.all) >= MOST_FINDINGS
+    def lists(self, severity: Severity = Severity.ERROR) -> bool:
+        """Count one more finding; True if it is still listed."""
+        self.counts[severity] += 1
+        return self.counts[severity] <= limits.FINDINGS_OF_AN_OBJECT
 
     def at(self, path: str) -> Location:
         """The place of the part of the object at this path."""
@@ -112,7 +134,7 @@ class _Walk(Mutable):
 
     def wrong_type(self, value: object, expected: str, path: str) -> None:
         """Something else is expected here."""
-        if not self.is_over:
+        if self.lists():
             got = typed.described(value)
             self.findings.add(DocumentType(expected=expected, got=got, where=self.at(path)))
 
@@ -131,22 +153,23 @@ def _object(walk: _Walk, value: Any, kind: ObjectType, path: str) -> None:
     for name, member in value.items():
         if plain_types.get(name) is type(member):
             continue
-        field = fields.get(name)
-        if field is None:
+        known = fields.get(name)
+        if known is None:
             _unknown(walk, name, kind, path)
         elif member is not None:
-            _CHECKS[type(field.kind)](walk, member, field.kind, f"{path}.{name}")
+            _CHECKS[type(known.kind)](walk, member, known.kind, f"{path}.{name}")
     if walk.needs:
+        severity = walk.strictness.value
         for name, missing in kind.needed:
-            if value.get(name) is None and not walk.is_over:
-                noun, severity = kind.name.lower(), walk.strictness.value
+            if value.get(name) is None and walk.lists(severity):
+                noun = kind.name.lower()
                 walk.findings.add(
                     missing(name=name, what=noun, where=walk.at(path), severity=severity)
                 )
 
 
 def _unknown(walk: _Walk, name: object, kind: ObjectType, path: str) -> None:
-    if not walk.is_over:
+    if walk.lists(walk.strictness.unknown):
         near = typed.nearest(str(name)[:100], kind.fields)
         walk.findings.add(
             DocumentUnknownField(
@@ -181,9 +204,11 @@ def _map(walk: _Walk, value: Any, kind: MapOf, path: str) -> None:
 def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
     if not isinstance(value, str):
         walk.wrong_type(value, "a text", path)
-    elif not kind.is_free and not kind.accepts(value) and not walk.is_over:
+    elif not kind.is_free and not kind.accepts(value):
         # A newer release may allow a value that this one does not know.
         severity = walk.strictness.value if kind.finding is DocumentOneOf else Severity.ERROR
+        if not walk.lists(severity):
+            return
         walk.findings.add(
             kind.finding(
                 value=typed.described(value),
@@ -197,16 +222,17 @@ def _text(walk: _Walk, value: Any, kind: TextKind, path: str) -> None:
 def _whole(walk: _Walk, value: Any, kind: Whole, path: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         walk.wrong_type(value, "a whole number", path)
-    elif not kind.least <= value <= kind.most and not walk.is_over:
+    elif not kind.least <= value <= kind.most and walk.lists():
         shown, where = typed.described(value), walk.at(path)
         walk.findings.add(kind.finding(value=shown, least=kind.least, most=kind.most, where=where))
 
 
 def _plain(walk: _Walk, value: Any, kind: PlainKind, path: str) -> None:
     if kind is PlainKind.QUANTITY:
-        if not (isinstance(value, str) and _is_quantity(value)) and not walk.is_over:
-            at = walk.place._replace(path=path)
-            pod_resources.decode_quantity(value, at, walk.findings)
+        if not (isinstance(value, str) and _is_quantity(value)):
+            of_value = Findings()
+            pod_resources.decode_quantity(value, walk.place._replace(path=path), of_value)
+            walk.findings.extend(each for each in of_value.all if walk.lists())
     elif not _IS_PLAIN[kind](value):
         walk.wrong_type(value, kind.value, path)
 
