@@ -64,7 +64,7 @@ async def test_a_deleted_pod_ends_gives_back_and_goes(tmp_path: Path) -> None:
         await agent.until(lambda: not agent.names())
         assert not placement.of_all(agent.keeper.view().node.snapshot)
         assert agent.runtime.running() == {}
-        assert record_file.read(tmp_path) == {}
+        assert record_file.read(tmp_path).by_uid == {}
 
 
 async def test_a_name_is_taken_until_its_pod_is_gone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from numalet.agent.keeper import record_file
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.kubernetes.pod_object import pod_object
+from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
@@ -74,7 +75,7 @@ async def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(
 ) -> None:
     await _two_pods(tmp_path)
     said = "'mine' was not found; name its path, or set PATH"
-    record = json.loads(record_file.read(tmp_path)["uid-one"])
+    record = json.loads(record_file.read(tmp_path).by_uid["uid-one"])
     (run,) = record["run"]["containers"]
     at = record["run"]["acceptedAt"]
     run["lastExit"] = {"code": 128, "reason": "StartError", "finishedAt": at, "message": said}
@@ -202,3 +203,48 @@ async def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_pat
         await agent.until(lambda: not agent.names())
         await agent.keeper.settled()
         assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+
+
+def _spoil(root: Path, uid: str) -> bytes:
+    """Write into the record what no reader takes; returns the text."""
+    text = record_file.read(root).by_uid[uid]
+    bad = text.replace(b'"runAsUser":null', b'"runAsUser":-1')
+    assert bad != text
+    with (root / record_file.FILE_NAME).open("ab") as file:
+        file.write(record_file.line({uid: bad}, []))
+    return bad
+
+
+@pytest.mark.parametrize("damage", ["record", "line"])
+async def test_a_record_that_cannot_be_read_is_put_into_quarantine(
+    tmp_path: Path, damage: str
+) -> None:
+    await _two_pods(tmp_path)
+    if damage == "record":
+        expected, bad = "record/quarantined", _spoil(tmp_path, "uid-one")
+    else:
+        _lose_record(tmp_path, "uid-one")
+        expected, bad = "record/damaged-line", b"half a li"
+        with (tmp_path / record_file.FILE_NAME).open("ab") as file:
+            file.write(bad + b"\n" + record_file.line({}, []))
+    told: list[Finding] = []
+    hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
+    for times in (1, 0):
+        async with agents.running(agents.settings(tmp_path), hooks=hooks) as agent:
+            await agent.keeper.settled()
+            assert agent.names() == ["two"]
+            assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
+            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+            labels = (("file", "pods.jsonl"),)
+            assert agent.keeper.counts().of(RECORDS_LOST, labels) == times
+        assert (tmp_path / "pods.unreadable").read_bytes() == bad + b"\n"
+    assert [each.code for each in told] == [expected]
+
+
+async def test_what_is_in_quarantine_already_is_not_added_again(tmp_path: Path) -> None:
+    await _two_pods(tmp_path)
+    bad = _spoil(tmp_path, "uid-one")
+    record_file.quarantine(tmp_path, [b"other"])
+    record_file.quarantine(tmp_path, [bad])
+    async with agents.running(agents.settings(tmp_path)):
+        assert (tmp_path / "pods.unreadable").read_bytes() == b"other\n" + bad + b"\n"

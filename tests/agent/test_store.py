@@ -226,7 +226,7 @@ async def test_a_pod_that_was_refused_is_not_there_after_a_crash(
         faults.install(disk)
         disk.fails = True
         assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
-        assert [*record_file.read(tmp_path)] == ["uid-one"]
+        assert [*record_file.read(tmp_path).by_uid] == ["uid-one"]
 
 
 async def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:

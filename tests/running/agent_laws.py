@@ -100,7 +100,7 @@ def _disk(root: Path, view: AgentView) -> list[str]:
     found = []
     if dict(state_directory.read(root).files) != view.node.state_files():
         found.append("state files differ from the books")
-    texts = record_file.read(root)
+    texts = record_file.read(root).by_uid
     records = {uid: pod_record.decode(text, uid) for uid, text in texts.items()}
     if records != dict(view.records):
         found.append("records on the disk differ from those in memory")

@@ -106,7 +106,8 @@ _OWN: Mapping[str, str] = {
         "Starts of containers that are tried again because the host lacked something for them."
     ),
     "numalet_state_records_lost_total": (
-        "Records of containers in state files that did not fit the machine when the agent started."
+        "Records of containers in state files that did not fit the machine when the agent started,"
+        " and records of pods that could not be read then."
     ),
     "numalet_unpromised_pods": (
         "Pods that keep running although their allocation no longer fits the machine."

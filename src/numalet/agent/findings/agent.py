@@ -268,7 +268,19 @@ class ManifestsFirstAlone(WarningFinding):
 class RecordDamagedLine(Finding):
     code = "record/damaged-line"
     sentence = (
-        "the checksum of line {line} is wrong; restore the file, or delete the line: its pods are "
-        "then as in earlier lines, and pods without one are ended"
+        "the checksum of line {line} is wrong, so the line was moved to {kept}; its pods are as in "
+        "earlier lines, and the agent ends what runs for pods that it does not know"
     )
     line: int
+    kept: str
+
+
+class RecordQuarantined(Finding):
+    code = "record/quarantined"
+    sentence = (
+        "the record of pod {uid} cannot be read ({problem}), so it was moved to {kept}; the agent "
+        "ends what runs for the pod and releases its resources"
+    )
+    uid: str
+    problem: str
+    kept: str

@@ -28,7 +28,7 @@ from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
 from numalet.agent.keeper.shared_state import FOLDER, HOLDERS, Content, SharedState
 from numalet.agent.keeper.store import StoredState
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verdict
 from numalet.core.workload.spec import Runner, of_command
@@ -72,7 +72,7 @@ def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopte
         records = {
             each.uid: _record(settings, each, shared.holders.since(each) or now) for each in new
         }
-    together = StoredState(content.files, {**records, **stored.records})
+    together = replace(stored, state_files=content.files, records={**records, **stored.records})
     return Adopted(together, tuple(records))
 
 

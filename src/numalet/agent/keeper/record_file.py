@@ -6,10 +6,10 @@ A line says which records became different, which went, and its own checksum::
 
 So a commit is on the disk whole or not at all, and costs one write and one wait, however many
 pods it is about. A last line that a crash cut off was never answered for and counts for nothing;
-any other line that is not as it was written refuses the whole file. When most of the file is of
-the past, and when another process changed it or a write failed, it is replaced by one that says
-only what is. So too when a pod goes or its programs become others: what their environments held
-may have been a secret, and is of no use any more.
+any other line that is not as it was written is given to the caller apart and changes no record.
+When most of the file is of the past, and when another process changed it or a write failed, it is
+replaced by one that says only what is. So too when a pod goes or its programs become others: what
+their environments held may have been a secret, and is of no use any more.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from __future__ import annotations
 import errno
 import os
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from numalet.agent.findings.agent import RecordDamagedLine
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.value import Value
 from numalet.io.documents import yaml_source
+from numalet.io.files import atomic
 
 FILE_NAME: Final = "pods.jsonl"
+QUARANTINE: Final = "pods.unreadable"
+"""Texts of records, and lines of the file, that could not be read at a start."""
 LARGEST_BYTES: Final = 1 << 30
 """A file larger than this is not read; a node has thousands of pods, not millions."""
 
@@ -42,6 +44,13 @@ class _Line(msgspec.Struct, kw_only=True):
 
     set: dict[str, msgspec.Raw]
     gone: list[str]
+
+
+class RecordTexts(Value):
+    """The texts of records by uid, and by number the lines that are not as they were written."""
+
+    by_uid: Mapping[str, bytes]
+    damaged: Mapping[int, bytes]
 
 
 class RecordFile:
@@ -127,28 +136,42 @@ class RecordFile:
             return False
 
 
-def read(folder: Path) -> dict[str, bytes]:
-    """The texts of the records in a folder, by uid; none if there is no file.
+def read(folder: Path) -> RecordTexts:
+    """What the file in a folder says; nothing if there is no file.
 
     Raises:
-        BadInput: the file can not be read, or a line of it is not as it was written.
+        BadInput: the file cannot be read.
     """
     path = folder / FILE_NAME
+    damaged: dict[int, bytes] = {}
     if not path.exists():
-        return {}
+        return RecordTexts({}, damaged)
     lines = yaml_source.read_bytes(path, LARGEST_BYTES).rstrip(b"\n").split(b"\n")
     texts: dict[str, bytes] = {}
     for number, text in enumerate(lines, 1):
         said = _checked(text)
         if said is None:
-            if number == len(lines):
-                break
-            where = Location(str(path))
-            raise BadInput([RecordDamagedLine(line=number, where=where)])
+            if number < len(lines):
+                damaged[number] = text
+            continue
         for uid in said.gone:
             texts.pop(uid, None)
         texts.update({uid: bytes(each) for uid, each in said.set.items()})
-    return texts
+    return RecordTexts(texts, damaged)
+
+
+def quarantine(folder: Path, texts: Iterable[bytes]) -> None:
+    """Add these texts to the file of what cannot be read, a line each, unless they are there.
+
+    Raises:
+        BadInput: the file cannot be read or written.
+    """
+    path = folder / QUARANTINE
+    before = yaml_source.read_bytes(path, LARGEST_BYTES) if path.exists() else b""
+    known = before.splitlines()
+    new = b"".join(each + b"\n" for each in texts if each not in known)
+    with atomic.replaced({path: before + new}):
+        atomic.sync_folders([folder])
 
 
 def line(changed: Mapping[str, bytes], gone: Collection[str]) -> bytes:

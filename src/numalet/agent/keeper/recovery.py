@@ -24,12 +24,13 @@ from numalet.agent.findings.agent import (
     AgentStateInvalid,
 )
 from numalet.agent.host.runtime.port import Observed
-from numalet.agent.keeper import decisions, steps, transitions, unpromised
+from numalet.agent.keeper import decisions, record_file, steps, transitions, unpromised
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.store import StoredState
 from numalet.agent.keeper.tasks import ForgetPod, StartContainer, Task
 from numalet.agent.telemetry import cpu_gauges
+from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
@@ -212,6 +213,8 @@ def recover(
         cpu_gauges=cpu_gauges.at_start(node),
     )
     state = transitions.with_observed(state, observed, now)
+    for _ in stored.unreadable:
+        state = state.counted(RECORDS_LOST, (("file", record_file.FILE_NAME),))
     state = unpromised.with_lost(state, started.lost, now)
     state, asked = _readmitted(state, premises, started.lost, now, stopwatch)
     tasks: list[Task] = [

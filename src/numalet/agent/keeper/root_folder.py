@@ -28,6 +28,7 @@ _KNOWN: Final = frozenset(
         *state_directory.FILE_NAMES,
         state_directory.DEVICE_PLUGINS,
         record_file.FILE_NAME,
+        record_file.QUARANTINE,
         node_file.FILE_NAME,
         journal.FILE_NAME,
         journal.OLDER_NAME,

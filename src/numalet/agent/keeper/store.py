@@ -3,6 +3,11 @@
 One commit writes what differs between two states, in this order: the state files, all or none;
 the records, all or none; the journal. What a commit that failed may have left half done, the next
 one writes again.
+
+A record that cannot be read does not keep the agent from starting. It is put into quarantine, a
+file next to the records, and its pod is one that the agent does not know: after the start whatever
+runs for it is ended, and what it held is released at the next admission. So nothing runs unwatched,
+and nothing is allocated twice. The same holds for a line that is not as it was written.
 """
 
 from __future__ import annotations
@@ -15,14 +20,19 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.findings.agent import AgentBooksHeld, AgentRootUnusable
+from numalet.agent.findings.agent import (
+    AgentBooksHeld,
+    AgentRootUnusable,
+    RecordDamagedLine,
+    RecordQuarantined,
+)
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import node_file, record_file, root_folder
 from numalet.agent.keeper.journal import Journal
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.record_file import RecordFile
 from numalet.agent.keeper.root_folder import LOCK
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.workload.record import PodRecord
@@ -39,6 +49,7 @@ _PAUSE_SECONDS: Final = 0.01
 _WRITTEN: Final = (
     *state_directory.FILE_NAMES,
     record_file.FILE_NAME,
+    record_file.QUARANTINE,
     node_file.FILE_NAME,
     KUBECONFIG,
 )
@@ -57,10 +68,14 @@ class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
 
 
 class StoredState(Value):
-    """What was on the disk: state files by name, and records by uid, oldest first."""
+    """What was on the disk: state files by name, and records by uid, oldest first.
+
+    ``unreadable`` is what was put into quarantine.
+    """
 
     state_files: Mapping[str, str]
     records: Mapping[str, PodRecord]
+    unreadable: tuple[Finding, ...] = ()
 
 
 class Store:
@@ -104,12 +119,29 @@ class Store:
         for folder in (self.root, self.root / DEVICE_PLUGINS):
             atomic.sweep(folder, _WRITTEN)
         self._directory = state_directory.read(self.root)
-        texts = record_file.read(self.root)
-        records = sorted(
-            (self._decode(text, str(self._records.path)) for text in texts.values()),
-            key=lambda record: (record.run.accepted_at, record.resource_version),
-        )
-        return StoredState(self._directory.files, {record.uid: record for record in records})
+        records, unreadable = self._read_records()
+        records.sort(key=lambda record: (record.run.accepted_at, record.resource_version))
+        by_uid = {record.uid: record for record in records}
+        return StoredState(self._directory.files, by_uid, unreadable)
+
+    def _read_records(self) -> tuple[list[PodRecord], tuple[Finding, ...]]:
+        """The records, and findings about what was put into quarantine instead."""
+        texts, records = record_file.read(self.root), list[PodRecord]()
+        path, kept = self._records.path, self.root / record_file.QUARANTINE
+        bad: dict[bytes, Finding] = {
+            text: RecordDamagedLine(line=number, kept=str(kept), where=_here(path))
+            for number, text in texts.damaged.items()
+        }
+        for uid, text in texts.by_uid.items():
+            try:
+                records.append(self._decode(text, str(path)))
+            except BadInput as unreadable:
+                problem = str(unreadable.findings[0])
+                where = unreadable.findings[0].where
+                bad[text] = RecordQuarantined(uid=uid, problem=problem, kept=str(kept), where=where)
+        if bad:
+            record_file.quarantine(self.root, bad)
+        return records, tuple(bad.values())
 
     def close(self) -> None:
         """Release the lock."""

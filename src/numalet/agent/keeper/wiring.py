@@ -104,7 +104,7 @@ async def opened(
             _claimed(settings, runtime) as remarks,
             hold.alone(runtime.cgroup_root if isinstance(runtime, ProcessRuntime) else None),
         ):
-            hooks.on_findings((*remarks, *adopted.findings()))
+            hooks.on_findings((*stored.unreadable, *remarks, *adopted.findings()))
             try:
                 recovered = await _recovered(settings, stored, hooks, store, runtime, age)
                 dependencies = _surroundings(settings, hooks, store, runtime, plugin_servers)

@@ -8,5 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
+WORD_BYTES: Final = 128 * 1024
+"""A word of a command or a variable, with the zero at its end. Linux: ``MAX_ARG_STRLEN``."""
+WORDS_OF_A_POD_BYTES: Final = 6 * 1024 * 1024
+"""All of them. Linux accepts no more for one program, and one record has those of a pod."""
 FINDINGS_OF_AN_OBJECT: Final = 100
 """Errors, and again as many warnings. A hostile object may have millions."""

@@ -7,13 +7,14 @@ a damaged one gives findings with the place, never another pod than was written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 from msgspec import UnsetType
 
 from numalet.core.model import qos
-from numalet.core.model.findings import Findings
+from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass, Resources
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import (
@@ -47,15 +48,19 @@ from numalet.io.documents.pod_record_schema import (
     WorkloadPart,
 )
 from numalet.io.documents.pod_resources import PodSource
+from numalet.io.documents.pod_table import checking
+from numalet.io.documents.pod_table.pod import POD
 from numalet.io.documents.typed import Place
 from numalet.io.findings.files import (
     RecordContainers,
     RecordNotJson,
     RecordTextOnly,
     RecordUnknownContainer,
+    RecordUnreadable,
 )
 
 _ENCODER: Final = msgspec.json.Encoder()
+_SOME_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode(record: PodRecord) -> bytes:
@@ -84,6 +89,20 @@ def decode(content: bytes, document: str) -> PodRecord:
     _check_runs(record, file, place.member("run").member("containers"), findings)
     findings.raise_errors()
     return record
+
+
+def check_readable(workload: Workload, place: Place, findings: Findings) -> None:
+    """An error if the record of this pod could not be read again after it was written."""
+    record = PodRecord(workload, PodRun(accepted_at=_SOME_TIME))
+    try:
+        decode(encode(record), "")
+    except BadInput as bad:
+        problem = bad.findings[0].located
+    except (OverflowError, RecursionError, UnicodeEncodeError) as error:
+        problem = str(error)
+    else:
+        return
+    findings.add(RecordUnreadable(problem=problem, where=place.location))
 
 
 def _check_runs(record: PodRecord, file: RecordDocument, place: Place, findings: Findings) -> None:
@@ -161,7 +180,11 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
         findings.add(
             RecordContainers(names=", ".join(c.name for c in containers), where=at.location)
         )
-    spec = part.manifest.get("spec")
+    of_manifest = Findings()
+    checking.check(part.manifest, POD, place.member("manifest"), checking.OF_SERVERS, of_manifest)
+    findings.extend(of_manifest.all)
+    # What the fields of the pod are read from is either as the table says, or not looked at.
+    spec = None if of_manifest.has_errors else part.manifest.get("spec")
     init = tuple(c for c in containers if c.kind is not ContainerKind.APP)
     apps = tuple(c for c in containers if c.kind is ContainerKind.APP)
     pod = Pod(

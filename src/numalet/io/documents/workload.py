@@ -22,6 +22,7 @@ from numalet.core.workload.spec import RestartPolicy, Workload, WorkloadSource
 from numalet.io.documents import (
     metadata_rules,
     pod_document,
+    pod_record,
     typed,
     workload_container,
     workload_defaults,
@@ -87,6 +88,8 @@ def decode_workload(
     of_workload = Findings()
     workload_fields.check_kept(value, place, of_workload)
     workload = None if of_workload.has_errors else _decoded(value, place, options, of_workload)
+    if workload is not None and not of_workload.has_errors:
+        pod_record.check_readable(workload, place, of_workload)
     findings.extend(of_workload.all)
     return None if of_workload.has_errors else workload
 

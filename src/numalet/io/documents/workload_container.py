@@ -11,8 +11,8 @@ import msgspec
 from numalet.core.config.behaviour import Behaviour
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
-from numalet.core.model.value import Value
-from numalet.core.workload import expansion
+from numalet.core.model.value import Value, field
+from numalet.core.workload.expansion import Expander
 from numalet.core.workload.spec import ContainerSpec
 from numalet.io.documents import typed, workload_fields
 from numalet.io.documents.typed import Place
@@ -21,6 +21,7 @@ from numalet.io.findings.workloads import (
     WorkloadNul,
     WorkloadRelativePath,
     WorkloadRoot,
+    WorkloadTooLong,
     WorkloadValueFrom,
     WorkloadVariableName,
 )
@@ -64,6 +65,7 @@ class Reading(Value, kw_only=True):
     behaviour: Behaviour
     findings: Findings
     ignored: set[str]
+    expander: Expander = field(default_factory=Expander)
 
 
 def read(
@@ -81,15 +83,15 @@ def read(
     else:
         ignored.discard("image")
     reading.ignored.update(ignored)
-    env = _environment(container.env or (), place.member("env"), findings)
+    env = _environment(container.env or (), place.member("env"), reading)
     variables = dict(env)
     user, group = _ids(container.security_context, place.member("securityContext"), reading)
     return ContainerSpec(
         name=container.name,
         kind=kind,
         image=container.image or "",
-        command=_words(container.command, variables, place.member("command"), findings),
-        args=_words(container.args, variables, place.member("args"), findings),
+        command=_words(container.command, variables, place.member("command"), reading),
+        args=_words(container.args, variables, place.member("args"), reading),
         env=env,
         working_dir=_working_dir(container.working_dir, place.member("workingDir"), findings),
         run_as_user=user,
@@ -98,28 +100,47 @@ def read(
 
 
 def _environment(
-    variables: list[_Variable] | tuple[()], place: Place, findings: Findings
+    variables: list[_Variable] | tuple[()], place: Place, reading: Reading
 ) -> tuple[tuple[str, str], ...]:
+    """The variables in their order; each may refer to those before it."""
+    findings, known = reading.findings, dict[str, str]()
+    result: list[tuple[str, str]] = []
     for index, variable in enumerate(variables):
-        at = place.item(index)
-        if _VARIABLE.fullmatch(variable.name) is None:
-            shown = typed.described(variable.name)
+        at, name = place.item(index), variable.name
+        if _VARIABLE.fullmatch(name) is None:
+            shown = typed.described(name)
             findings.add(WorkloadVariableName(value=shown, where=at.member("name").location))
         if variable.value_from:
             where = at.member("valueFrom").location
             source = ", ".join(sorted(map(str, variable.value_from)))
-            name = typed.described(variable.name)
-            findings.add(WorkloadValueFrom(name=name, source=source, where=where))
-        _check_text(variable.value or "", at.member("value"), findings)
-    return expansion.expanded_environment((each.name, each.value or "") for each in variables)
+            shown = typed.described(name)
+            findings.add(WorkloadValueFrom(name=shown, source=source, where=where))
+        known[name] = _expanded(variable.value or "", known, at.member("value"), reading, name)
+        result.append((name, known[name]))
+    return tuple(result)
 
 
 def _words(
-    words: list[str] | None, variables: Mapping[str, str], place: Place, findings: Findings
+    words: list[str] | None, variables: Mapping[str, str], place: Place, reading: Reading
 ) -> tuple[str, ...]:
-    for index, word in enumerate(words or ()):
-        _check_text(word, place.item(index), findings)
-    return tuple(expansion.expanded(word, variables) for word in words or ())
+    return tuple(
+        _expanded(word, variables, place.item(index), reading)
+        for index, word in enumerate(words or ())
+    )
+
+
+def _expanded(
+    text: str, variables: Mapping[str, str], place: Place, reading: Reading, name: str = ""
+) -> str:
+    """The expanded text; empty after a finding."""
+    _check_text(text, place, reading.findings)
+    made = reading.expander.expanded(text, variables, name)
+    if isinstance(made, str):
+        return made
+    reading.findings.add(
+        WorkloadTooLong(limit=made.limit_bytes, counted=made.counted, where=place.location)
+    )
+    return ""
 
 
 def _working_dir(path: str | None, place: Place, findings: Findings) -> str:

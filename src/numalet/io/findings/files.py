@@ -118,6 +118,13 @@ class RecordTextOnly(Finding):
     text: str
 
 
+class RecordUnreadable(Finding):
+    code = "record/unreadable"
+    sentence = "a record of this pod could not be read again: {problem}"
+    why = "the agent reads the records of its pods when it starts"
+    problem: str
+
+
 class RecordUnknownContainer(Finding):
     code = "record/unknown-container"
     sentence = (

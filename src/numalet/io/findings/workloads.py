@@ -73,6 +73,14 @@ class WorkloadNul(Finding):
     value: str
 
 
+class WorkloadTooLong(Finding):
+    code = "workload/too-long"
+    sentence = "this becomes too long: {counted} may have {limit} bytes"
+    why = "the kernel starts no program with more"
+    limit: int
+    counted: str
+
+
 class WorkloadNotJson(Finding):
     code = "workload/not-json"
     sentence = (

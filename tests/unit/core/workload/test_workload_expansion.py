@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.core.workload.expansion import expanded, expanded_environment
+from numalet.core.model import limits
+from numalet.core.workload.expansion import Expander, TooLong
 
 KNOWN = {"A": "1", "B": "$(A)", "": "empty"}
 
@@ -28,18 +29,43 @@ KNOWN = {"A": "1", "B": "$(A)", "": "empty"}
         ("$()", "empty"),
         ("$($(A))", "$($(A))"),
         ("$(ls -l)", "$(ls -l)"),
+        ("$(A)$$($", "1$($"),
+        ("$$)", "$)"),
     ],
 )
 def test_a_reference_is_replaced_when_it_is_known(text: str, result: str) -> None:
-    assert expanded(text, KNOWN) == result
+    assert Expander().expanded(text, KNOWN) == result
 
 
-def test_a_variable_sees_those_before_it_only() -> None:
-    given = (("A", "$(B)"), ("B", "2"), ("C", "$(B)"), ("B", "3$(B)"), ("D", "$(B)"))
-    assert expanded_environment(given) == (
-        ("A", "$(B)"),
-        ("B", "2"),
-        ("C", "2"),
-        ("B", "32"),
-        ("D", "32"),
-    )
+MOST = limits.WORD_BYTES
+ONE = TooLong(MOST, "one word or variable")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "fits"),
+    [
+        ("x" * (MOST - 1), "", True),
+        ("x" * MOST, "", False),
+        ("é" * (MOST // 2), "", False),
+        ("x" * (MOST - 6), "NAME", True),
+        ("x" * (MOST - 5), "NAME", False),
+        ("$(LONG)" * 15 + "x" * (MOST // 16 - 1), "", True),
+        ("$(LONG)" * 16, "", False),
+        ("$(LONG)" * 400_000, "", False),
+        ("$(EMPTY)" * 200_000, "", True),
+        ("$(" * (MOST // 2 - 1), "", True),
+    ],
+)
+def test_a_word_is_as_long_as_the_kernel_takes_it(text: str, name: str, fits: bool) -> None:
+    known = {"LONG": "x" * (MOST // 16), "EMPTY": ""}
+    made = Expander().expanded(text, known, name)
+    assert isinstance(made, str) if fits else made == ONE
+
+
+def test_all_words_of_a_pod_have_a_limit_too() -> None:
+    expander = Expander()
+    long = "x" * (MOST - 1)
+    for _ in range(limits.WORDS_OF_A_POD_BYTES // MOST):
+        assert expander.expanded("$(A)", {"A": long}) == long
+    made = expander.expanded("", {})
+    assert made == TooLong(limits.WORDS_OF_A_POD_BYTES, "all words and variables of the pod")

@@ -8,7 +8,8 @@ import pytest
 
 from numalet.core.model import limits
 from numalet.core.model.findings import Findings, Severity
-from numalet.io.documents import pod_document
+from numalet.core.model.value import replace
+from numalet.io.documents import pod_document, pod_record
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
@@ -65,3 +66,24 @@ def test_findings_that_are_not_listed_are_counted(severity: Severity) -> None:
         each.located for each in said
     ]
     assert len(findings.all) <= MOST + 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        (
+            {"spec": {"tolerations": "x"}},
+            "$.workload.manifest.spec.tolerations: a list is expected",
+        ),
+        ({"kind": "\ud800"}, "surrogates not allowed"),
+    ],
+)
+def test_a_record_that_could_not_be_read_again_is_an_error(
+    broken: dict[str, Any], problem: str
+) -> None:
+    findings = Findings()
+    workload = replace(agents.pod("p"), manifest=broken)
+    pod_record.check_readable(workload, Place("pod.yaml"), findings)
+    (finding,) = findings.all
+    assert finding.code == "record/unreadable"
+    assert problem in finding.located
