@@ -183,7 +183,7 @@ def _workload(part: WorkloadPart, place: Place, findings: Findings) -> Workload:
     of_manifest = Findings()
     checking.check(part.manifest, POD, place.member("manifest"), checking.OF_SERVERS, of_manifest)
     findings.extend(of_manifest.all)
-    # What the fields of the pod are read from is either as the table says, or not looked at.
+    # What the fields of the pod are read from is as the table says, or is not read.
     spec = None if of_manifest.has_errors else part.manifest.get("spec")
     init = tuple(c for c in containers if c.kind is not ContainerKind.APP)
     apps = tuple(c for c in containers if c.kind is ContainerKind.APP)
