@@ -230,7 +230,7 @@ def recover(
 
 def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
     """The node before its sources are ready: what its pods hold is not stale yet."""
-    unheard = node.at(replace(node.snapshot, sources_ready=False))
+    unheard = node.awaiting_sources()
     if not node.rules.behaviour.release_at_once:
         return unheard
     held = set(placement.of_all(node.snapshot))

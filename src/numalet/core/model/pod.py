@@ -97,15 +97,17 @@ class PodLevelResources(Value):
 
 
 class StatusResources(Value):
-    """``allocatedResources`` of the entries in a pod's status, by the container's name.
+    """What the entries in a pod's status say, by the container's name.
 
-    An entry without the member is there too, with nothing in it.
+    These are ``allocatedResources``: an entry without the member is there too, with nothing in it.
+    ``running`` says of each entry with a ``state`` whether the container runs.
     """
 
     containers: Mapping[str, Resources]
     """Of ``status.containerStatuses``."""
     init_containers: Mapping[str, Resources]
     """Of ``status.initContainerStatuses``."""
+    running: Mapping[str, bool] = MappingProxyType({})
 
 
 class Pod(Value, dict=True):

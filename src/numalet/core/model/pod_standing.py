@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
-_PENDING: Final = "Pending"
+PENDING: Final = "Pending"
 
 
 class PodStanding(Enum):
@@ -32,4 +32,4 @@ def standing(phase: object, node_name: object, here: str | None = None) -> PodSt
         return PodStanding.FINISHED
     if node_name:
         return PodStanding.ON_NODE if here in (None, node_name) else PodStanding.OTHER_NODE
-    return PodStanding.NOT_SCHEDULED if phase == _PENDING else PodStanding.UNKNOWN
+    return PodStanding.NOT_SCHEDULED if phase == PENDING else PodStanding.UNKNOWN

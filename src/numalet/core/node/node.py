@@ -76,6 +76,10 @@ class Node(Value):
         """The node after a pod was deleted. Unknown uids change nothing."""
         return self.at(lifecycle.remove(self.roster, self.snapshot, pod_uid))
 
+    def awaiting_sources(self) -> Node:
+        """The node before every source of pods is ready: nothing is stale yet."""
+        return self.at(replace(self.snapshot, sources_ready=False))
+
     def sources_ready(self) -> Node:
         """The node once every source of pods is ready after the last start."""
         return self.at(lifecycle.sources_ready(self.roster, self.snapshot))
@@ -126,7 +130,7 @@ class Node(Value):
         )
         if isinstance(started, StartRefused):
             return started
-        return started.at(replace(started.snapshot, sources_ready=False))
+        return started.awaiting_sources()
 
     def devices_reported(self, devices: Devices) -> Node:
         """The node after device plugins reported these devices, by resource."""

@@ -8,10 +8,12 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
-from numalet.core.model.pod import ContainerKey
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
+from numalet.core.node import restarting
 from numalet.core.node.node import Node
+from numalet.core.node.restarting import KubeletRestart
 from numalet.insight.lint.subject import LintSubject
 
 
@@ -38,16 +40,28 @@ def start(subject: LintSubject) -> StartResult:
     return StartResult(outcome, findings, node)
 
 
-def started(
-    subject: LintSubject, files: StateFiles, running: Iterable[ContainerKey] = ()
-) -> Node | StartRefused:
-    """The node of a subject after a start with these files, while these containers run."""
+def started(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
+    """The node of a subject after a start with these files."""
     return nodes.start(
         subject.config,
         subject.machine,
         files,
         subject.devices,
-        running=running,
+        behaviour=subject.behaviour,
+        identity=subject.identity,
+    )
+
+
+def restarted(
+    subject: LintSubject, files: StateFiles, pods: Iterable[Pod]
+) -> KubeletRestart | StartRefused:
+    """The kubelet of a subject after a restart with these files, while these pods run."""
+    return restarting.restart(
+        subject.config,
+        subject.machine,
+        files,
+        pods,
+        subject.devices,
         behaviour=subject.behaviour,
         identity=subject.identity,
     )

@@ -18,6 +18,7 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
+from numalet.core.node import restarting
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.insight.simulate.scenario import AdmitStep, RemoveStep, RestartStep, StateFiles, Step
 
@@ -83,13 +84,10 @@ class Session(Value):
         node = self.node.restart(config, machine, files, self.devices)
         if isinstance(node, StartRefused):
             return self, NotRestarted(node)
-        node = node.asking(self.plugins)
-        decisions = []
-        for pod_uid in step.order:
-            node, decision = node.admit(self.pods[pod_uid])
-            decisions.append(decision)
+        seen_again = (self.pods[pod_uid] for pod_uid in step.order)
+        node, decisions = restarting.readmit(node.asking(self.plugins), seen_again)
         after = replace(self, config=config, machine=machine, node=node.sources_ready())
-        return after, Restarted(tuple(decisions))
+        return after, Restarted(decisions)
 
 
 def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:

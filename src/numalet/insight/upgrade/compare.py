@@ -9,7 +9,6 @@ from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, worst_first
 from numalet.core.model.value import Value, replace
-from numalet.core.node.node import Node
 from numalet.insight.lint import on_claim_documents, rules
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import LintSubject
@@ -167,11 +166,16 @@ def _left_out(given: LintSubject, settable: LintSubject) -> Iterator[Finding]:
 
 
 def _decisions(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """What becomes of pods and state files, where both kubelets start."""
-    first, second = pods.begun(before), pods.begun(after)
-    if isinstance(first, Node) and isinstance(second, Node):
-        yield from pods.changes(before, after, first, second)
-        yield from files.changes(before, after, first, second)
+    """What becomes of pods and state files, as far as the kubelets start."""
+    first, second = pods.seen(before), pods.seen(after)
+    if isinstance(second, StartRefused):
+        return
+    if after.state_files:
+        yield from pods.lost(after, second)
+    if isinstance(first, StartRefused):
+        return
+    yield from pods.changes(before, after, first, second)
+    yield from files.changes(before, after, first, second)
 
 
 def _starts(

@@ -9,6 +9,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, WarningFinding
 from numalet.core.model.value import replace
 from numalet.core.node.node import Node
+from numalet.core.node.restarting import KubeletRestart
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import starting
@@ -58,18 +59,16 @@ class UpgradeNoWayBack(WarningFinding):
 
 
 def changes(
-    before: LintSubject, after: LintSubject, first: Node, second: Node
+    before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """What the state files mean to each release, and whether the earlier reads the later's.
-
-    ``first`` and ``second`` are the nodes that have begun with them.
-    """
+    """What the state files mean to each release, and whether the earlier reads the later's."""
     earlier, later = before.release.name, after.release.name
     if before.state_files:
-        held, holds = placement.of_all(first.snapshot), placement.of_all(second.snapshot)
-        yield from _whole_pods(first, second, earlier, later)
+        nodes = first.began, second.began
+        held, holds = (placement.of_all(node.snapshot) for node in nodes)
+        yield from _whole_pods(*nodes, earlier, later)
         for key in sorted({*held, *holds}):
-            was, is_now = (placement.of_container(node.snapshot, *key) for node in (first, second))
+            was, is_now = (placement.of_container(node.snapshot, *key) for node in nodes)
             if was != is_now:
                 yield UpgradeRecordLost(
                     pod=key.pod_uid,
@@ -79,9 +78,7 @@ def changes(
                     before=earlier,
                     after=later,
                 )
-    for pod in after.pods:
-        second, _ = second.admit(pod)
-    refused = _way_back(before, second)
+    refused = _way_back(before, second.node)
     if refused is not None:
         yield UpgradeNoWayBack(error=kubelet_start.text(refused), before=earlier, after=later)
 

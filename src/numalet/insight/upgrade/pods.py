@@ -1,8 +1,8 @@
 """The same pods, in the same order, under two releases: which are decided otherwise.
 
-With state files the kubelet is one that was replaced while the pods ran: it reads the files and is
-shown the pods one after the other before all their sources are ready. Without files the pods come
-to an empty node.
+With state files the kubelet is one that was replaced while the pods ran. What they hold is then a
+fact, and a pod that the later release rejects is lost, whatever the earlier one would decide.
+Without files the pods come to an empty node.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
-from numalet.core.model.pod import Pod
-from numalet.core.model.value import replace
-from numalet.core.node.node import Node
-from numalet.core.snapshot import placement
+from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import kubelet, numbers
+from numalet.wording import kubelet, numbers, restarts
 
 
 class UpgradePodRejected(Finding):
     code = "upgrade/pod-rejected"
-    sentence = "pod {pod} is admitted by v{before} and rejected by v{after}: {reason}: {message}"
+    sentence = "v{after} rejects pod {pod}, which {standing}{condition}: {reason}: {message}"
     mend = (
-        "'numalet explain' with the release v{after} says what would admit it; drain the node "
-        "before the upgrade, so that the pod is placed anew elsewhere"
+        "drain the node before the kubelet is replaced; 'numalet explain' with the release "
+        "v{after} says what would admit the pod"
     )
     pod: str
-    before: str
+    standing: str
+    condition: str
     after: str
     reason: str
     message: str
@@ -74,55 +72,92 @@ class UpgradePodElsewhere(WarningFinding):
     holds_after: str
 
 
+class UpgradePodMoved(WarningFinding):
+    code = "upgrade/pod-moved"
+    sentence = (
+        "container {container} of pod {pod} runs with {held} and gets {holds} when v{after} sees "
+        "the pod again"
+    )
+    mend = "drain the node before the kubelet is replaced"
+    pod: str
+    container: str
+    held: str
+    holds: str
+    after: str
+
+
+def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
+    """What a kubelet decides on the pods of a subject; with state files on pods that run."""
+    if subject.state_files:
+        return starting.restarted(subject, subject.state_files, subject.pods)
+    began = starting.started(subject, {})
+    if isinstance(began, StartRefused):
+        return began
+    node = began
+    decisions = []
+    for pod in subject.pods:
+        node, decision = node.admit(pod)
+        node = node.pod_started(pod.uid) if decision.admitted else node
+        decisions.append(decision)
+    return KubeletRestart(began, node, tuple(map(Readmission, decisions)))
+
+
+def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
+    """The pods that run and that the kubelet of a subject rejects or moves after its start."""
+    for each in restarted.pods:
+        decision = each.decision
+        if not decision.admitted:
+            yield _rejected(subject, each, "runs")
+        for move in each.moves:
+            yield UpgradePodMoved(
+                pod=str(each.pod),
+                container=move.container,
+                held=shown(move.held),
+                holds=shown(move.holds),
+                where=subject.place_of(each.pod, move.container),
+                after=subject.release.name,
+            )
+
+
 def changes(
-    before: LintSubject, after: LintSubject, first: Node, second: Node
+    before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """The pods that one release decides otherwise than the other, on nodes that have begun."""
+    """The pods that one release decides otherwise than the other.
+
+    With state files the pods run, and what matters of them is what ``lost`` finds.
+    """
     earlier, later = before.release.name, after.release.name
-    for pod in before.pods:
-        first, was = _asked(first, pod)
-        second, is_now = _asked(second, pod)
-        where = before.place_of(pod, "")
-        match was.admitted, is_now.admitted:
-            case True, False:
-                yield UpgradePodRejected(
-                    pod=str(pod),
-                    reason=kubelet.reason(is_now.rejection),
-                    message=kubelet.message(is_now.rejection),
-                    where=where,
-                    before=earlier,
-                    after=later,
-                )
-            case False, True:
-                yield UpgradePodAdmitted(
-                    pod=str(pod),
-                    reason=kubelet.reason(was.rejection),
-                    where=where,
-                    before=earlier,
-                    after=later,
-                )
-            case False, False:
-                yield from _other_reason(was, is_now, before, after)
-            case _:
-                yield from _elsewhere(was, is_now, before, after)
+    for one, other in zip(first.pods, second.pods, strict=True):
+        was, is_now = one.decision, other.decision
+        if is_now.admitted and not was.admitted:
+            yield UpgradePodAdmitted(
+                pod=str(one.pod),
+                reason=kubelet.reason(was.rejection),
+                where=before.place_of(one.pod, ""),
+                before=earlier,
+                after=later,
+            )
+        elif after.state_files:
+            continue
+        elif was.admitted and not is_now.admitted:
+            yield _rejected(after, other, f"v{earlier} admits")
+        elif was.admitted:
+            yield from _elsewhere(was, is_now, before, after)
+        else:
+            yield from _other_reason(was, is_now, before, after)
 
 
-def begun(subject: LintSubject) -> Node | StartRefused:
-    """The node of a subject after its start, containers of its state files still running."""
-    node = starting.started(subject, subject.state_files)
-    if isinstance(node, StartRefused) or not subject.state_files:
-        return node
-    running = placement.of_all(node.snapshot)
-    restarted = starting.started(subject, subject.state_files, running)
-    # Who runs decides which devices are remembered, and nothing about whether it starts.
-    assert isinstance(restarted, Node)
-    return restarted.at(replace(restarted.snapshot, sources_ready=False))
-
-
-def _asked(node: Node, pod: Pod) -> tuple[Node, Decision]:
-    node, decision = node.admit(pod)
-    is_new = decision.admitted and node.snapshot.sources_ready
-    return (node.pod_started(pod.uid) if is_new else node), decision
+def _rejected(after: LintSubject, pod: Readmission, standing: str) -> UpgradePodRejected:
+    rejection = pod.decision.rejection
+    return UpgradePodRejected(
+        pod=str(pod.pod),
+        standing=standing,
+        condition=restarts.condition(pod),
+        reason=kubelet.reason(rejection),
+        message=kubelet.message(rejection),
+        where=after.place_of(pod.pod, ""),
+        after=after.release.name,
+    )
 
 
 def _other_reason(

@@ -43,7 +43,7 @@ class CheckInputs(Value, kw_only=True):
     """What the user named.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
-    in a file.
+    in a file. ``pods_run`` says that the pods run on the node and are seen again (``PodOptions``).
     """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -52,6 +52,7 @@ class CheckInputs(Value, kw_only=True):
     node_name: str | None = None
     node_labels: str | None = None
     pod_source: PodSource = PodSource.API
+    pods_run: bool = False
     devices: Sequence[str] = ()
     device_file: str | None = None
     state_dir: Path | None = None
@@ -344,7 +345,7 @@ def _pods(pieces: CheckInputs, inputs: _Inputs) -> LoadedPods:
 
 
 def _pod_options(pieces: CheckInputs) -> PodOptions:
-    return PodOptions(node_name=pieces.node_name, source=pieces.pod_source)
+    return PodOptions(node_name=pieces.node_name, source=pieces.pod_source, run=pieces.pods_run)
 
 
 def _state_files(pieces: CheckInputs) -> Mapping[str, str]:

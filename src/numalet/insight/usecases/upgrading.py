@@ -45,6 +45,7 @@ def upgrade(
     Raises:
         BadInput: a piece can not be read.
     """
+    pieces = replace(pieces, pods_run=files is not None or pieces.state_dir is not None)
     parts = checking.parts_of(pieces)
     if before is not None:
         parts = checking.with_release(parts, before)

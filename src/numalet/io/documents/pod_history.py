@@ -25,6 +25,9 @@ _REASONS_TEXT: Final = """
 _REASONS: Final = frozenset(_REASONS_TEXT.split())
 """Reasons of a status with which a kubelet turns a pod away (v1.32: ``lifecycle``, managers)."""
 
+_MIRROR: Final = "kubernetes.io/config.mirror"
+"""The annotation of a mirror pod. Its value is the uid of the static pod."""
+
 Moment: TypeAlias = tuple[datetime, datetime, str]
 
 
@@ -63,6 +66,18 @@ def came(pod: Mapping[Any, Any]) -> Moment | None:
         return None
     name = f"{_member(pod, 'metadata', 'namespace')}/{_member(pod, 'metadata', 'name')}"
     return seen, created or seen, name
+
+
+def created(pod: Mapping[Any, Any]) -> Moment | None:
+    """When the pod was created, for sorting: so a kubelet sorts the pods that it sees at once."""
+    moment = _moment(_member(pod, "metadata", "creationTimestamp"))
+    return None if moment is None else (moment, moment, "")
+
+
+def static_uid(pod: Mapping[Any, Any]) -> str | None:
+    """The uid of the static pod that a mirror pod stands for; state files have that one."""
+    uid = _member(pod, "metadata", "annotations", _MIRROR)
+    return uid if isinstance(uid, str) and uid else None
 
 
 def _member(value: object, *names: str) -> object:

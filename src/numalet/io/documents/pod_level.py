@@ -103,12 +103,25 @@ def decode_allocated(
     place: Place,
     findings: Findings,
 ) -> StatusResources | None:
-    """``allocatedResources`` of all entries of a status; None for a status without entries."""
+    """What all entries of a status say; None for a status without entries."""
     of_containers = _entries(containers, place.member("containerStatuses"), findings)
     of_init = _entries(init_containers, place.member("initContainerStatuses"), findings)
     if not of_containers and not of_init:
         return None
-    return StatusResources(of_containers, of_init)
+    return StatusResources(
+        of_containers, of_init, _running((*(init_containers or ()), *(containers or ())))
+    )
+
+
+def _running(statuses: Iterable[object]) -> dict[str, bool]:
+    """Whether the container runs, by name, for every entry that has a state."""
+    return {
+        each["name"]: each["state"].get("running") is not None
+        for each in statuses
+        if isinstance(each, Mapping)
+        and isinstance(each.get("name"), str)
+        and isinstance(each.get("state"), Mapping)
+    }
 
 
 def _entries(

@@ -14,11 +14,11 @@ about: where it is what was asked about, it is read as if it were new.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from os import PathLike, fspath
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from numalet.core.model import pod_standing
 from numalet.core.model.findings import BadInput, Finding, Findings
@@ -36,6 +36,7 @@ from numalet.io.documents import (
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.pod_document import PodIdentity
+from numalet.io.documents.pod_history import Moment
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
@@ -71,11 +72,15 @@ class PodOptions(Value, kw_only=True):
     name in it, and so are pods that wait for a node. Without one, a rejected pod is read if it is
     not a member of a list, and a pod that waits for a node if no pod of the input has one, too.
     ``source`` says whether the pods have gone through an API server or are files of the node.
+
+    ``run`` wants the pods that a kubelet sees when it starts again, in the order of their creation:
+    not those that it rejected before or never saw. A mirror pod stands for its static pod.
     """
 
     node_name: str | None = None
     about: int | None = None
     source: PodSource = PodSource.API
+    run: bool = False
 
 
 class LoadedPods(Value, kw_only=True):
@@ -144,6 +149,8 @@ def pods_of(
         for place, (name, documents) in enumerate(inputs)
         for each in _objects(documents, name, findings, place)
     ]
+    if options.run:
+        objects = _in_order(objects, pod_history.created)
     return _load(objects, options, findings)
 
 
@@ -181,15 +188,18 @@ def _objects(
     documents: Sequence[YamlDocument], document: str, findings: Findings, number: int
 ) -> list[KubeObject]:
     """The objects of one input, pods in the order in which they came to their node."""
-    return _as_they_came(kube_objects.of_documents(documents, document, findings, number))
+    objects = kube_objects.of_documents(documents, document, findings, number)
+    return _in_order(objects, pod_history.came)
 
 
-def _as_they_came(objects: list[KubeObject]) -> list[KubeObject]:
+def _in_order(
+    objects: list[KubeObject], time_of: Callable[[Mapping[Any, Any]], Moment | None]
+) -> list[KubeObject]:
     """The objects, pods of a known time sorted among the places that they take."""
     moments = {
         place: moment
         for place, each in enumerate(objects)
-        if each.kind == "Pod" and (moment := pod_history.came(each.value)) is not None
+        if each.kind == "Pod" and (moment := time_of(each.value)) is not None
     }
     ordered = list(objects)
     for place, other in zip(moments, sorted(moments, key=moments.__getitem__), strict=True):
@@ -227,6 +237,9 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
             positions[each.key] += 1
             pod = pod_document.decode_pod(each.value, each.place, identity, findings)
             reason = pod_history.rejection(each.value)
+            static_uid = pod_history.static_uid(each.value)
+            if pod is not None and options.run and static_uid is not None:
+                pod = replace(pod, uid=static_uid)
             if pod is not None and reason is not None:
                 rejected[pod.uid] = reason
                 pod = replace(pod, phase="Pending")
@@ -272,6 +285,7 @@ def _cause_to_ignore(
         node_name = each.member("spec", "template", "spec", "nodeName")
         standing = pod_standing.standing(None, node_name, options.node_name)
     is_asked = not each.listed if options.about is None else each.input == options.about
+    is_asked = is_asked and not options.run
     if standing is PodStanding.FINISHED:
         # A rejected pod that is asked about is read as new; one of a listing holds nothing.
         if not is_asked or pod_history.rejection(each.value) is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.behaviour import EXACT
@@ -16,7 +17,7 @@ from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.pod import Container, ContainerKind, Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.core.node.node import Node
+from numalet.core.node.restarting import KubeletRestart
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
@@ -41,6 +42,13 @@ def compared(subject: LintSubject, before: str = "1.32", after: str = "1.36") ->
 def changes(subject: LintSubject, before: str = "1.32", after: str = "1.36") -> dict[str, Finding]:
     found = compared(subject, before, after).changes
     return {finding.code.removeprefix("upgrade/"): finding for finding in found}
+
+
+def seen(subject: LintSubject) -> KubeletRestart:
+    """What the kubelet of the subject decides; it starts."""
+    result = pods.seen(subject)
+    assert isinstance(result, KubeletRestart)
+    return result
 
 
 def static_cpus(**more: Any) -> KubeletConfig:
@@ -148,6 +156,59 @@ def test_pods_of_state_files_are_shown_to_the_new_kubelet_again() -> None:
     assert "pod-rejected" not in changes(subject)
 
 
+def whole_cores(*holders: str) -> LintSubject:
+    """Pods of 6 CPUs that run under full-pcpus-only, and leave 2 of 16 CPUs free."""
+    config = static_cpus(cpu_manager_policy_options={"full-pcpus-only": "true"})
+    asked = {"cpu": Quantity.parse("6"), "memory": Quantity.parse("1Mi")}
+    container = Container("c", ContainerKind.APP, asked, asked)
+    held = '{"policyName":"static","defaultCpuSet":"0-1,8-9",'
+    held += '"entries":{"a":{"c":"2-4,10-12"},"b":{"c":"5-7,13-15"}},"checksum":0}'
+    return LintSubject(
+        config=config,
+        machine=CACHES,
+        pods=tuple(builders.pod(uid, container) for uid in holders),
+        state_files={cpu_file.FILE_NAME: held},
+    )
+
+
+@pytest.mark.parametrize("release", ["1.32", "1.33", "1.34", "1.35", "1.36"])
+def test_a_running_pod_that_both_releases_reject_is_lost(release: str) -> None:
+    found = compared(whole_cores("a", "b"), release, release).changes
+
+    assert [str(each).partition(": SMT Al")[0] for each in found] == [
+        f"v{release} rejects pod default/{uid}, which runs: SMTAlignmentError" for uid in "ab"
+    ]
+    assert {each.severity for each in found} == {Severity.ERROR}
+
+
+def test_a_running_pod_is_lost_although_the_earlier_release_does_not_start() -> None:
+    subject = whole_cores("a")
+    gate = replace(subject.config, feature_gates={"PodLevelResourceManagers": True})
+    before = replace(subject, config=gate)
+    assert "pod-rejected" in changes(before, "1.35", "1.36")
+    files_of_none = replace(subject, config=KubeletConfig(uses_default_eviction=True))
+    assert "pod-rejected" not in changes(files_of_none, "1.35", "1.36"), "neither starts"
+
+
+def test_a_running_pod_that_the_later_release_keeps_is_a_note() -> None:
+    subject = whole_cores("a")
+    relaxed = replace(subject, config=static_cpus())
+    found = list(pods.changes(subject, relaxed, seen(subject), seen(relaxed)))
+    assert [each.code for each in found] == ["upgrade/pod-admitted"]
+    assert list(pods.changes(subject, subject, seen(subject), seen(subject))) == []
+    assert list(pods.lost(relaxed, seen(relaxed))) == []
+
+
+def test_a_running_pod_that_gets_other_cpus_is_a_warning() -> None:
+    newest = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
+    again = replace(newest, state_files=seen(newest).node.state_files())
+    moved = [each for each in pods.lost(again, seen(again)) if each.code == "upgrade/pod-moved"]
+    assert str(moved[0]) == (
+        "container a of pod default/u runs with CPUs 2,10 and gets CPUs 4,12 when v1.36 sees the "
+        "pod again"
+    )
+
+
 def whole_pod() -> Pod:
     """A Guaranteed pod of 4 CPUs, of which one container has 2 to itself."""
     sizes = {name: Quantity.parse(size) for name, size in (("cpu", "4"), ("memory", "2Gi"))}
@@ -190,20 +251,13 @@ def test_formats_that_the_earlier_release_does_not_read_are_no_way_back() -> Non
 
 def test_what_a_pod_has_as_a_whole_is_lost_where_no_release_knows_it() -> None:
     before = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
-    node = pods.begun(before)
-    assert isinstance(node, Node)
-    node, decision = node.admit(whole_pod())
-    assert decision.admitted
-    text = node.state_files()[cpu_file.FILE_NAME]
+    text = seen(before).node.state_files()[cpu_file.FILE_NAME]
     unsealed = {cpu_file.FILE_NAME: re.sub(r'"checksum":\d+', '"checksum":0', text)}
     without = replace(before.config, feature_gates={})
     after = replace(before, config=without, state_files=unsealed)
 
     before = replace(before, state_files=unsealed)
-    first, second = pods.begun(before), pods.begun(after)
-    assert isinstance(first, Node)
-    assert isinstance(second, Node)
-    found = {each.code: each for each in files.changes(before, after, first, second)}
+    found = {each.code: each for each in files.changes(before, after, seen(before), seen(after))}
     assert found["upgrade/pod-record-lost"].fields["held"] == "CPUs 2-3,10-11"
     assert found["upgrade/pod-record-lost"].fields["holds"] == "nothing of its own"
 
@@ -227,7 +281,7 @@ def test_a_gate_that_is_set_and_stands_otherwise_is_named() -> None:
     }
 
 
-def started_with(cpus: str) -> tuple[LintSubject, Node]:
+def started_with(cpus: str) -> tuple[LintSubject, KubeletRestart]:
     """A node that began with a state file in which a container has these CPUs."""
     shared = {"2-3": "0-1,4-15", "4-5": "0-3,6-15"}[cpus]
     held = f'{{"policyName":"static","defaultCpuSet":"{shared}",'
@@ -235,9 +289,7 @@ def started_with(cpus: str) -> tuple[LintSubject, Node]:
     subject = LintSubject(
         config=static_cpus(), machine=CACHES, state_files={cpu_file.FILE_NAME: held}
     )
-    node = pods.begun(subject)
-    assert isinstance(node, Node)
-    return subject, node
+    return subject, seen(subject)
 
 
 def test_a_record_that_releases_read_otherwise_is_an_error() -> None:
@@ -249,13 +301,9 @@ def test_a_record_that_releases_read_otherwise_is_an_error() -> None:
 
 def test_what_a_pod_has_as_a_whole_is_no_news_where_both_know_it() -> None:
     newest = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
-    node = pods.begun(newest)
-    assert isinstance(node, Node)
-    written = node.admit(whole_pod())[0].state_files()
-    again = replace(newest, state_files=written)
-    first = pods.begun(again)
-    assert isinstance(first, Node)
-    assert first.snapshot.cpu.pods
+    again = replace(newest, state_files=seen(newest).node.state_files())
+    first = seen(again)
+    assert first.began.snapshot.cpu.pods
     codes = {each.code for each in files.changes(again, again, first, first)}
     assert not codes & {"upgrade/pod-record-lost", "upgrade/record-lost"}
 
@@ -268,9 +316,7 @@ def test_a_pod_that_both_reject_may_have_another_reason() -> None:
         LintSubject(config=config, machine=CACHES, pods=(asking,))
         for config in (aligned, whole_cores)
     )
-    first, second = pods.begun(before), pods.begun(after)
-    assert isinstance(first, Node)
-    assert isinstance(second, Node)
+    first, second = seen(before), seen(after)
     (other,) = pods.changes(before, after, first, second)
     assert other.code == "upgrade/pod-other-reason"
     assert other.fields["reason_before"] == "TopologyAffinityError"

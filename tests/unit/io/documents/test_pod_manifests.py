@@ -13,8 +13,8 @@ import yaml
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from numalet.io.documents import pod_manifest, typed
-from numalet.io.documents.pod_manifest import Ignored, PodOptions
+from numalet.io.documents import pod_manifest, typed, yaml_source
+from numalet.io.documents.pod_manifest import Ignored, LoadedPods, PodOptions
 from numalet.io.documents.typed import Place
 
 
@@ -541,3 +541,72 @@ def test_every_part_of_a_name_begins_and_ends_with_a_letter_or_digit(name: str) 
 
 def test_a_name_may_have_parts() -> None:
     assert pods_of(pod_with({}, name="a-1.b.c"))[0].name == "a-1.b.c"
+
+
+def _listed(name: str, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": name, "namespace": "default", **more.pop("metadata", {})}
+    spec = {"containers": [{"name": "c", "image": "x"}], "nodeName": "n", **more.pop("spec", {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, **more}
+
+
+def _run(*pods: dict[str, Any]) -> LoadedPods:
+    """The pods that a kubelet sees again, of two inputs."""
+    inputs = [
+        (
+            name,
+            yaml_source.load_documents(
+                json.dumps({"apiVersion": "v1", "kind": "List", "items": each}), name
+            ),
+        )
+        for name, each in (("one", pods[:1]), ("two", pods[1:]))
+    ]
+    return pod_manifest.pods_of(inputs, PodOptions(run=True))
+
+
+def test_pods_that_are_seen_again_come_in_the_order_of_their_creation() -> None:
+    first, second, third = (
+        {"metadata": {"creationTimestamp": f"2026-01-0{day}T00:00:00Z"}} for day in (1, 2, 3)
+    )
+    late = {"status": {"phase": "Running", "startTime": "2026-01-09T00:00:00Z"}}
+    read = _run(
+        _listed("c", **third), _listed("x"), _listed("a", **first, **late), _listed("b", **second)
+    )
+
+    assert [pod.name for pod in read.pods] == ["a", "x", "b", "c"]
+
+
+def test_pods_that_no_kubelet_sees_again_are_passed_over() -> None:
+    rejected = {"status": {"phase": "Failed", "reason": "TopologyAffinityError"}}
+    pending = {"status": {"phase": "Pending"}}
+    read = _run(
+        _listed("rejected", **rejected),
+        _listed("unscheduled", spec={"nodeName": ""}, **pending),
+        _listed("starting", **pending),
+    )
+
+    assert [pod.name for pod in read.pods] == ["starting"]
+    assert read.ignored == {Ignored.FINISHED: 1, Ignored.NOT_SCHEDULED: 1}
+
+
+def test_a_mirror_pod_that_is_seen_again_is_its_static_pod() -> None:
+    mirror = {"annotations": {"kubernetes.io/config.mirror": "0123"}}
+    read = _run(_listed("static", metadata=mirror), _listed("other"))
+
+    assert [pod.uid for pod in read.pods] == ["0123", "other"]
+    assert [pod.is_static for pod in read.pods] == [True, False]
+
+
+def test_the_status_says_which_containers_run() -> None:
+    said = [
+        {"name": "a", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}},
+        {"name": "b", "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+        {"name": "c", "state": {}},
+        {"name": "d"},
+        {"state": {"running": {}}},
+    ]
+    init = [{"name": "i", "state": {"terminated": {"exitCode": 0}}}]
+    status = {"phase": "Running", "containerStatuses": said, "initContainerStatuses": init}
+    (pod,) = _run(_listed("p", status=status)).pods
+
+    assert pod.allocated is not None
+    assert pod.allocated.running == {"i": False, "a": True, "b": False, "c": False}
