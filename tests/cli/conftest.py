@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cli.commands import Runner
+from numalet.io import kubelets
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +16,12 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kubelet runs, whatever other tests start at the same time."""
+    monkeypatch.setattr(kubelets, "PROC", tmp_path / "no-proc")
 
 
 @pytest.fixture

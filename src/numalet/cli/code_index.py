@@ -78,6 +78,7 @@ _MODULES: Final = (
     "insight.usecases.explaining",
     "insight.usecases.findings",
     "insight.usecases.fleets",
+    "insight.usecases.kubelet_at_hand",
     "insight.usecases.replaying",
     "insight.usecases.reserving",
     "insight.usecases.scenario_document",

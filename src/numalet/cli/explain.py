@@ -126,6 +126,7 @@ def explain(
     budget: Budget = "5s",
     output: Output = OutputFormat.TABLE,
     pictures: drawing_options.PageAndDrawing,
+    ignore_kubelet: kubelet.IgnoreKubelet = False,
     flags: kubelet.AllFlags,
 ) -> None:
     """Explain why the kubelet would admit or reject a pod, and what would have admitted it."""
@@ -140,6 +141,7 @@ def explain(
         forget=tuple(forget or ()),
         devices=devices.texts,
         device_file=devices.file,
+        uses_kubelet=not ignore_kubelet,
     )
     question = ExplainInputs(
         pieces=pieces,

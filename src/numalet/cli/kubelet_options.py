@@ -233,6 +233,14 @@ ConfigFiles = Annotated[
         show_default=False,
     ),
 ]
+IgnoreKubelet = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-kubelet",
+        help="Do not use the configuration, state files and devices of the kubelet that runs on"
+        " this machine.",
+    ),
+]
 AllFlags = Annotated[KubeletFlags, _group(_FLAGS)]
 ReservationFlags = Annotated[KubeletFlags, _group(_RESERVATIONS)]
 FlagsBesideTopology = Annotated[

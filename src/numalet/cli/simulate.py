@@ -109,6 +109,7 @@ def simulate(
     record: Record_ = None,
     output: Output = OutputFormat.TABLE,
     pictures: drawing_options.PageAndDrawing,
+    ignore_kubelet: kubelet.IgnoreKubelet = False,
     flags: kubelet.AllFlags,
 ) -> None:
     """Admit pods one after the other as the kubelet would, and show the node after it."""
@@ -123,6 +124,7 @@ def simulate(
         forget=tuple(forget or ()),
         devices=devices.texts,
         device_file=devices.file,
+        uses_kubelet=not ignore_kubelet,
     )
     raise typer.Exit(_run(pieces, record, output, pictures))
 

@@ -135,6 +135,7 @@ def what_if(
     pod_choice: machine_options.ChosenPods,
     output: Output = MatrixFormat.TABLE,
     pictures: drawing_options.Page,
+    ignore_kubelet: kubelet.IgnoreKubelet = False,
     flags: kubelet.FlagsBesideTopology,
 ) -> None:
     """Compare policies, scopes, options, releases, machines, configurations on the same pods."""
@@ -149,6 +150,7 @@ def what_if(
             **pod_choice.fields(),
             devices=devices.texts,
             device_file=devices.file,
+            uses_kubelet=not ignore_kubelet,
         ),
         pods=tuple(pods or ()),
         machines=tuple(machine or ()),

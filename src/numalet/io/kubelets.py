@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from numalet.core.config.behaviour import Mode
 from numalet.core.model.value import Value
 from numalet.io.documents import kubelet_flags
+from numalet.io.documents.kubelet_config import Base, ConfigSources
 from numalet.wording.kubelet_start import ROOT_DIR
 
 PROC: Final = Path("/proc")
 ROOT: Final = Path(ROOT_DIR)
 
 _KUBELET: Final = "kubelet"
+_CONFIG_DIR: Final = "config-dir"
 _WITH_A_KUBELET_INSIDE: Final = ("hyperkube", "k3s", "k3s-agent", "k3s-server", "kubelite")
 _SOCKETS: Final = (Path("device-plugins"), Path("pod-resources"))
 _SOCKET: Final = "kubelet.sock"
 _PATIENCE_SECONDS: Final = 2.0
+_LONGEST_ADDRESS: Final = 107
 
 
 def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
@@ -68,6 +72,11 @@ class KubeletProcess(Value):
         return f"process {self.pid}, {self.name}"
 
     @property
+    def is_alone(self) -> bool:
+        """Whether the program is the kubelet itself, so that its command line says all."""
+        return self.name == _KUBELET
+
+    @property
     def root(self) -> Path:
         """The root of its file system, as this program can open it."""
         return self.folder / "root"
@@ -84,8 +93,7 @@ class KubeletProcess(Value):
 
     def path(self, named: str) -> Path:
         """A path that this process names, as this program can open it."""
-        start = self.root if named.startswith("/") else self.folder / "cwd"
-        return start / named.lstrip("/")
+        return _seen(self.folder, named)
 
 
 def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
@@ -118,22 +126,27 @@ def _process(folder: Path) -> KubeletProcess | None:
         return None
     arguments = tuple(text.removesuffix("\0").split("\0"))
     root_dir = _last_of(arguments, "root-dir") or ROOT_DIR
-    seen_as = folder / "root" / root_dir.lstrip("/")
-    with suppress(FileNotFoundError):
-        try:
-            seen_as.stat()
-        except PermissionError:
-            # Without access to the process, the name can only be read as it is here.
-            seen_as = Path(root_dir)
     return KubeletProcess(
         pid=int(folder.name),
         started_ticks=_started_ticks(folder),
         name=name,
         arguments=arguments,
         root_dir=Path(root_dir),
-        seen_as=seen_as,
+        seen_as=_seen(folder, root_dir),
         folder=folder,
     )
+
+
+def _seen(folder: Path, named: str) -> Path:
+    """A path that a process names, as this program can open it."""
+    seen = folder / ("root" if named.startswith("/") else "cwd") / named.lstrip("/")
+    with suppress(FileNotFoundError):
+        try:
+            seen.stat()
+        except PermissionError:
+            # Without access to the process, the name can only be read as it is here.
+            return Path(named)
+    return seen
 
 
 def _started_ticks(process: Path) -> int:
@@ -152,11 +165,31 @@ def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
     It is the one on the kubelet's command line, as the kubelet sees it, or ``config.yaml`` in the
     directory, where kubeadm has it.
     """
-    named = process.values("config") if process is not None and process.name == _KUBELET else ()
+    named = process.values("config") if process is not None and process.is_alone else ()
     if process is not None and named:
         return process.path(named[-1])
     beside = directory / "config.yaml"
     return beside if beside.is_file() else None
+
+
+def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSources | None:
+    """Where the configuration of the kubelet of a directory comes from, None if nothing says so.
+
+    Flags that decide nothing here are left out.
+    """
+    file = config_file(directory, process)
+    given = () if process is None else process.flags()
+    flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
+    if file is None and not flags:
+        return None
+    folders = () if process is None else process.values(_CONFIG_DIR)
+    return ConfigSources(
+        config_file=file,
+        config_dir=process.path(folders[-1]) if process is not None and folders else None,
+        flags=flags,
+        base=Base.FLAGS_ONLY,
+        mode=Mode.EXACT,
+    )
 
 
 def node_name(directory: Path, proc: Path = PROC) -> str:
@@ -226,19 +259,30 @@ def _answer(folder: Path) -> str | None:
     """What the kubelet's socket in a folder does, if it does anything; else None."""
     import socket  # Commands ask this only before they write below a kubelet's folder.
 
-    try:
-        # A path below /proc is short; the address of a socket holds 107 bytes.
-        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
-    except OSError:
+    if not folder.is_dir():
         return None
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        with (
+            short(folder / _SOCKET) as address,
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client,
+        ):
             client.settimeout(_PATIENCE_SECONDS)
-            client.connect(f"/proc/self/fd/{descriptor}/{_SOCKET}")
+            client.connect(str(address))
         return "answers"
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     except OSError as error:
         return f"can not be asked: {error.strerror or error}"
+
+
+@contextmanager
+def short(path: Path) -> Iterator[Path]:
+    """The path of a socket in at most 107 bytes, which is all that its address holds."""
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        yield path
+        return
+    descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}/{path.name}")
     finally:
         os.close(descriptor)

@@ -15,20 +15,17 @@ from typing import TypeAlias
 from numalet.agent.findings.agent import AgentKubeletConfigUnknown
 from numalet.agent.keeper import recovery
 from numalet.agent.keeper.recovery import Premises
-from numalet.core.config.behaviour import Mode
 from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.versions import FollowedRelease
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io import kubelet_program, kubelets
-from numalet.io.documents import kubelet_config, kubelet_flags
-from numalet.io.documents.kubelet_config import Base, ConfigSources
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.kubelets import KubeletProcess
 
 _Identity: TypeAlias = tuple[object, ...]
-
-_CONFIG_DIR = "config-dir"
 
 
 class ObservedConfiguration(Value):
@@ -75,7 +72,7 @@ class ConfigurationReader:
             return ObservedConfiguration(premises, followed, self.named)
         if process is None and self._last is not None and self._last.file:
             return self._last
-        sources = _sources(self.root, process)
+        sources = kubelets.config_sources(self.root, process)
         identity = (process, *_signatures(sources))
         if self._last is None or identity != self._identity:
             has_started = process is not None and process not in (self._identity or ())[:1]
@@ -124,23 +121,6 @@ def _following(premises: Premises, followed: FollowedRelease) -> Premises:
     """The same for a kubelet of this release."""
     rules = replace(premises.behaviour, release=followed.release)
     return replace(premises, behaviour=rules)
-
-
-def _sources(root: Path, process: KubeletProcess | None) -> ConfigSources | None:
-    """Where the configuration comes from, None if nothing says so."""
-    file = kubelets.config_file(root, process)
-    given = () if process is None else process.flags()
-    flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
-    if file is None and not flags:
-        return None
-    folders = () if process is None else process.values(_CONFIG_DIR)
-    return ConfigSources(
-        config_file=file,
-        config_dir=process.path(folders[-1]) if process is not None and folders else None,
-        flags=flags,
-        base=Base.FLAGS_ONLY,
-        mode=Mode.EXACT,
-    )
 
 
 def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:

@@ -27,6 +27,7 @@ from numalet.insight import decision_notes
 from numalet.insight.decision_notes import Beside
 from numalet.insight.explain import measures
 from numalet.insight.explain.measures import Stranded
+from numalet.insight.simulate.scenario import NO_FILES, StateFiles
 
 Order: TypeAlias = Sequence[int]
 """Positions of the pods in the list, in the order in which they ask."""
@@ -36,12 +37,18 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class NamedMachine(Value, eq=False):
-    """A machine, and what the user calls it; it is what it is, so two are never the same."""
+    """A machine, and what the user calls it; it is what it is, so two are never the same.
+
+    Its kubelets start with these state files. Pods of the files count as running, or only the
+    known ones of them.
+    """
 
     name: str
     machine: MachineInfo
     devices: Devices = NO_DEVICES
     identity: NodeIdentity = UNKNOWN_NODE
+    files: StateFiles = NO_FILES
+    known_pods: frozenset[str] | None = None
 
 
 class NamedConfig(Value, eq=False):
@@ -62,7 +69,7 @@ class Variant(Value):
     options: Options | None = None
 
     def start(self) -> Node | StartRefused:
-        """The node, empty."""
+        """The node, with what the state files hold."""
         config = replace(
             self.config.config,
             topology_manager_policy=self.policy,
@@ -70,13 +77,19 @@ class Variant(Value):
         )
         if self.options is not None:
             config = replace(config, topology_manager_policy_options=dict(self.options))
-        return nodes.start(
+        known = self.machine.known_pods
+        node = nodes.start(
             config,
             self.machine.machine,
-            devices=self.machine.devices,
+            self.machine.files,
+            self.machine.devices,
             behaviour=self.config.behaviour,
             identity=self.machine.identity,
         )
+        if isinstance(node, StartRefused) or not self.machine.files:
+            return node
+        held = [key for key in node.leftovers() if known is None or key.pod_uid in known]
+        return node.assume_running(held).release_stale()
 
 
 class Run(Value):

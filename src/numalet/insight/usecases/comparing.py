@@ -12,16 +12,15 @@ from numalet.core.config.rules import Scope, TopologyPolicy
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
-from numalet.core.node.node import Devices
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
+from numalet.insight.simulate.scenario import NO_FILES, StateFiles
 from numalet.insight.usecases import simulating
 from numalet.insight.usecases.explaining import machine_named
 from numalet.insight.usecases.findings import FilesNoPods, pods_ignored
-from numalet.insight.usecases.kubelet_at_hand import with_kubelets
+from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines
-from numalet.io.devices import devices_on
 from numalet.io.documents import (
     kubelet_config,
     kubelet_flags,
@@ -32,7 +31,6 @@ from numalet.io.documents import (
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.documents.pod_manifest import PodOptions
-from numalet.io.machines import LoadedMachine
 
 
 class ExplainUnknownChoice(Finding):
@@ -94,6 +92,10 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         for name in names
     ]
     releases = _releases(comparison.releases)
+    kubelet = None
+    if names == (None,) and not comparison.configs:
+        kubelet = simulating.used_kubelet(pieces)
+    given_sources = comparison.configs or (pieces.config if kubelet is None else kubelet.sources,)
     sources = [
         each
         if releases
@@ -103,13 +105,19 @@ def compare(comparison: Comparison) -> PreparedMatrix:
             shown=loaded.kubelets,
             node_name=node_identities.name_of(pieces.node_name, loaded.pods),
         )
-        for each in comparison.configs or (pieces.config,)
+        for each in given_sources
     ]
     configs = [kubelet_config.load(each) for each in sources]
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
     variants = matrix.variants(
         [
-            NamedMachine(name or LIVE, each.info, _devices_on(each, pieces), identity)
+            NamedMachine(
+                name or LIVE,
+                each.info,
+                simulating.devices_of(pieces, each, kubelet),
+                identity,
+                *_held(kubelet),
+            )
             for name, each in zip(names, opened, strict=True)
         ],
         [
@@ -121,15 +129,17 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
         [_options(text) for text in comparison.options] or [None],
     )
-    notes = [note for each in opened for note in each.reading_notes]
+    notes = [] if kubelet is None else [*kubelet.notes]
+    notes += [note for each in opened for note in each.reading_notes]
     warnings = [warning for each in configs for warning in each.warnings]
     return PreparedMatrix(
         variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims, *ignored)
     )
 
 
-def _devices_on(machine: LoadedMachine, pieces: SimulateInputs) -> Devices:
-    return devices_on(machine, pieces.device_file, pieces.devices)
+def _held(kubelet: UsedKubelet | None) -> tuple[StateFiles, frozenset[str] | None]:
+    """The state files with which each variant starts, and the pods that count as running."""
+    return (NO_FILES, None) if kubelet is None else (kubelet.files, kubelet.known_pods)
 
 
 def _name_of(sources: ConfigSources) -> str:

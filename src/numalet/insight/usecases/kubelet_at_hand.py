@@ -1,22 +1,94 @@
 """Where a kubelet's configuration comes from, with the kubelets that the rest of the input shows.
 
 So that its release is followed where none is named: a Node object among the documents, or a
-kubelet that runs on this machine if that is the machine that is asked about.
+kubelet that runs on this machine if that is the machine that is asked about. Of the latter the
+configuration, the state files and the devices are used, too, where the user names none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
-from numalet.core.model.value import replace
-from numalet.io import kubelet_program, kubelets
-from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.core.checkpoint import device_file
+from numalet.core.managers.device.inventory import Device
+from numalet.core.managers.device.ledger import NO_NODE
+from numalet.core.model.findings import BadInput, Finding, NoteFinding, WarningFinding
+from numalet.core.model.value import Value, replace
+from numalet.io import kubelet_program, kubelets, os_problem
+from numalet.io.documents.device_file import DeviceLists
+from numalet.io.documents.kubelet_config import Base, ConfigSources
 from numalet.io.documents.kubelet_version import KubeletAtHand, ShownBy
+from numalet.io.files import kubelet_pod_folders, state_directory
 from numalet.io.kubelets import KubeletProcess
+from numalet.wording import numbers
 
+
+class KubeletUsed(NoteFinding):
+    code = "kubelet/used"
+    sentence = (
+        "the kubelet of this machine is used ({who}): {config}; {state}; {devices}; "
+        "--ignore-kubelet turns this off"
+    )
+    who: str
+    config: str
+    state: str
+    devices: str
+
+
+class KubeletSeveral(WarningFinding):
+    code = "kubelet/several"
+    sentence = (
+        "several kubelets run on this machine ({who}), and none is used; name one with -c "
+        "/proc/PID/cmdline"
+    )
+    who: str
+
+
+class KubeletInside(WarningFinding):
+    code = "kubelet/inside"
+    sentence = (
+        "the kubelet of this machine ({who}) has settings that are not on a command line, and is "
+        "not used; give its configuration with -c"
+    )
+    who: str
+
+
+class KubeletConfigUnread(Finding):
+    code = "kubelet/config-unread"
+    sentence = (
+        "the configuration of the kubelet of this machine ({who}) cannot be read: {problem}; run "
+        "as root, give a configuration with -c, or leave the kubelet out with --ignore-kubelet"
+    )
+    who: str
+    problem: str
+
+
+class KubeletStateUnread(WarningFinding):
+    code = "kubelet/state-unread"
+    sentence = (
+        "the state files of the kubelet of this machine ({who}) cannot be read, and the node "
+        "counts as empty: {problem}"
+    )
+    who: str
+    problem: str
+
+
+class KubeletDevicesUnread(WarningFinding):
+    code = "kubelet/devices-unread"
+    sentence = (
+        "the PodResources API of the kubelet of this machine ({who}) does not say its devices: "
+        "{problem}; {instead}"
+    )
+    who: str
+    problem: str
+    instead: str
+
+
+_PATIENCE_SECONDS: Final = 2.0
 _COMMAND_LINE: Final = re.compile(r"/proc/([0-9]+)/cmdline")
 
 
@@ -42,6 +114,167 @@ def with_kubelets(
     nodes = (each for each in shown if node_name in ("", each.node))
     running = map(of_process, _processes(sources, root, proc, is_live=is_live))
     return replace(sources, kubelets=(*sources.kubelets, *nodes, *running))
+
+
+class UsedKubelet(Value, kw_only=True):
+    """What is used of the kubelet of this machine, and what the user should know of it.
+
+    ``devices`` are None where they are not known, ``known_pods`` where the kubelet has no list of
+    them: its state files may name pods that are gone.
+    """
+
+    sources: ConfigSources
+    files: Mapping[str, str] = MappingProxyType({})
+    known_pods: frozenset[str] | None = None
+    devices: DeviceLists | None = None
+    notes: tuple[Finding, ...] = ()
+
+    def is_gone(self, uid: str) -> bool:
+        """Whether the kubelet works on this pod no more."""
+        return self.known_pods is not None and uid not in self.known_pods
+
+
+def used(
+    sources: ConfigSources, *, is_live: bool, root: Path | None = None, proc: Path | None = None
+) -> UsedKubelet | None:
+    """The kubelet of this machine, if it is asked about and the user names no configuration.
+
+    Flags of the user win over the kubelet's own. ``root`` is a directory whose state files the
+    user names; then those of the kubelet are not read. The other arguments are as above.
+
+    Raises:
+        BadInput: the configuration of the kubelet cannot be read.
+    """
+    proc = proc or kubelets.PROC
+    is_its_own = _COMMAND_LINE.fullmatch(str(sources.config_file)) is not None
+    is_named = sources.config_file or sources.config_dir or sources.base is Base.FLAGS_ONLY
+    if not is_live or (is_named and not is_its_own):
+        return None
+    here = [*_processes(sources, root, proc, is_live=True)]
+    if not here:
+        every = [each.who for each in kubelets.processes(proc)]
+        several = (KubeletSeveral(who="; ".join(every)),) if len(every) > 1 else ()
+        return UsedKubelet(sources=sources, notes=several)
+    process = here[0]
+    if not process.is_alone:
+        return UsedKubelet(sources=sources, notes=(KubeletInside(who=process.who),))
+    own = kubelets.config_sources(process.seen_as, process) or ConfigSources(base=Base.FLAGS_ONLY)
+    notes: list[Finding] = []
+    files = {} if root is not None else _files_of(process, notes)
+    devices = _devices_of(process, notes)
+    found = sum(map(len, (devices or {}).values()))
+    return UsedKubelet(
+        sources=replace(
+            sources,
+            config_file=_readable(own.config_file, process),
+            config_dir=own.config_dir,
+            flags=(*own.flags, *sources.flags),
+            base=Base.FILE if own.config_file or own.config_dir else own.base,
+        ),
+        files=files,
+        known_pods=kubelet_pod_folders.uids(process.seen_as),
+        devices=devices,
+        notes=(
+            KubeletUsed(
+                who=process.who,
+                config="its flags" if own.config_file is None else f"{own.config_file}",
+                state="no state files"
+                if not files
+                else f"{numbers.counted(len(files), 'state file')} in {process.root_dir}",
+                devices=numbers.counted(found, "device"),
+            ),
+            *notes,
+        ),
+    )
+
+
+def _readable(file: Path | str | None, process: KubeletProcess) -> Path | str | None:
+    """The same; raises ``BadInput`` if there is a file and it cannot be read."""
+    try:
+        if file is not None:
+            Path(file).open("rb").close()
+    except OSError as error:
+        problem = f"{file}: {os_problem.text(error)}"
+        raise BadInput([KubeletConfigUnread(who=process.who, problem=problem)]) from None
+    return file
+
+
+def _files_of(process: KubeletProcess, notes: list[Finding]) -> Mapping[str, str]:
+    try:
+        return state_directory.read(process.seen_as).files
+    except BadInput as bad:
+        notes.append(KubeletStateUnread(who=process.who, problem=str(bad.findings[0])))
+        return {}
+
+
+def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | None:
+    """The healthy devices that the kubelet knows, from its API, or else from its checkpoint."""
+    from numalet.io.pod_resources_client import CallRefused, PodResourcesClient
+
+    socket = process.seen_as / "pod-resources" / "kubelet.sock"
+    try:
+        with kubelets.short(socket) as address:
+            answer = PodResourcesClient(address, _PATIENCE_SECONDS).allocatable()
+        if not isinstance(answer, CallRefused):
+            return devices_of_answer(answer.document)
+        problem = f"{answer.code}: {answer.text}"
+    except OSError as error:
+        problem = os_problem.text(error)
+    except BadInput as bad:
+        problem = str(bad.findings[0])
+    devices = _registered(process)
+    instead = "give them with --device or --devices"
+    if devices:
+        instead = f"those of its checkpoint count, without unknown NUMA nodes; {instead}"
+    notes.append(KubeletDevicesUnread(who=process.who, problem=problem, instead=instead))
+    return devices
+
+
+def devices_of_answer(document: Mapping[str, Any]) -> DeviceLists:
+    """The devices in the JSON form of an answer of GetAllocatableResources."""
+    places: dict[str, dict[str, set[int]]] = {}
+    for each in document.get("devices", ()):
+        nodes = {int(node.get("ID", 0)) for node in each.get("topology", {}).get("nodes", ())}
+        of_resource = places.setdefault(each.get("resourceName", ""), {})
+        for device_id in each.get("deviceIds", ()):
+            of_resource.setdefault(device_id, set()).update(nodes)
+    return _lists(places)
+
+
+def _registered(process: KubeletProcess) -> DeviceLists | None:
+    """The devices of the checkpoint, which says the NUMA nodes only of those that are held.
+
+    A resource has its NUMA nodes only if they are known of each device: a kubelet never takes a
+    device without NUMA nodes together with others.
+    """
+    try:
+        text = state_directory.read(process.seen_as).files.get(device_file.FILE_NAME)
+    except BadInput:
+        return None
+    written = None if text is None else device_file.load(text)
+    if written is None or isinstance(written, Finding):
+        return None
+    places = {
+        name: {device_id: set[int]() for device_id in ids}
+        for name, ids in written.registered.items()
+    }
+    for containers in written.records.values():
+        for resources in containers.values():
+            for name, record in resources.items():
+                for node, ids in record.by_node.items():
+                    for device_id in ids if node != NO_NODE else ():
+                        places.get(name, {}).setdefault(device_id, set()).add(node)
+    for devices in places.values():
+        if not all(devices.values()):
+            devices.update({device_id: set() for device_id in devices})
+    return _lists(places)
+
+
+def _lists(places: Mapping[str, Mapping[str, Iterable[int]]]) -> DeviceLists:
+    return {
+        resource: tuple(Device(name, tuple(sorted(ids))) for name, ids in sorted(devices.items()))
+        for resource, devices in sorted(places.items())
+    }
 
 
 def of_process(process: KubeletProcess) -> KubeletAtHand:

@@ -6,7 +6,7 @@ started, ready for the steps. Every input is read once, because it may be a pipe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,11 +19,12 @@ from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
+from numalet.core.node.node import Devices
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
-from numalet.insight.usecases import scenario_document, scenario_file
+from numalet.insight.usecases import kubelet_at_hand, scenario_document, scenario_file
 from numalet.insight.usecases.findings import FilesNoPods
-from numalet.insight.usecases.kubelet_at_hand import with_kubelets
+from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
@@ -34,7 +35,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
-from numalet.io.machines import MachineChoice
+from numalet.io.machines import LoadedMachine, MachineChoice
 
 
 class FilesUnknownUid(Finding):
@@ -87,7 +88,8 @@ class SimulateInputs(Value, kw_only=True):
     """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
 
     ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
-    as a document.
+    as a document. With ``uses_kubelet`` a kubelet that runs on this machine gives what the user
+    does not name.
     """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -100,6 +102,7 @@ class SimulateInputs(Value, kw_only=True):
     forget: Sequence[str] = ()
     devices: Sequence[str] = ()
     device_file: str | None = None
+    uses_kubelet: bool = False
 
     def beside_the_pods(self) -> tuple[str, ...]:
         """Options that were given and have no meaning beside a scenario."""
@@ -243,17 +246,17 @@ def _from_pieces(
 ) -> Prepared:
     """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
+    kubelet = findings.collect(partial(used_kubelet, pieces))
     machine = findings.collect(pieces.machine.open)
     pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
     devices = identity = None
     if machine is not None:
-        on_it = partial(devices_on, machine, pieces.device_file, pieces.devices)
-        devices = findings.collect(on_it)
+        devices = findings.collect(partial(devices_of, pieces, machine, kubelet))
     if pods is not None:
         named = partial(node_identities.of_pods, pieces.node_name, pieces.node_labels, pods.pods)
         identity = findings.collect(named)
     sources = with_kubelets(
-        pieces.config,
+        pieces.config if kubelet is None else kubelet.sources,
         is_live=pieces.machine.text is None,
         shown=() if pods is None else pods.kubelets,
         node_name=node_identities.name_of(pieces.node_name, () if pods is None else pods.pods),
@@ -261,9 +264,10 @@ def _from_pieces(
     )
     config = findings.collect(partial(_config, sources))
     state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
+    findings.raise_errors()
     if machine is None or identity is None or config is None or pods is None or devices is None:
         raise BadInput(findings.all)
-    findings.raise_errors()
+    files = state_dir.files if state_dir is not None else {} if kubelet is None else kubelet.files
     scenario = Scenario(
         name="simulation",
         machine=machine.info,
@@ -271,12 +275,18 @@ def _from_pieces(
         numalet=config.numalet,
         steps=tuple(AdmitStep(pod) for pod in pods.pods),
         devices=devices,
-        state_files=state_dir.files if state_dir is not None else {},
+        state_files=files,
     )
     prepared = Prepared(
         scenario,
         _started(scenario, identity),
-        notes=(*machine.reading_notes, *config.warnings, *pods.notes, *pods.on_claims),
+        notes=(
+            *(() if kubelet is None else kubelet.notes),
+            *machine.reading_notes,
+            *config.warnings,
+            *pods.notes,
+            *pods.on_claims,
+        ),
         ignored=pods.ignored,
         rejected=pods.rejected,
         waiting=pods.waiting,
@@ -284,7 +294,38 @@ def _from_pieces(
         state_dir=state_dir,
     )
     given = {pod.uid for pod in pods.pods}
-    return _assume_running(prepared, pieces.forget, given, finished | pods.finished)
+
+    def is_over(uid: str) -> bool:
+        is_gone = state_dir is None and kubelet is not None and kubelet.is_gone(uid)
+        return uid in finished or uid in pods.finished or is_gone
+
+    return _assume_running(prepared, pieces.forget, given, is_over)
+
+
+def used_kubelet(pieces: SimulateInputs) -> UsedKubelet | None:
+    """The kubelet of this machine, if the user asks about this machine and leaves it to that.
+
+    Raises:
+        BadInput: its configuration cannot be read.
+    """
+    if not pieces.uses_kubelet:
+        return None
+    is_live = pieces.machine.text is None
+    return kubelet_at_hand.used(pieces.config, is_live=is_live, root=pieces.state_dir)
+
+
+def devices_of(
+    pieces: SimulateInputs, machine: LoadedMachine, kubelet: UsedKubelet | None
+) -> Devices:
+    """The devices that the user names, else those of the kubelet, else those of the machine.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    is_named = pieces.device_file is not None or pieces.devices
+    if kubelet is not None and kubelet.devices is not None and not is_named:
+        return kubelet.devices
+    return devices_on(machine, pieces.device_file, pieces.devices)
 
 
 def _config(sources: ConfigSources) -> LoadedConfig:
@@ -316,12 +357,15 @@ def _started(scenario: Scenario, identity: NodeIdentity = UNKNOWN_NODE) -> Sessi
 
 
 def _assume_running(
-    prepared: Prepared, forget: Sequence[str], given: Container[str], finished: Container[str]
+    prepared: Prepared,
+    forget: Sequence[str],
+    given: Container[str],
+    is_over: Callable[[str], bool],
 ) -> Prepared:
     """The same with the pods of the state files counted as running, but for forgotten ones.
 
     ``given`` are uids of pods with a manifest: they run too until it is their turn, but they
-    are not mere assumptions. ``finished`` pods are forgotten: the kubelet does so before it
+    are not mere assumptions. Pods that are over are forgotten: the kubelet does so before it
     admits the next pod.
     """
     session = prepared.session
@@ -331,7 +375,7 @@ def _assume_running(
     for key in session.node.leftovers():
         held.setdefault(key.pod_uid, []).append(key)
     named = _forgotten(forget, held)
-    forgotten = tuple(uid for uid in held if uid in named or uid in finished)
+    forgotten = tuple(uid for uid in held if uid in named or is_over(uid))
     kept = [key for uid, keys in held.items() if uid not in forgotten for key in keys]
     node = session.node.assume_running(kept)
     return replace(
