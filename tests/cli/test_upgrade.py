@@ -158,3 +158,46 @@ def test_a_configuration_from_the_standard_input_is_read_once(
     assert from_input.err == ""
     from_file = process(*(config if each == "-" else each for each in asked))
     assert codes(from_input.out) == codes(from_file.out) != []
+
+
+def test_pods_that_run_and_are_lost_are_named_by_both_checks(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    config = tmp_path / "kubelet.yaml"
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        "cpuManagerPolicy: static\ncpuManagerPolicyOptions: {full-pcpus-only: 'true'}\n"
+        "reservedSystemCPUs: '0'\n"
+    )
+    state = tmp_path / "st"
+    state.mkdir()
+    held = '{"policyName":"static","defaultCpuSet":"0,7","entries":{"u":{"c":"1-6"}},"checksum":0}'
+    (state / "cpu_manager_state").write_text(held)
+    asked = {"cpu": "6", "memory": "1Mi"}
+    pods = []
+    for name, uid, phase in (("p", "u", "Running"), ("q", "v", "Pending")):
+        container = {"name": "c", "image": "x", "resources": {"requests": asked, "limits": asked}}
+        metadata = {"name": name, "uid": uid, "namespace": "default"}
+        spec = {"containers": [container]}
+        pods.append({"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec})
+        pods[-1]["status"] = {"phase": phase}
+    listed = tmp_path / "pods.json"
+    listed.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": pods}))
+    place = ("-c", str(config), "-m", "1n8c1t", "--memory-per-node", "8Gi", "--pods", str(listed))
+
+    ended = numalet("state", "upgrade-check", "--from", "1.36", "--to", "1.36", *place, str(state))
+    assert ended.status == 1
+    assert "v1.36 rejects pod default/p, which runs: SMTAlignmentError" in " ".join(
+        ended.out.split()
+    )
+    assert ended.out.endswith("1 error, 0 warnings, 0 notes; 1 pod given.\n")
+
+    ended = numalet("state", "restore-check", *place, str(state))
+    assert ended.status == 1
+    words = " ".join(ended.out.split())
+    assert "The kubelet starts with these files." in words
+    assert "error: the kubelet rejects pod default/p, which runs: SMTAlignmentError" in words
+    config.write_text(config.read_text().replace("full-pcpus-only: 'true'", ""))
+    ended = numalet("state", "restore-check", *place, str(state))
+    assert ended.status == 0
+    assert "The kubelet admits all of them again." in ended.out

@@ -68,6 +68,7 @@ _MODULES: Final = (
     "insight.state.missing",
     "insight.state.native_rules",
     "insight.state.rebase",
+    "insight.state.pods_again",
     "insight.state.restart_check",
     "insight.state.verify",
     "insight.upgrade.compare",

@@ -16,7 +16,7 @@ from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
     from numalet.insight.state.restart_check import RestoreCheck
-    from numalet.insight.usecases.state_doctor import Kubelet, StateSource
+    from numalet.insight.usecases.state_doctor import Kubelet, PodsSeenAgain, StateSource
 
 EPILOG = """Examples:
 
@@ -34,7 +34,7 @@ EPILOG = """Examples:
   numalet state verify -m node7.tar.gz ./copy-of-var-lib-kubelet
 
   # after a reboot: would the kubelet start, and if not, what is different
-  numalet state restore-check -c /etc/kubernetes/kubelet.yaml
+  numalet state restore-check -c /etc/kubernetes/kubelet.yaml --pods pods.json
   numalet state rebase -c /etc/kubernetes/kubelet.yaml --write
 
   # before the kubelet is replaced by a newer one
@@ -67,6 +67,18 @@ Pods = Annotated[
         help=(
             "Names for the pods: manifests, output of 'kubectl get pods -o json', a dump of the"
             " pod resources API, or a folder of these; repeatable."
+        ),
+        show_default=False,
+    ),
+]
+PodsThatRun = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pods",
+        metavar="PATH",
+        help=(
+            "The pods that run there: output of 'kubectl get pods -o json', or manifests. The"
+            " kubelet sees them again in the order of their creation; repeatable."
         ),
         show_default=False,
     ),
@@ -216,8 +228,8 @@ def diff(
     cls=Command,
     short_help="Say whether a kubelet would start with state files.",
     epilog=(
-        "Exit status: 0 it starts, 1 it does not, or by chance only, 2 unusable input (also a"
-        " configuration with which no kubelet starts), 3 a bug."
+        "Exit status: 0 it starts, 1 it does not, or by chance only, or a pod is lost, 2 unusable"
+        " input (also a configuration with which no kubelet starts), 3 a bug."
     ),
 )
 @expanded
@@ -226,19 +238,22 @@ def restore_check(
     *,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
+    pods: PodsThatRun = None,
+    pod_choice: machine_options.ChosenPods,
     output: Output = OutputFormat.TABLE,
     flags: kubelet.AllFlags,
 ) -> None:
     """Say whether a kubelet with this configuration, on this machine, accepts the files.
 
     If it does not: its own error, and what became different since the files were written.
+    With --pods also which pods that run it rejects when it has started.
     """
     from numalet.cli import state_view
     from numalet.insight.usecases import state_doctor
 
     source = state_doctor.read(path)
     asked = state_doctor.load_kubelet(machine.choice(), flags.sources(config), path)
-    check = _checked(source, asked)
+    check = _checked(source, asked, state_doctor.running(pods or (), **pod_choice.fields()))
     state_view.show_check(check, source, output)
     raise typer.Exit(state_view.status_of_check(check))
 
@@ -274,18 +289,8 @@ def upgrade_check(
             show_default=False,
         ),
     ] = None,
-    pods: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pods",
-            metavar="PATH",
-            help=(
-                "The pods that run there, in the order in which the kubelet sees them again:"
-                " manifests, or output of 'kubectl get pods -o json'; repeatable."
-            ),
-            show_default=False,
-        ),
-    ] = None,
+    pods: PodsThatRun = None,
+    pod_choice: machine_options.ChosenPods,
     config: kubelet.ConfigFile = None,
     machine: machine_options.Chosen,
     devices: machine_options.Devices,
@@ -310,6 +315,7 @@ def upgrade_check(
         machine=machine.choice(),
         config=flags.sources(config),
         pods=tuple(pods or ()),
+        **pod_choice.fields(),
         devices=devices.texts,
         device_file=devices.file,
     )
@@ -366,13 +372,19 @@ def rebase(
     raise typer.Exit(state_view.status_of_rebased(check.rebased))
 
 
-def _checked(source: StateSource, asked: Kubelet) -> RestoreCheck:
+def _checked(
+    source: StateSource, asked: Kubelet, pods: PodsSeenAgain | None = None
+) -> RestoreCheck:
     from numalet.cli.output import show_findings
     from numalet.insight.state import missing, restart_check
 
     show_findings(asked.notes)
     checked = restart_check.check(
-        asked.config.config, asked.machine.info, source.files, asked.config.behaviour
+        asked.config.config,
+        asked.machine.info,
+        source.files,
+        asked.config.behaviour,
+        *(() if pods is None else (pods.pods, pods.identity)),
     )
     if not source.path.is_dir():
         return checked

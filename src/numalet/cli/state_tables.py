@@ -210,15 +210,22 @@ def check(checked: RestoreCheck, start_error: str | None) -> Iterator[Renderable
         yield Text("")
         yield Text("What is different since the files were written, or wrong in them", "bold")
         for finding in checked.drift:
-            yield from _drift(finding)
+            yield from _named(finding.where.document, finding)
+    if checked.pods is not None:
+        yield Text("")
+        yield Text("What becomes of the pods that run", "bold")
+        if not checked.loses_pods:
+            yield Text("  The kubelet admits all of them again.")
+        for finding in checked.pods:
+            yield from _named(finding.severity.value, finding)
     if checked.rebased is not None and checked.answer is not RestartAnswer.ACCEPTED:
         yield Text("")
         yield Text("What 'numalet state rebase' would do", "bold")
         yield from _summary(checked.rebased)
 
 
-def _drift(finding: Finding) -> Iterator[RenderableType]:
-    name = Text(f"{finding.where.document}: ", style=_COLOURS[finding.severity])
+def _named(label: str, finding: Finding) -> Iterator[RenderableType]:
+    name = Text(f"{label}: ", style=_COLOURS[finding.severity])
     name.append(output.printable(str(finding)), style="default")
     yield Padding(name, (0, 0, 0, 2))
 

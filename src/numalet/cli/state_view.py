@@ -44,8 +44,8 @@ def status_of_reports(reports: Iterable[FileReport], strict: bool) -> int:
 
 
 def status_of_check(check: RestoreCheck) -> int:
-    """0 if the kubelet starts, 1 if it does not because of the files, 2 if for other reasons."""
-    return _STATUS_OF_ANSWER[check.answer]
+    """0 if the kubelet starts and keeps the pods, 1 if not, 2 if not whatever the files say."""
+    return _STATUS_OF_ANSWER[check.answer] or int(check.loses_pods)
 
 
 def status_of_rebased(result: Rebased) -> int:

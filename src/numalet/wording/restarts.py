@@ -1,8 +1,11 @@
-"""What is said of a pod that a kubelet sees again after a restart."""
+"""What is said of a pod that a kubelet sees again after a restart, and of what it holds."""
 
 from __future__ import annotations
 
+from numalet.core.model import cpu_set
 from numalet.core.node.restarting import Readmission
+from numalet.core.snapshot.placement import Placement
+from numalet.wording import numbers
 
 
 def condition(pod: Readmission) -> str:
@@ -14,3 +17,16 @@ def condition(pod: Readmission) -> str:
     if not pod.waits_for_plugin:
         return ""
     return ", unless its device plugin registers before the kubelet sees the pod"
+
+
+def shown(held: Placement) -> str:
+    """What a container holds, in one phrase."""
+    parts = []
+    if held.cpus:
+        parts.append(f"CPUs {cpu_set.text(held.cpus)}")
+    for block in held.memory:
+        nodes_text = ", ".join(map(str, block.nodes))
+        size = numbers.size(block.size_bytes)
+        parts.append(f"{size} of {block.resource} on NUMA node {nodes_text}")
+    parts += [f"{resource} {', '.join(ids)}" for resource, ids in held.devices.items()]
+    return "; ".join(parts) or "nothing of its own"

@@ -269,10 +269,10 @@ class CpuStateOtherPolicy(StateFileNotRestored):
 class CpuStateUnknownContainerId(StateFileNotRestored):
     code = "cpu-state/unknown-container-id"
     sentence = (
-        "The CPU manager's state file is of the first format and names the container id "
-        "{container_id!r}, which the container runtime does not know."
+        "The CPU manager's state file is of the first format, and container {container_id!r} holds "
+        "CPUs by its ID. The kubelet starts only if the container runtime knows this ID."
     )
-    mend = _REBASE
+    mend = "if the container runtime has no such container, drain the node and delete the file"
     kubelet_text = "{step}: containerID '{container_id}' not found in initial containers list"
     container_id: str
     step: str

@@ -182,6 +182,7 @@ class CheckedDocument(OutputDocument):
 
     ``start_error`` is the kubelet's own text; it is null where the kubelet starts, and where it
     would crash or hang. ``rebase`` is null where it does not start whatever the files say.
+    ``pods`` says which of the given pods are lost or moved; it is null without pods or a start.
     """
 
     schema: Literal["numalet.state-restore-check/1"]
@@ -192,6 +193,7 @@ class CheckedDocument(OutputDocument):
     start_error_stage: StartStage | None
     drift: list[StateFindingDocument]
     rebase: KeptDocument | None
+    pods: list[StateFindingDocument] | None = None
 
 
 class RebasedDocument(KeptDocument):
@@ -290,6 +292,7 @@ def checked(check: RestoreCheck, root_dir: str) -> CheckedDocument:
         start_error_stage=None if refused is None else refused.stage,
         drift=[finding(each) for each in check.drift],
         rebase=None if check.rebased is None else KeptDocument(**_kept(check.rebased)),
+        pods=None if check.pods is None else [finding(each) for each in check.pods],
     )
 
 

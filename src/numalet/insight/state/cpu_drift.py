@@ -12,7 +12,7 @@ from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.findings import Finding, Severity
 from numalet.insight.state import cpu_rules
-from numalet.insight.state.cpu_rules import place
+from numalet.insight.state.cpu_rules import StateContainerIds, place
 from numalet.insight.state.reading import CpuState
 
 
@@ -40,7 +40,11 @@ class DriftCpusNew(Finding):
 
 class DriftReservedCpusHeld(Finding):
     code = "drift/reserved-cpus-held"
-    sentence = "the CPUs {cpus} are reserved now; {containers} containers hold some of them"
+    sentence = (
+        "containers hold the reserved CPUs {cpus} ({containers} in all): the reservation "
+        "has changed, or the kubelet gave away CPUs that it reserves, as it does where cores have "
+        "different numbers of CPUs"
+    )
     cpus: str
     containers: int
 
@@ -64,7 +68,7 @@ def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
     yield from _reserved(policy, ledger)
     for finding in cpu_rules.breaches(state, None):
         # An empty pool has its own line above.
-        if finding.severity is Severity.ERROR:
+        if finding.severity is Severity.ERROR or isinstance(finding, StateContainerIds):
             yield finding
 
 

@@ -38,11 +38,12 @@ class StateNoneHoldsCpus(Finding):
 class StateContainerIds(WarningFinding):
     code = "state/container-ids"
     sentence = (
-        "{count} entries are known by container id, {container_id!r} first; the kubelet starts "
-        "only if the container runtime knows these"
+        "containers that are known by their ID hold the CPUs {cpus} ({count} in all, "
+        "{container_id!r} first); the kubelet starts only if the container runtime knows these IDs"
     )
     why = READABLE
     count: int
+    cpus: str
     container_id: str
 
 
@@ -118,9 +119,14 @@ class StateCpusInNoSet(WarningFinding):
 
 def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:
     """Every broken rule; ``machine`` is None if it is not known."""
-    ids = sorted(state.reading.document.container_ids)
-    if ids:
-        yield StateContainerIds(count=len(ids), container_id=ids[0], where=place("entries"))
+    by_id = state.ledger.exclusive.get("", {})
+    if by_id:
+        yield StateContainerIds(
+            count=len(by_id),
+            cpus=cpu_set.text(cpu_set.EMPTY.union(*by_id.values())),
+            container_id=min(by_id),
+            where=place("entries"),
+        )
     known = [policy.value for policy in CpuPolicy]
     if state.policy_name not in known:
         yield StateCpuPolicy(

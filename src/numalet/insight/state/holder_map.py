@@ -8,7 +8,7 @@ that is alone is a group of itself. Sizes in bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model import cpu_set, numa_mask
@@ -18,6 +18,9 @@ from numalet.core.model.value import Value, replace
 from numalet.insight.maps.memory_map import TypeRow, type_rows
 from numalet.insight.state import state_diff
 from numalet.insight.state.reading import States
+
+BY_ID: Final = "container ID"
+"""Stands for the pod of a container that a file of the first format knows by its ID."""
 
 
 class HolderNodeRow(Value):
@@ -89,7 +92,9 @@ def state_map(
         pool=None if states.cpu is None else cpu_set.text(states.cpu.ledger.default),
         registered={} if written is None else written.registered,
         holders=tuple(
-            replace(_holder(states, key, names), is_stale=is_gone(key.pod_uid))
+            replace(
+                _holder(states, key, names), is_stale=bool(key.pod_uid) and is_gone(key.pod_uid)
+            )
             for key in _holders(states)
         ),
     )
@@ -162,7 +167,7 @@ def _holder(states: States, key: ContainerKey, names: Mapping[str, str]) -> Hold
         devices = {name: state_diff.devices_text(each) for name, each in sorted(records.items())}
     return HolderRow(
         key,
-        names.get(key.pod_uid, key.pod_uid),
+        names.get(key.pod_uid, key.pod_uid or BY_ID),
         tuple(HeldMemory(b.nodes, b.resource, b.size_bytes) for b in blocks or ()),
         cpu_set.text(cpus or ()),
         devices,

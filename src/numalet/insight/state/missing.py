@@ -32,7 +32,9 @@ def findings(files: Mapping[str, str]) -> Iterator[Finding]:
     """A warning for the file that is missing from a directory where the other one has pods."""
     states = reading.read(files)
     pods = {
-        cpu_file.FILE_NAME: 0 if states.cpu is None else len(states.cpu.ledger.exclusive),
+        cpu_file.FILE_NAME: 0
+        if states.cpu is None
+        else len(states.cpu.ledger.exclusive.keys() - {""}),
         memory_file.FILE_NAME: 0 if states.memory is None else len(states.memory.ledger.blocks),
     }
     for missing, there in (_PAIR, reversed(_PAIR)):

@@ -29,7 +29,7 @@ from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.device.ledger import WrittenCheckpoint
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.model.findings import Finding
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 
 
 class Seal(Enum):
@@ -85,7 +85,10 @@ class MemoryState(Value):
 
 
 class CpuState(Value):
-    """The content of ``cpu_manager_state``. Container ids of the first format are no pods."""
+    """The content of ``cpu_manager_state``.
+
+    Containers of the first format are known by their ID. They are of the pod ``""`` here.
+    """
 
     reading: CpuReading
     ledger: CpuLedger
@@ -212,7 +215,10 @@ def _read_cpu(text: str, rules: ReleaseRules) -> CpuState | Finding:
     reading = cpu_file.read(text, rules)
     if isinstance(reading, Finding):
         return reading
-    ledger = cpu_file.to_ledger(reading.document)
+    document = reading.document
+    if document.container_ids:
+        document = replace(document, entries={"": document.container_ids})
+    ledger = cpu_file.to_ledger(document)
     return ledger if isinstance(ledger, Finding) else CpuState(reading, ledger)
 
 

@@ -7,7 +7,7 @@ configuration, or of the file itself. Every drift is a finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 from numalet.core.admission import roster
@@ -19,14 +19,18 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
 from numalet.core.model.findings import Finding, Location, Severity
 from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node import node as nodes
+from numalet.core.node import restarting
 from numalet.insight.state import (
     block_rules,
     cpu_drift,
     device_rules,
     memory_drift,
     memory_rules,
+    pods_again,
     reading,
     rebase,
 )
@@ -96,13 +100,22 @@ class RestartAnswer(Enum):
 
 
 class RestoreCheck(Value):
-    """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps."""
+    """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps.
+
+    ``pods`` are findings about pods that run; None if no pods were given, or it does not start.
+    """
 
     answer: RestartAnswer
     refused: StartRefused | None
     drift: tuple[Finding, ...]
     rebased: Rebased | None
     behaviour: Behaviour = EXACT
+    pods: tuple[Finding, ...] | None = None
+
+    @property
+    def loses_pods(self) -> bool:
+        """Whether the kubelet rejects a pod that runs."""
+        return any(each.severity is Severity.ERROR for each in self.pods or ())
 
 
 def check(
@@ -110,10 +123,22 @@ def check(
     machine: MachineInfo,
     files: Mapping[str, str],
     behaviour: Behaviour = EXACT,
+    pods: Sequence[Pod] = (),
+    identity: NodeIdentity = UNKNOWN_NODE,
 ) -> RestoreCheck:
-    """What a kubelet, or a node in native mode, that starts now makes of the files."""
-    checked = _check(config, machine, files, behaviour)
-    return replace(checked, behaviour=behaviour)
+    """What a kubelet, or a node in native mode, that starts now makes of the files and the pods."""
+    checked = replace(_check(config, machine, files, behaviour), behaviour=behaviour)
+    if not pods:
+        return checked
+    again, rebooted = (
+        restarting.restart(
+            config, machine, files, pods, running=runs, behaviour=behaviour, identity=identity
+        )
+        for runs in (None, ())
+    )
+    if isinstance(again, StartRefused) or isinstance(rebooted, StartRefused):
+        return checked
+    return replace(checked, pods=tuple(pods_again.findings(again, rebooted)))
 
 
 def _check(

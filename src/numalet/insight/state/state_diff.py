@@ -111,11 +111,10 @@ def _cpu(state: CpuState) -> Iterator[tuple[Member, Compared]]:
     yield ("shared pool", "CPUs"), cpu_set.text(state.ledger.default)
     for key in sorted(state.ledger.holders()):
         cpus = state.ledger.exclusive[key.pod_uid][key.container]
-        yield (f"{key.pod_uid}/{key.container}", "CPUs"), cpu_set.text(cpus)
+        subject = f"{key.pod_uid}/" if key.pod_uid else "container id "
+        yield (f"{subject}{key.container}", "CPUs"), cpu_set.text(cpus)
     for uid, of_pod in sorted(state.ledger.pods.items()):
         yield (uid, "CPUs as a whole"), cpu_set.text(of_pod)
-    for container_id, cpus_text in sorted(state.reading.document.container_ids.items()):
-        yield (f"container id {container_id}", "CPUs"), cpus_text
 
 
 def _device(state: DeviceState) -> Iterator[tuple[Member, Compared]]:

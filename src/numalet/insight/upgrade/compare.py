@@ -127,9 +127,11 @@ def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
     """What changes between two subjects that differ in their release."""
     first, second = rules.check(before), rules.check(after)
     settable = _with_settable_gates(before), _with_settable_gates(after)
+    # Of files that neither release starts with, the finding says what is in them.
+    known = () if first.refused is not None and after.state_files else first.start
     changes = [
         *_starts(before, after, first, second),
-        *_without(first.start, second.start),
+        *_without(known, second.start),
         *_own_findings(*settable, first, second),
         *_left_out(before, settable[0]),
         *_left_out(after, settable[1]),

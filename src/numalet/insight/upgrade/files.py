@@ -14,8 +14,7 @@ from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.upgrade import pods
-from numalet.wording import kubelet_start
+from numalet.wording import kubelet_start, restarts
 
 
 class UpgradeRecordLost(Finding):
@@ -73,8 +72,8 @@ def changes(
                 yield UpgradeRecordLost(
                     pod=key.pod_uid,
                     container=key.container,
-                    held=pods.shown(was),
-                    holds=pods.shown(is_now),
+                    held=restarts.shown(was),
+                    holds=restarts.shown(is_now),
                     before=earlier,
                     after=later,
                 )
@@ -91,8 +90,8 @@ def _whole_pods(first: Node, second: Node, earlier: str, later: str) -> Iterator
         if held != holds:
             yield UpgradePodRecordLost(
                 pod=uid,
-                held=pods.shown(held),
-                holds=pods.shown(holds),
+                held=restarts.shown(held),
+                holds=restarts.shown(holds),
                 before=earlier,
                 after=later,
             )

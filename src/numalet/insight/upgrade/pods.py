@@ -11,13 +11,11 @@ from collections.abc import Iterator
 
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
-from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 from numalet.core.node.restarting import KubeletRestart, Readmission
-from numalet.core.snapshot.placement import Placement
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import kubelet, numbers, restarts
+from numalet.wording import kubelet, restarts
 
 
 class UpgradePodRejected(Finding):
@@ -112,8 +110,8 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
             yield UpgradePodMoved(
                 pod=str(each.pod),
                 container=move.container,
-                held=shown(move.held),
-                holds=shown(move.holds),
+                held=restarts.shown(move.held),
+                holds=restarts.shown(move.holds),
                 where=subject.place_of(each.pod, move.container),
                 after=subject.release.name,
             )
@@ -187,22 +185,9 @@ def _elsewhere(
             yield UpgradePodElsewhere(
                 pod=str(was.pod),
                 container=container,
-                holds_before=shown(given),
-                holds_after=shown(holds[container]),
+                holds_before=restarts.shown(given),
+                holds_after=restarts.shown(holds[container]),
                 where=before.place_of(was.pod, container),
                 before=earlier,
                 after=later,
             )
-
-
-def shown(held: Placement) -> str:
-    """What a container holds, in one phrase."""
-    parts = []
-    if held.cpus:
-        parts.append(f"CPUs {cpu_set.text(held.cpus)}")
-    for block in held.memory:
-        nodes_text = ", ".join(map(str, block.nodes))
-        size = numbers.size(block.size_bytes)
-        parts.append(f"{size} of {block.resource} on NUMA node {nodes_text}")
-    parts += [f"{resource} {', '.join(ids)}" for resource, ids in held.devices.items()]
-    return "; ".join(parts) or "nothing of its own"

@@ -16,12 +16,17 @@ from numalet.core.checkpoint import cpu_file, device_file, go_json, memory_file
 from numalet.core.checkpoint.go_json import GoJsonError
 from numalet.core.config.releases.release import Release
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model.node_identity import NodeIdentity
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.io import kubelets
-from numalet.io.documents import kubelet_config
+from numalet.io.documents import kubelet_config, pod_manifest
+from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.documents.kubelet_version import KubeletAtHand
+from numalet.io.documents.pod_manifest import PodOptions
+from numalet.io.documents.pod_resources import PodSource
 from numalet.io.files import atomic, backups, intent, kubelet_pod_folders, state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 
@@ -107,6 +112,26 @@ class Kubelet(Value):
     def notes(self) -> tuple[Finding, ...]:
         """What the user should know about either."""
         return (*self.machine.reading_notes, *self.config.warnings)
+
+
+class PodsSeenAgain(Value):
+    """Pods in the order in which a kubelet that starts sees them, and its node."""
+
+    pods: tuple[Pod, ...]
+    identity: NodeIdentity
+
+
+def running(
+    paths: Sequence[str], node_name: str | None, node_labels: str | None, pod_source: PodSource
+) -> PodsSeenAgain:
+    """The pods that run, of these files.
+
+    Raises:
+        BadInput: with everything that is wrong in any of them.
+    """
+    options = PodOptions(node_name=node_name, source=pod_source, run=True)
+    pods = pod_manifest.load_pods(paths, options).pods
+    return PodsSeenAgain(pods, node_identities.of_pods(node_name, node_labels, pods))
 
 
 def read(path: Path) -> StateSource:

@@ -149,8 +149,6 @@ def pods_of(
         for place, (name, documents) in enumerate(inputs)
         for each in _objects(documents, name, findings, place)
     ]
-    if options.run:
-        objects = _in_order(objects, pod_history.created)
     return _load(objects, options, findings)
 
 
@@ -193,7 +191,7 @@ def _objects(
 
 
 def _in_order(
-    objects: list[KubeObject], time_of: Callable[[Mapping[Any, Any]], Moment | None]
+    objects: Sequence[KubeObject], time_of: Callable[[Mapping[Any, Any]], Moment | None]
 ) -> list[KubeObject]:
     """The objects, pods of a known time sorted among the places that they take."""
     moments = {
@@ -208,6 +206,8 @@ def _in_order(
 
 
 def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings) -> LoadedPods:
+    if options.run:
+        objects = _in_order(objects, pod_history.created)
     owners = {owner for each in objects for owner in each.owners()}
     asked_about = {each.key for each in objects if each.input == options.about}
     standings = [pod_history.standing(each.value, options.node_name) for each in objects]

@@ -25,6 +25,7 @@ from numalet.insight.upgrade import compare, files, pods
 from numalet.insight.upgrade.compare import ReleasesCompared
 from numalet.insight.usecases import scenario_document
 from numalet.io.documents.typed import Place
+from numalet.wording import restarts
 from oracles import recordings
 from values import builders, cpu_builders
 
@@ -327,7 +328,7 @@ def test_a_pod_that_both_reject_may_have_another_reason() -> None:
 def test_what_a_container_holds_is_one_phrase() -> None:
     memory = (MemoryBlock((0, 1), "memory", 1 << 30), MemoryBlock((1,), "hugepages-2Mi", 4 << 20))
     held = Placement(frozenset({2, 3}), memory, {"example.com/gpu": ("a", "b")})
-    assert pods.shown(held) == (
+    assert restarts.shown(held) == (
         "CPUs 2-3; 1Gi of memory on NUMA node 0, 1; 4Mi of hugepages-2Mi on NUMA node 1; "
         "example.com/gpu a, b"
     )

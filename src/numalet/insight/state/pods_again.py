@@ -1,0 +1,76 @@
+"""The pods that run, as the kubelet of these state files sees them after its start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from numalet.core.model.findings import Finding, WarningFinding
+from numalet.core.node.restarting import KubeletRestart, Readmission
+from numalet.wording import kubelet, restarts
+
+
+class RestartPodRejected(Finding):
+    code = "restart/pod-rejected"
+    sentence = "the kubelet rejects pod {pod}, which runs{condition}: {reason}: {message}"
+    why = "A kubelet that starts admits every pod of its node again, and ends those it rejects."
+    mend = "drain the node before the kubelet starts again"
+    pod: str
+    condition: str
+    reason: str
+    message: str
+
+
+class RestartPodNeedsPlugin(WarningFinding):
+    code = "restart/pod-needs-plugin"
+    sentence = (
+        "after a reboot the kubelet rejects pod {pod}{condition}: {reason}: {message}; its "
+        "containers do not run then"
+    )
+    why = "A container that runs keeps its devices; of any other one the kubelet asks the plugin."
+    mend = "drain the node before the reboot"
+    pod: str
+    condition: str
+    reason: str
+    message: str
+
+
+class RestartPodMoved(WarningFinding):
+    code = "restart/pod-moved"
+    sentence = (
+        "container {container} of pod {pod} runs with {held} and gets {holds} when the kubelet "
+        "sees the pod again"
+    )
+    why = "The kubelet places some pods a second time, and forgets what they had."
+    mend = "drain the node before the kubelet starts again"
+    pod: str
+    container: str
+    held: str
+    holds: str
+
+
+def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[Finding]:
+    """The pods that are lost or moved; ``after_reboot`` is the same without a running container."""
+    for each, rebooted in zip(restart.pods, after_reboot.pods, strict=True):
+        if not each.decision.admitted:
+            yield _rejected(RestartPodRejected, each)
+        elif not rebooted.decision.admitted:
+            yield _rejected(RestartPodNeedsPlugin, rebooted)
+        for move in each.moves:
+            yield RestartPodMoved(
+                pod=str(each.pod),
+                container=move.container,
+                held=restarts.shown(move.held),
+                holds=restarts.shown(move.holds),
+            )
+
+
+def _rejected(
+    finding: type[RestartPodRejected | RestartPodNeedsPlugin], pod: Readmission
+) -> Finding:
+    rejection = pod.decision.rejection
+    return finding(
+        pod=str(pod.pod),
+        condition=restarts.condition(pod),
+        reason=kubelet.reason(rejection),
+        message=kubelet.message(rejection),
+    )
