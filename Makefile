@@ -132,8 +132,8 @@ image-test: $(READY)  ## build the image twice and run it, with podman
 browser: $(READY)  ## the dashboard, files and drawings in a real Chromium
 	NUMALET_BROWSER=1 $(PYTEST) -n 0 --benchmark-disable tests/browser
 
-systems: $(READY)  ## the core on later releases of Python, and the wheel on a clean Debian 12, as root
-	NUMALET_SYSTEMS=1 $(PYTEST) -n 0 --benchmark-disable tests/systems
+systems: $(READY)  ## plain pip with every release of Python, the core on later ones, a clean Debian 12; as root
+	NUMALET_SYSTEMS=1 $(PYTEST) -n 2 --benchmark-disable tests/systems
 
 # The merge and its searches against the kubelet's walk and the closed form, and how often a
 # search is stopped. Both are random; the profile says how many cases, the seconds how many lives.

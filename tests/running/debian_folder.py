@@ -1,7 +1,7 @@
 """A folder with a fresh Debian of some release in it, in which commands run as on its own machine.
 
-It has a list of processes of its own, and the network of the host. Root makes it, with mmdebstrap;
-mounts that this needs are seen in no other process.
+It has a list of processes of its own, and the network and the /sys of the host, without cgroups.
+Root makes it, with mmdebstrap; mounts that this needs are seen in no other process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class DebianFolder:
         """The command line that runs these words inside."""
         return [
             *("unshare", "--mount", "--pid", "--fork", "--kill-child"),
-            *(f"--mount-proc={self.root}/proc", "chroot", str(self.root), *words),
+            *(f"--mount-proc={self.root}/proc", "sh", "-c"),
+            *('mount --bind /sys "$0/sys" && exec chroot "$0" "$@"', str(self.root), *words),
         ]
 
     def run(self, *words: str) -> str:

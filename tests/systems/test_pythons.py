@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import tomllib
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from architecture import tree
+from running import installations, pythons
 from systems.conftest import Debian
 
 PYTHONS: Final = {"trixie": (3, 13), "forky": (3, 14)}
@@ -22,31 +22,34 @@ _FOR_TESTS: Final = (
 )  # fmt: skip
 
 
-def test_exactly_the_tested_releases_are_declared() -> None:
-    project = tomllib.loads((tree.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    start = "Programming Language :: Python :: "
-    declared = [each.removeprefix(start) for each in project["classifiers"] if start in each]
-    tested = [(3, 11), (3, 12), *PYTHONS.values()]
-    assert declared == [f"{major}.{minor}" for major, minor in tested]
-    assert project["requires-python"] == ">=3.11"
+def test_every_release_since_the_first_one_is_declared() -> None:
+    last = max(PYTHONS.values())
+    assert pythons.declared() == [f"3.{minor}" for minor in range(11, last[1] + 1)]
+    assert pythons.project()["requires-python"] == ">=3.11"
     assert sys.version_info >= (3, 11)
 
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("suite", PYTHONS)
-def test_the_core_on_another_python(debian: Debian, suite: str) -> None:
+def test_the_core_on_another_python(debian: Debian, suite: str, tmp_path: Path) -> None:
     system = debian(suite)
-    system.copy(tree.ROOT, "numalet")
     version = "import sys; print(sys.version_info[:2])"
     assert system.run("python3", "-c", version).strip() == str(PYTHONS[suite])
-    system.run("python3", "-m", "venv", "/venv")
-    pip = ("/venv/bin/pip", "install", "--quiet", "--disable-pip-version-check")
-    system.run(*pip, "--editable", "/numalet[agent,cluster]", *_FOR_TESTS)
+    system.copy(installations.TRY, installations.TRY.name)
+    made = installations.artefacts(tmp_path)
+    for path in made.values():
+        system.copy(path, path.name)
+    for artefact, extras in installations.COMBINATIONS:
+        installations.try_one(
+            system.run, "python3", f"/{artefact}", f"/{made[artefact].name}", extras,
+            script=f"/{installations.TRY.name}",
+        )  # fmt: skip
+    python = "/sdist/bin/python"
+    system.run(python, "-m", "pip", "install", "--quiet", *_FOR_TESTS)
     tests = (*CORE, *RECORDED) if suite == "trixie" else CORE
-    # The demonstration needs a /sys.
     said = system.run(
         "sh", "-c",
-        "cd /numalet && exec /venv/bin/python -m pytest -q -n 3 --benchmark-disable"
+        f"cd /numalet && exec {python} -m pytest -q -n 3 --benchmark-disable"
         f" -p no:cacheprovider --ignore tests/scenarios/test_examples.py {' '.join(tests)}",
     )  # fmt: skip
     assert " passed" in said
