@@ -102,6 +102,27 @@ def test_a_pod_of_a_whole_cluster_is_explained_on_its_own_node(
     assert unbound.err == every.err
 
 
+def test_a_recorded_reason_that_the_policy_never_gives_is_said_first(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    status = "status: {phase: Failed, reason: TopologyAffinityError}\n"
+    (manifest := tmp_path / "pod.yaml").write_text(pod("p", "4Gi") + status)
+
+    table = plain(numalet, str(manifest), policy="none")
+    printed = plain(numalet, str(manifest), "-o", "json", policy="none")
+    page = plain(numalet, str(manifest), "--html", "-", policy="none")
+    fitting = plain(numalet, str(manifest), "-o", "json")
+    simulated = numalet("simulate", *SHAPE, *STATIC, str(manifest))
+
+    said = "a kubelet rejected default/p with TopologyAffinityError, which this configuration never"
+    assert " ".join(table.out.splitlines()[:2]).startswith(said)
+    assert "TopologyAffinityError, which" not in table.err
+    assert document(printed)["contradiction"].startswith(said)
+    assert said in page.out
+    assert document(fitting)["contradiction"] == ""
+    assert simulated.err.startswith(f"warning: {said} gives: ")
+
+
 def test_with_waiting_pods_alone_there_is_nothing_to_compare(
     numalet: Runner, listing: Path
 ) -> None:

@@ -80,6 +80,7 @@ _MODULES: Final = (
     "insight.usecases.findings",
     "insight.usecases.fleets",
     "insight.usecases.kubelet_at_hand",
+    "insight.usecases.recorded_reasons",
     "insight.usecases.replaying",
     "insight.usecases.reserving",
     "insight.usecases.scenario_document",

@@ -50,6 +50,8 @@ Renderables = Iterator["RenderableType"]
 
 def story(explanation: Explanation) -> Renderables:
     """The whole explanation, one thing below the other."""
+    if explanation.contradiction:
+        yield _text(explanation.contradiction, "yellow")
     yield from _replay_refused(explanation)
     yield from _verdict(explanation)
     yield from _asked(explanation)

@@ -146,7 +146,7 @@ def _run(
     prepared = simulating.prepare(pieces)
     if recording is not None:
         _check_recordable(prepared)
-    show_findings(prepared.notes)
+    show_findings((*prepared.contradictions.values(), *prepared.notes))
     if isinstance(prepared.session, StartRefused):
         if recording is not None:
             _append(recording, prepared)

@@ -49,7 +49,7 @@ def story(explanation: Explanation) -> StoryText:
     return StoryText(
         admitted=explanation.admitted,
         verdict=_verdict(explanation),
-        message=explanation.message,
+        message=" ".join(filter(None, (explanation.contradiction, explanation.message))),
         asked=TextTable(
             "Asked for",
             ("Container", "Requests"),

@@ -42,6 +42,7 @@ class Case(Value):
     ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
     the pod itself. ``admitted`` are uids of the pods of the queue that were admitted, ``refused``
     why the others were not. ``names`` are those of pods of the state files, by uid.
+    ``contradiction`` says why what was recorded of the pod cannot come from this configuration.
     """
 
     beginning: Session
@@ -53,6 +54,7 @@ class Case(Value):
     fleet: tuple[OtherNode, ...] = ()
     refused: Mapping[str, Rejection] = MappingProxyType({})
     names: Mapping[str, str] = MappingProxyType({})
+    contradiction: str = ""
 
     @property
     def node(self) -> Node:

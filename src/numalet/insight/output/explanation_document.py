@@ -85,6 +85,7 @@ def explanation(
         refused_allocation=_refusal(traced, case.name_of),
         would_admit=[_tally(each, case) for each in tallies],
         assumed_running=assumed_running,
+        contradiction=case.contradiction,
     )
 
 

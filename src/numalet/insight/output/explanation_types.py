@@ -234,7 +234,8 @@ class Explanation(OutputDocument):
     ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
     NUMA node. ``evicted`` are uids of pods that end for a critical one, ``not_asked`` predicates
     that might have refused the pod, had more been known, ``passed_over`` extended resources that no
-    node offers. ``assumed_running`` counts pods that only the state files know.
+    node offers. ``assumed_running`` counts pods that only the state files know. ``contradiction``
+    says why the recorded reason of the pod cannot come from this configuration; empty if it can.
     """
 
     schema: Literal["numalet.explanation/1"]
@@ -260,6 +261,7 @@ class Explanation(OutputDocument):
     refused_allocation: RefusalDocument | None
     would_admit: list[CategoryDocument]
     assumed_running: int
+    contradiction: str
 
 
 class ExplanationNotStartedDocument(OutputDocument):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from numalet.io.documents import (
     yaml_source,
 )
 from numalet.io.documents.listed_pods import PodNames
+from numalet.io.documents.pod_history import RecordedRejection
 from numalet.io.documents.pod_manifest import PodOptions
 from numalet.io.machines import LoadedMachine
 
@@ -161,7 +162,10 @@ def prepare(question: ExplainInputs) -> PreparedCase:
         files=prepared.scenario.state_files,
         fleet=[OtherNode(name, partial(fleet.read, name)) for name in fleet.names],
     )
-    case = replace(case, names=_names(known, prepared))
+    other = prepared.contradictions.get(pod.uid)
+    case = replace(
+        case, names=_names(known, prepared), contradiction="" if other is None else str(other)
+    )
     return PreparedCase(case, prepared, notes, fleet.notes)
 
 
@@ -174,7 +178,7 @@ def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
     return {**pod_names.names(states, holders, known.listed), **known.by_uid}
 
 
-def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) -> Pod:
+def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> Pod:
     """The pod that the name, ``namespace/name`` or uid means.
 
     Without a name it is the last one that a kubelet rejected, else the last one.
@@ -190,11 +194,11 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Mapping[str, str]) 
     raise BadInput([ExplainUnknownPod(value=name, known=known)])
 
 
-def _asked_anew(pod: Pod, rejected: Mapping[str, str]) -> list[Finding]:
+def _asked_anew(pod: Pod, rejected: Mapping[str, RecordedRejection]) -> list[Finding]:
     """A note if a kubelet rejected the pod before."""
     if pod.uid not in rejected:
         return []
-    return [ExplainAskedAnew(pod=str(pod), reason=rejected[pod.uid])]
+    return [ExplainAskedAnew(pod=str(pod), reason=rejected[pod.uid].reason)]
 
 
 @dataclass

@@ -22,13 +22,19 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Devices
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
-from numalet.insight.usecases import kubelet_at_hand, scenario_document, scenario_file
+from numalet.insight.usecases import (
+    kubelet_at_hand,
+    recorded_reasons,
+    scenario_document,
+    scenario_file,
+)
 from numalet.insight.usecases.findings import FilesNoPods
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
+from numalet.io.documents.pod_history import RecordedRejection
 from numalet.io.documents.pod_manifest import Ignored, PodOptions
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
@@ -134,8 +140,9 @@ class Prepared(Value):
 
     ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
     count as running although no manifest is known, and ``forgotten`` those that do not.
-    ``ignored`` counts objects of the manifests that give no pod; ``rejected`` are the reasons of
-    pods that a kubelet rejected and that ask anew, by uid. ``waiting`` are uids of pods that no
+    ``ignored`` counts objects of the manifests that give no pod; ``rejected`` says what was
+    recorded of pods that a kubelet rejected and that ask again, by uid, and ``contradictions``
+    which of this the configuration cannot give. ``waiting`` are uids of pods that no
     kubelet has seen yet, and ``running`` of those that run on the user's node, by their status.
     """
 
@@ -146,7 +153,8 @@ class Prepared(Value):
     assumed: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
     ignored: Mapping[Ignored, int] = MappingProxyType({})
-    rejected: Mapping[str, str] = MappingProxyType({})
+    rejected: Mapping[str, RecordedRejection] = MappingProxyType({})
+    contradictions: Mapping[str, Finding] = MappingProxyType({})
     waiting: frozenset[str] = frozenset()
     running: frozenset[str] = frozenset()
     state_dir: StateDirectory | None = None
@@ -277,9 +285,10 @@ def _from_pieces(
         devices=devices,
         state_files=files,
     )
+    session = _started(scenario, identity)
     prepared = Prepared(
         scenario,
-        _started(scenario, identity),
+        session,
         notes=(
             *(() if kubelet is None else kubelet.notes),
             *machine.reading_notes,
@@ -289,6 +298,7 @@ def _from_pieces(
         ),
         ignored=pods.ignored,
         rejected=pods.rejected,
+        contradictions=recorded_reasons.contradictions(session, pods),
         waiting=pods.waiting,
         running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
         state_dir=state_dir,

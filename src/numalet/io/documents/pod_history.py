@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from numalet.core.model import pod_standing
 from numalet.core.model.pod_standing import PodStanding
+from numalet.core.model.value import Value
 
 _OUT_OF: Final = "OutOf"
 _REASONS_TEXT: Final = """
@@ -41,8 +42,15 @@ def standing(pod: Mapping[Any, Any], here: str | None = None) -> PodStanding:
     )
 
 
-def rejection(pod: Mapping[Any, Any]) -> str | None:
-    """The reason with which a kubelet's admission rejected the pod; None if it did not.
+class RecordedRejection(Value):
+    """``status.reason`` and ``status.message`` of a pod that a kubelet's admission rejected."""
+
+    reason: str
+    message: str
+
+
+def rejection(pod: Mapping[Any, Any]) -> RecordedRejection | None:
+    """What a kubelet's admission recorded when it rejected the pod; None if it did not.
 
     Such a pod has failed, and none of its containers was ever started.
     """
@@ -52,7 +60,10 @@ def rejection(pod: Mapping[Any, Any]) -> str | None:
     reason = status.get("reason")
     if not isinstance(reason, str) or not (reason in _REASONS or reason.startswith(_OUT_OF)):
         return None
-    return None if any(map(_has_run, _container_statuses(status))) else reason
+    if any(map(_has_run, _container_statuses(status))):
+        return None
+    message = status.get("message")
+    return RecordedRejection(reason, message if isinstance(message, str) else "")
 
 
 def came(pod: Mapping[Any, Any]) -> Moment | None:

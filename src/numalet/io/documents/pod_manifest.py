@@ -36,7 +36,7 @@ from numalet.io.documents import (
 from numalet.io.documents.kube_objects import KubeObject
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.pod_document import PodIdentity
-from numalet.io.documents.pod_history import Moment
+from numalet.io.documents.pod_history import Moment, RecordedRejection
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
@@ -86,13 +86,13 @@ class PodOptions(Value, kw_only=True):
 class LoadedPods(Value, kw_only=True):
     """The pods in the order of the input, what was passed over, and what should be known.
 
-    ``rejected`` are the reasons, by uid, of pods that a kubelet rejected and that ask anew.
+    ``rejected`` says, by uid, what a kubelet recorded of pods that it rejected and that ask again.
     ``waiting`` are the uids of pods that are asked about and have no node yet, and ``finished``
     those of pods that have ended. ``kubelets`` are those of the Node objects among the pods.
     """
 
     pods: tuple[Pod, ...] = ()
-    rejected: Mapping[str, str] = MappingProxyType({})
+    rejected: Mapping[str, RecordedRejection] = MappingProxyType({})
     waiting: frozenset[str] = frozenset()
     finished: frozenset[str] = frozenset()
     ignored: Mapping[Ignored, int] = MappingProxyType({})
@@ -216,7 +216,7 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
     waiting = set[str]()
     ignored: Counter[Ignored] = Counter()
     pods: list[Pod] = []
-    rejected: dict[str, str] = {}
+    rejected: dict[str, RecordedRejection] = {}
     positions: Counter[tuple[str, str, str]] = Counter()
     for each, standing in zip(objects, standings, strict=True):
         if standing is PodStanding.FINISHED:
