@@ -1,6 +1,6 @@
 """Which of the kubelet's reasons for a rejection a configuration can give at all.
 
-The recorded reason of a pod tells something of the kubelet that gave it: a Topology Manager with
+The recorded reason of a pod depends on the kubelet that gave it: a Topology Manager with
 the policy none or best-effort never gives ``TopologyAffinityError``, nor does any other if no
 manager has hints for the pod. Only reasons that the three
 managers give are known here; every kubelet may give the others. Kubelet v1.32 to v1.36:
@@ -20,7 +20,7 @@ _UNEXPECTED: Final = "UnexpectedAdmissionError"
 _ALIGNING: Final = (TopologyPolicy.RESTRICTED, TopologyPolicy.SINGLE_NUMA_NODE)
 
 
-class Impossible(Value):
+class NeverGiven(Value):
     """These rules never give the reason: what it needs, and what the rules have instead."""
 
     needs: str
@@ -106,10 +106,10 @@ _ORIGINS: Final = (
 )
 
 
-def why_impossible(reason: str, message: str, rules: NodeRules, pod: Pod) -> Impossible | None:
+def why_impossible(reason: str, message: str, rules: NodeRules, pod: Pod) -> NeverGiven | None:
     """Why a kubelet with these rules never gives this reason to the pod; None if it may."""
     for each in _ORIGINS:
         is_meant = not each.texts or any(text in message for text in each.texts)
         if reason == each.reason and is_meant and not each.is_possible(rules, pod):
-            return Impossible(each.needs, each.has(rules))
+            return NeverGiven(each.needs, each.has(rules))
     return None

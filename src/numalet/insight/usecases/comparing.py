@@ -14,11 +14,10 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
-from numalet.insight.simulate.scenario import NO_FILES, StateFiles
-from numalet.insight.usecases import simulating
+from numalet.insight.usecases import kubelet_at_hand, simulating
 from numalet.insight.usecases.explaining import machine_named
 from numalet.insight.usecases.findings import FilesNoPods, pods_ignored
-from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
+from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines
 from numalet.io.documents import (
@@ -92,10 +91,10 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         for name in names
     ]
     releases = _releases(comparison.releases)
-    kubelet = None
-    if names == (None,) and not comparison.configs:
-        kubelet = simulating.used_kubelet(pieces)
-    given_sources = comparison.configs or (pieces.config if kubelet is None else kubelet.sources,)
+    is_meant = names == (None,) and not comparison.configs
+    kubelet = simulating.used_kubelet(
+        replace(pieces, uses_kubelet=is_meant and pieces.uses_kubelet)
+    )
     sources = [
         each
         if releases
@@ -105,7 +104,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
             shown=loaded.kubelets,
             node_name=node_identities.name_of(pieces.node_name, loaded.pods),
         )
-        for each in given_sources
+        for each in comparison.configs or (kubelet.sources,)
     ]
     configs = [kubelet_config.load(each) for each in sources]
     identity = node_identities.of_pods(pieces.node_name, pieces.node_labels, loaded.pods)
@@ -114,9 +113,10 @@ def compare(comparison: Comparison) -> PreparedMatrix:
             NamedMachine(
                 name or LIVE,
                 each.info,
-                simulating.devices_of(pieces, each, kubelet),
+                kubelet_at_hand.devices_on(each, pieces.device_file, pieces.devices, kubelet),
                 identity,
-                *_held(kubelet),
+                kubelet.files,
+                kubelet.known_pods,
             )
             for name, each in zip(names, opened, strict=True)
         ],
@@ -129,17 +129,12 @@ def compare(comparison: Comparison) -> PreparedMatrix:
         _choices("--scopes", comparison.scopes, [each.value for each in Scope]),
         [_options(text) for text in comparison.options] or [None],
     )
-    notes = [] if kubelet is None else [*kubelet.notes]
+    notes = [*kubelet.notes]
     notes += [note for each in opened for note in each.reading_notes]
     warnings = [warning for each in configs for warning in each.warnings]
     return PreparedMatrix(
         variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims, *ignored)
     )
-
-
-def _held(kubelet: UsedKubelet | None) -> tuple[StateFiles, frozenset[str] | None]:
-    """The state files with which each variant starts, and the pods that count as running."""
-    return (NO_FILES, None) if kubelet is None else (kubelet.files, kubelet.known_pods)
 
 
 def _name_of(sources: ConfigSources) -> str:

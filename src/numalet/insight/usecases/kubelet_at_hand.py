@@ -8,7 +8,7 @@ configuration, the state files and the devices are used, too, where the user nam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -18,12 +18,13 @@ from numalet.core.managers.device.inventory import Device
 from numalet.core.managers.device.ledger import NO_NODE
 from numalet.core.model.findings import BadInput, Finding, NoteFinding, WarningFinding
 from numalet.core.model.value import Value, replace
-from numalet.io import kubelet_program, kubelets, os_problem
+from numalet.io import devices, kubelet_program, kubelets, os_problem
 from numalet.io.documents.device_file import DeviceLists
 from numalet.io.documents.kubelet_config import Base, ConfigSources
 from numalet.io.documents.kubelet_version import KubeletAtHand, ShownBy
 from numalet.io.files import kubelet_pod_folders, state_directory
 from numalet.io.kubelets import KubeletProcess
+from numalet.io.machines import LoadedMachine
 from numalet.wording import numbers
 
 
@@ -136,8 +137,8 @@ class UsedKubelet(Value, kw_only=True):
 
 def used(
     sources: ConfigSources, *, is_live: bool, root: Path | None = None, proc: Path | None = None
-) -> UsedKubelet | None:
-    """The kubelet of this machine, if it is asked about and the user names no configuration.
+) -> UsedKubelet:
+    """What is used of the kubelet of this machine, if the user names no configuration.
 
     Flags of the user win over the kubelet's own. ``root`` is a directory whose state files the
     user names; then those of the kubelet are not read. The other arguments are as above.
@@ -149,7 +150,7 @@ def used(
     is_its_own = _COMMAND_LINE.fullmatch(str(sources.config_file)) is not None
     is_named = sources.config_file or sources.config_dir or sources.base is Base.FLAGS_ONLY
     if not is_live or (is_named and not is_its_own):
-        return None
+        return UsedKubelet(sources=sources)
     here = [*_processes(sources, root, proc, is_live=True)]
     if not here:
         every = [each.who for each in kubelets.processes(proc)]
@@ -161,8 +162,8 @@ def used(
     own = kubelets.config_sources(process.seen_as, process) or ConfigSources(base=Base.FLAGS_ONLY)
     notes: list[Finding] = []
     files = {} if root is not None else _files_of(process, notes)
-    devices = _devices_of(process, notes)
-    found = sum(map(len, (devices or {}).values()))
+    known = _devices_of(process, notes)
+    found = sum(map(len, (known or {}).values()))
     return UsedKubelet(
         sources=replace(
             sources,
@@ -172,8 +173,8 @@ def used(
             base=Base.FILE if own.config_file or own.config_dir else own.base,
         ),
         files=files,
-        known_pods=kubelet_pod_folders.uids(process.seen_as),
-        devices=devices,
+        known_pods=kubelet_pod_folders.uids(process.seen_as) if root is None else None,
+        devices=known,
         notes=(
             KubeletUsed(
                 who=process.who,
@@ -186,6 +187,19 @@ def used(
             *notes,
         ),
     )
+
+
+def devices_on(
+    machine: LoadedMachine, file: str | None, texts: Sequence[str], kubelet: UsedKubelet | None
+) -> DeviceLists:
+    """The devices that the user names, else those of the kubelet, else those of the machine.
+
+    Raises:
+        BadInput: with everything that is wrong in them.
+    """
+    if kubelet is not None and kubelet.devices is not None and file is None and not texts:
+        return kubelet.devices
+    return devices.devices_on(machine, file, texts)
 
 
 def _readable(file: Path | str | None, process: KubeletProcess) -> Path | str | None:
@@ -222,12 +236,12 @@ def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | 
         problem = os_problem.text(error)
     except BadInput as bad:
         problem = str(bad.findings[0])
-    devices = _registered(process)
+    registered = _registered(process)
     instead = "give them with --device or --devices"
-    if devices:
+    if registered:
         instead = f"those of its checkpoint count, without unknown NUMA nodes; {instead}"
     notes.append(KubeletDevicesUnread(who=process.who, problem=problem, instead=instead))
-    return devices
+    return registered
 
 
 def devices_of_answer(document: Mapping[str, Any]) -> DeviceLists:
@@ -264,16 +278,16 @@ def _registered(process: KubeletProcess) -> DeviceLists | None:
                 for node, ids in record.by_node.items():
                     for device_id in ids if node != NO_NODE else ():
                         places.get(name, {}).setdefault(device_id, set()).add(node)
-    for devices in places.values():
-        if not all(devices.values()):
-            devices.update({device_id: set() for device_id in devices})
+    for of_resource in places.values():
+        if not all(of_resource.values()):
+            of_resource.update({device_id: set() for device_id in of_resource})
     return _lists(places)
 
 
 def _lists(places: Mapping[str, Mapping[str, Iterable[int]]]) -> DeviceLists:
     return {
-        resource: tuple(Device(name, tuple(sorted(ids))) for name, ids in sorted(devices.items()))
-        for resource, devices in sorted(places.items())
+        resource: tuple(Device(name, tuple(sorted(ids))) for name, ids in sorted(found.items()))
+        for resource, found in sorted(places.items())
     }
 
 

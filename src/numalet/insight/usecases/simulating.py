@@ -19,7 +19,6 @@ from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node import node as nodes
-from numalet.core.node.node import Devices
 from numalet.insight.simulate.scenario import AdmitStep, Scenario
 from numalet.insight.simulate.session import Session
 from numalet.insight.usecases import (
@@ -30,7 +29,6 @@ from numalet.insight.usecases import (
 )
 from numalet.insight.usecases.findings import FilesNoPods
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
-from numalet.io.devices import devices_on
 from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
 from numalet.io.documents.kubelet_config import Base, ConfigSources, LoadedConfig
@@ -41,7 +39,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.files import state_directory
 from numalet.io.files.state_directory import StateDirectory
-from numalet.io.machines import LoadedMachine, MachineChoice
+from numalet.io.machines import MachineChoice
 
 
 class FilesUnknownUid(Finding):
@@ -259,7 +257,9 @@ def _from_pieces(
     pods = findings.collect(partial(pod_manifest.pods_of, inputs, options))
     devices = identity = None
     if machine is not None:
-        devices = findings.collect(partial(devices_of, pieces, machine, kubelet))
+        named_devices = pieces.device_file, pieces.devices
+        on_it = partial(kubelet_at_hand.devices_on, machine, *named_devices, kubelet)
+        devices = findings.collect(on_it)
     if pods is not None:
         named = partial(node_identities.of_pods, pieces.node_name, pieces.node_labels, pods.pods)
         identity = findings.collect(named)
@@ -273,9 +273,12 @@ def _from_pieces(
     config = findings.collect(partial(_config, sources))
     state_dir = findings.collect(partial(_state_dir, pieces.state_dir))
     findings.raise_errors()
-    if machine is None or identity is None or config is None or pods is None or devices is None:
-        raise BadInput(findings.all)
-    files = state_dir.files if state_dir is not None else {} if kubelet is None else kubelet.files
+    assert machine is not None
+    assert identity is not None
+    assert config is not None
+    assert pods is not None
+    assert devices is not None
+    assert kubelet is not None
     scenario = Scenario(
         name="simulation",
         machine=machine.info,
@@ -283,18 +286,15 @@ def _from_pieces(
         numalet=config.numalet,
         steps=tuple(AdmitStep(pod) for pod in pods.pods),
         devices=devices,
-        state_files=files,
+        state_files=kubelet.files if state_dir is None else state_dir.files,
     )
     session = _started(scenario, identity)
     prepared = Prepared(
         scenario,
         session,
         notes=(
-            *(() if kubelet is None else kubelet.notes),
-            *machine.reading_notes,
-            *config.warnings,
-            *pods.notes,
-            *pods.on_claims,
+            *(*kubelet.notes, *machine.reading_notes, *config.warnings),
+            *(*pods.notes, *pods.on_claims),
         ),
         ignored=pods.ignored,
         rejected=pods.rejected,
@@ -303,39 +303,23 @@ def _from_pieces(
         running=frozenset(pod.uid for pod in pods.pods if pod.phase == _RUNNING),
         state_dir=state_dir,
     )
-    given = {pod.uid for pod in pods.pods}
-
-    def is_over(uid: str) -> bool:
-        is_gone = state_dir is None and kubelet is not None and kubelet.is_gone(uid)
-        return uid in finished or uid in pods.finished or is_gone
-
+    given, over = {pod.uid for pod in pods.pods}, finished | pods.finished
+    is_over = partial(_is_over, over, kubelet)
     return _assume_running(prepared, pieces.forget, given, is_over)
 
 
-def used_kubelet(pieces: SimulateInputs) -> UsedKubelet | None:
-    """The kubelet of this machine, if the user asks about this machine and leaves it to that.
+def _is_over(finished: Container[str], kubelet: UsedKubelet, uid: str) -> bool:
+    return uid in finished or kubelet.is_gone(uid)
+
+
+def used_kubelet(pieces: SimulateInputs) -> UsedKubelet:
+    """What is used of the kubelet of this machine: nothing, if the user asks about another one.
 
     Raises:
         BadInput: its configuration cannot be read.
     """
-    if not pieces.uses_kubelet:
-        return None
-    is_live = pieces.machine.text is None
-    return kubelet_at_hand.used(pieces.config, is_live=is_live, root=pieces.state_dir)
-
-
-def devices_of(
-    pieces: SimulateInputs, machine: LoadedMachine, kubelet: UsedKubelet | None
-) -> Devices:
-    """The devices that the user names, else those of the kubelet, else those of the machine.
-
-    Raises:
-        BadInput: with everything that is wrong in them.
-    """
-    is_named = pieces.device_file is not None or pieces.devices
-    if kubelet is not None and kubelet.devices is not None and not is_named:
-        return kubelet.devices
-    return devices_on(machine, pieces.device_file, pieces.devices)
+    is_meant = pieces.uses_kubelet and pieces.machine.text is None
+    return kubelet_at_hand.used(pieces.config, is_live=is_meant, root=pieces.state_dir)
 
 
 def _config(sources: ConfigSources) -> LoadedConfig:

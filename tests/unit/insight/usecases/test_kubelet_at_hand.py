@@ -70,10 +70,8 @@ def start(proc: Path, root: Path, *flags: str, name: str = "kubelet") -> Path:
 
 
 def used(sources: ConfigSources | None = None, **asked: Path) -> UsedKubelet:
-    """What is used, where something is."""
-    found = kubelet_at_hand.used(sources or ConfigSources(), is_live=True, **asked)
-    assert found is not None
-    return found
+    """What is used of the kubelet of this machine."""
+    return kubelet_at_hand.used(sources or ConfigSources(), is_live=True, **asked)
 
 
 @contextmanager
@@ -98,7 +96,6 @@ def serving(root: Path, answer: v1.AllocatableResourcesResponse | None) -> Itera
 
 def test_without_a_kubelet_nothing_is_used() -> None:
     assert used() == UsedKubelet(sources=ConfigSources())
-    assert kubelet_at_hand.used(ConfigSources(), is_live=False) is None
 
 
 def test_configuration_files_and_devices_are_those_of_the_kubelet(proc: Path, root: Path) -> None:
@@ -188,7 +185,9 @@ def test_what_the_user_names_wins(proc: Path, root: Path, tmp_path: Path) -> Non
         ConfigSources(config_dir="k.d"),
         ConfigSources(base=Base.FLAGS_ONLY),
     ):
-        assert kubelet_at_hand.used(named, is_live=True) is None
+        assert used(named) == UsedKubelet(sources=named)
+    other = kubelet_at_hand.used(ConfigSources(), is_live=False)
+    assert other == UsedKubelet(sources=ConfigSources())
     its_own = used(ConfigSources(config_file=f"/proc/{process.name}/cmdline"))
     assert its_own.sources.config_file == process / "root/var/lib/kubelet/config.yaml"
     assert used(root=tmp_path).files == {}
