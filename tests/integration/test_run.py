@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import socket
 import subprocess
@@ -203,6 +204,27 @@ def test_signals_are_passed_on(tmp_path: Path) -> None:
     assert child.wait(PATIENCE_SECONDS) == 9
     assert child.stdout is not None
     child.stdout.close()
+
+
+@pytest.mark.parametrize("ignored", ["", "HUP INT QUIT PIPE TERM USR1 XFSZ"])
+def test_a_command_ignores_what_its_caller_ignored(tmp_path: Path, ignored: str) -> None:
+    asked = ["grep", "SigIgn", "/proc/self/status"]
+    lines = [f"trap '' {ignored}" if ignored else ""]
+    # A shell lets what it puts into the background ignore some more.
+    for flag in ("", "& wait $!"):
+        lines += [f"{shlex.join(each)} {flag}" for each in (asked, words(tmp_path, *asked))]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join([*lines, ":"])],
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True,
+    )  # fmt: skip
+    plain, of_run, behind, of_run_behind = done.stdout.splitlines()
+    assert (of_run, of_run_behind) == (plain, behind)
+    assert plain != behind or ignored
+
+
+def test_what_python_ignores_for_its_own_sake_is_not_ignored_in_a_command(tmp_path: Path) -> None:
+    done = run(tmp_path, "grep", "SigIgn", "/proc/self/status")
+    assert int(done.stdout.split()[1], 16) & (1 << signal.SIGPIPE - 1) == 0
 
 
 def test_commands_share_one_set_of_books_and_wait_for_each_other(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pty
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -309,6 +310,17 @@ def test_signals_reach_the_command(site: Site) -> None:
     child.stdout.readline()
     child.send_signal(signal.SIGUSR1)
     assert child.wait(PATIENCE_SECONDS) == 9
+
+
+def test_a_command_ignores_what_its_caller_ignored(site: Site) -> None:
+    site.start()
+    asked = ["grep", "SigIgn", "/proc/self/status"]
+    script = f"trap '' HUP INT PIPE TERM\n{shlex.join(asked)}\n{shlex.join(site.words(*asked))}\n:"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
+    plain, of_run = done.stdout.splitlines()
+    assert of_run == plain
 
 
 def test_what_a_killed_command_had_is_taken_back(site: Site) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.findings.runtime import (
@@ -61,6 +64,28 @@ class StartProblem(Value):
 
     stage: str
     number: int
+
+
+@cache
+def ignored_by_caller() -> frozenset[int]:
+    """Which signals that Python always ignores our caller ignored too.
+
+    Python does not keep what it found, so this is what our parent ignores itself. A parent that is
+    Python ignores them for its own sake, and resets them for its children. Asked early: a parent
+    may end, and another process takes its place.
+    """
+    parent = Path("/proc") / str(os.getppid())
+    try:
+        status = (parent / "status").read_text(errors="replace")
+        # A parent of another user's does not show its program.
+        program = (parent / "exe").readlink().name if os.access(parent / "exe", os.R_OK) else ""
+    except OSError:
+        return frozenset()
+    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    if found is None or program.startswith(("python", "pypy")):
+        return frozenset()
+    mask = int(found[1], 16)
+    return frozenset(each for each in begin.IGNORED_BY_PYTHON if mask >> (each - 1) & 1)
 
 
 @contextmanager
@@ -115,9 +140,11 @@ def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
     """In the child: become the command, or say why not."""
     try:
         # Nothing of Python's own is to answer a signal before the command does.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         begin.set_oom_score_adj(score)
-        begin.become(replace(setup, env=_addressed(setup.env, parent)), parent)
+        prepared = replace(setup, env=_addressed(setup.env, parent))
+        begin.become(prepared, parent, ignored_by_caller())
     except StageFailed as failed:
         problem = {"stage": failed.stage.value, "errno": failed.number}
         os.write(report, json.dumps(problem).encode())

@@ -15,6 +15,7 @@ from numalet.agent.keeper.owners import OwnerKind
 from numalet.agent.keeper.shared_state import FOLDER, AgentHolds, SharedState
 from numalet.agent.run import (
     beside_agent,
+    child,
     leftovers,
     placement_notes,
     program,
@@ -37,6 +38,7 @@ _PAUSE_SECONDS: Final = 0.25
 
 def run(options: RunOptions, voice: Voice) -> int:
     """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
+    child.ignored_by_caller()
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = (options.root or places.default_root()).absolute()
     for finding in (*_of_owners(options), *other_roots.remarks(root)):

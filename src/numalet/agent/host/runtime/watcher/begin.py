@@ -16,7 +16,7 @@ import platform
 import pwd
 import resource
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NoReturn
@@ -36,7 +36,7 @@ _GET_MEMPOLICY: Final = {
     "x86_64": 239, "aarch64": 236, "riscv64": 236, "ppc64le": 260, "s390x": 269,
 }  # fmt: skip
 _FORGIVING: Final = (errno.EACCES, errno.EPERM)
-_IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
+IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class FailedStep(Enum):
@@ -77,10 +77,11 @@ class Setup:
     open_files: int | None = None
 
 
-def become(setup: Setup, parent: int) -> NoReturn:
+def become(setup: Setup, parent: int, ignored: Collection[int] = ()) -> NoReturn:
     """Turn this process, a child that was just forked, into the program.
 
     Raises ``StageFailed``. ``parent`` is the process whose end is to be the program's end.
+    ``ignored`` are signals that stay ignored although Python would ignore them anyway.
     """
     if setup.cgroup is not None:
         _step(FailedStep.CGROUP, join, setup.cgroup)
@@ -98,8 +99,8 @@ def become(setup: Setup, parent: int) -> NoReturn:
         _step(FailedStep.WORKING_DIR, os.chdir, setup.working_dir)
     if setup.open_files is not None:
         _set_open_files_limit(setup.open_files)
-    for number in _IGNORED_BY_PYTHON:
-        signal.signal(number, signal.SIG_DFL)
+    for number in IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _execute(setup.argv, {**person.env, **setup.env})
 
