@@ -6,8 +6,11 @@ once, so after such a pod both are wrong until the kubelet restarts: too many ex
 small a shared pool. Those of NUMA nodes are set only where a node has exclusive CPUs, so the last
 of them leaves a value behind. In native mode the gauges are read off the ledger instead; the rule
 is ``reused_cpus_are_counted_twice``.
+
+A pod that is placed as a whole moves them once by all its CPUs, and again when its last container
+goes. The kubelet counts NUMA nodes before it records the containers of such a pod.
 Kubelet v1.32: ``initializeMetrics``, ``updateMetricsOnAllocate`` and ``updateMetricsOnRelease`` of
-``staticPolicy``; v1.33: ``updateAllocationPerNUMAMetric``.
+``staticPolicy``; v1.33: ``updateAllocationPerNUMAMetric``; v1.36: ``AllocatePod``.
 """
 
 from __future__ import annotations
@@ -61,9 +64,19 @@ def after(gauges: CpuGauges | None, before: Node, node: Node) -> CpuGauges | Non
         gauges.shared_count - allocated + released,
         gauges.exclusive_count + allocated - released,
         MappingProxyType(
-            {**gauges.by_node, **_while_released(node, old, new), **_by_node(node, new.exclusive)}
+            {
+                **gauges.by_node,
+                **_while_released(node, old, new),
+                **_by_node(node, _as_allocated(old, new)),
+            }
         ),
     )
+
+
+def _as_allocated(old: CpuLedger, new: CpuLedger) -> Exclusive:
+    """The records of containers at the last allocation or release between two ledgers."""
+    placed = (uid for uid, cpus in new.pods.items() if old.pods.get(uid) != cpus)
+    return {**new.exclusive, **{uid: old.exclusive.get(uid, {}) for uid in placed}}
 
 
 def by_ledger(node: Node) -> CpuGauges:
@@ -85,7 +98,8 @@ def _while_released(node: Node, old: CpuLedger, new: CpuLedger) -> dict[int, int
         has = new.exclusive.get(uid, {})
         for name in sorted(name for name, cpus in containers.items() if has.get(name) != cpus):
             del held[uid][name]
-            last |= _by_node(node, held)
+            if uid not in old.pods or not held[uid]:
+                last |= _by_node(node, held)
     return last
 
 
@@ -103,13 +117,19 @@ def _moved(old: CpuLedger, new: CpuLedger) -> tuple[int, int]:
     allocated = released = 0
     for uid in {*old.exclusive, *new.exclusive}:
         was, has = old.exclusive.get(uid, {}), new.exclusive.get(uid, {})
-        if was is has:
+        if was is has or uid in old.pods or uid in new.pods:
             continue
         allocated += sum(len(cpus) for name, cpus in has.items() if was.get(name) != cpus)
         gone = {name: cpus for name, cpus in was.items() if has.get(name) != cpus}
         kept = {name: cpus for name, cpus in was.items() if name not in gone}
         # What another container of the pod still has is not released with the first.
         released += len(_union(gone) - _union(kept))
+    for uid in {*old.pods, *new.pods}:
+        of_pod = new.pods.get(uid)
+        if of_pod is None:
+            released += len(old.pods[uid])
+        elif of_pod != old.pods.get(uid):
+            allocated += len(of_pod)
     return allocated, released
 
 

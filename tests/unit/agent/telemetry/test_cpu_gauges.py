@@ -11,11 +11,12 @@ import pytest
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.telemetry import cpu_gauges, gauges
 from numalet.agent.telemetry import metric_definitions as names
-from numalet.core.config.behaviour import NATIVE
+from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.model.pod import Pod
+from numalet.core.model.pod import Pod, PodLevelResources, QosClass
+from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.io.documents import kubelet_config
@@ -150,3 +151,57 @@ def test_natively_every_node_has_its_number(tmp_path: Path) -> None:
     assert _by_node(full) == {"0": 3, "1": 0}
     gone = full.at(full.node.remove(one.uid))
     assert _by_node(gone.at(gone.node.release_stale())) == {"0": 0, "1": 0}
+
+
+def _as_a_whole(name: str, cpu: int, *containers: dict[str, Any]) -> Pod:
+    """A pod with pod-level resources; a container without resources shares what is left."""
+    asked = {"cpu": Quantity.from_int(cpu), "memory": Quantity.from_bytes(2 << 30)}
+    pod = agents.pod(name, containers=list(containers)).pod
+    qos = QosClass.GUARANTEED
+    return replace(pod, qos_class=qos, pod_level=PodLevelResources(asked, asked, qos))
+
+
+def _sharing(name: str) -> dict[str, Any]:
+    return {"name": name, "command": ["serve"]}
+
+
+@pytest.fixture
+def in_pod_scope(state: NodeState, tmp_path: Path) -> NodeState:
+    """The node of a kubelet v1.36 that places pods as a whole."""
+    gates = {"PodLevelResources": True, "PodLevelResourceManagers": True}
+    config = replace(_config(tmp_path), feature_gates=gates, topology_manager_scope="pod")
+    behaviour = replace(EXACT, release=table.of_name("1.36"))
+    node = nodes.start(config, state.node.rules.machine, behaviour=behaviour)
+    assert isinstance(node, Node)
+    return NodeState(node=node, cpu_gauges=cpu_gauges.at_start(node))
+
+
+def test_a_pod_that_is_placed_as_a_whole_is_counted_once(in_pod_scope: NodeState) -> None:
+    """As recorded of kubelet v1.36.2: every CPU of the pod once, and its NUMA node not yet."""
+    own, one = agents.pod("one", "3").pod, _container("own", "2")
+    whole = _as_a_whole("whole", 8, one, _sharing("first"), _sharing("second"))
+    state = _after(in_pod_scope, own)
+    assert (_shown(state), _by_node(state)) == ((3, 11_000), {"0": 3})
+    state = _after(state, whole)
+    assert sum(map(len, state.node.snapshot.cpu.exclusive[whole.uid].values())) == 2 + 6 + 6
+    assert (_shown(state), _by_node(state)) == ((11, 3000), {"0": 3})
+    # The next one counts its NUMA node too.
+    last = agents.pod("last", "1").pod
+    state = _after(state, last)
+    assert (_shown(state), _by_node(state)) == ((12, 2000), {"0": 4, "1": 8})
+    state = state.at(state.node.remove(whole.uid))
+    state = state.at(state.node.release_stale())
+    assert (_shown(state), _by_node(state)) == ((4, 10_000), {"0": 4, "1": 8})
+
+
+def test_a_pod_that_was_placed_as_a_whole_is_released_with_its_last_container(
+    in_pod_scope: NodeState,
+) -> None:
+    whole = _as_a_whole("whole", 4, _container("own", "1"), _sharing("other"))
+    state = _after(in_pod_scope, whole)
+    assert (_shown(state), _by_node(state)) == ((4, 10_000), {})
+    assert _shown(_later(state, "1.36")) == (4, 10_000)
+    assert _by_node(_later(state, "1.36")) == {"0": 4}
+    gone = state.at(state.node.remove(whole.uid))
+    gone = gone.at(gone.node.release_stale())
+    assert (_shown(gone), _by_node(gone)) == ((0, 14_000), {})
