@@ -21,8 +21,8 @@ import pytest
 from harness.bad_inputs import refusal
 from numalet.agent.keeper import wiring
 from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.servers.api import listening
 from numalet.agent.servers.dashboard import AgentNode, DashboardLinks
+from numalet.agent.servers.web import accepting
 from numalet.dashboard import live
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from numalet.io.tasks import together
@@ -130,7 +130,7 @@ def test_ten_thousand_clients_of_the_stream(tmp_path: Path) -> None:
     Both ends are in this process: the files of ten thousand clients, and of as many as are served.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(10_000, hard - listening.MOST_CONNECTIONS - 1_000)
+    count = min(10_000, hard - accepting.MOST_CONNECTIONS - 1_000)
 
     async def scene() -> None:
         async with _shown(tmp_path) as shown, shown.entered() as browser:

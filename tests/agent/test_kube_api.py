@@ -26,6 +26,7 @@ from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.endpoints import Address, KubeApi
+from numalet.agent.servers.web import accepting
 from numalet.io.tasks import together
 from running.agents import pod, running, settings
 
@@ -131,7 +132,7 @@ async def test_small_answers_are_not_held_back(tmp_path: Path) -> None:
 async def test_connections_that_say_nothing_make_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tls_listening, "MOST_UNKNOWN", 3)
+    monkeypatch.setattr(accepting, "MOST_NEW", 3)
 
     async with reached(tmp_path / "root") as api:
         silent = [await asyncio.open_connection("127.0.0.1", api.port) for _ in range(4)]

@@ -17,7 +17,7 @@ from typing import Any, Final
 from anyio.from_thread import start_blocking_portal
 
 import numalet
-from numalet.agent.servers.api.listening import serving
+from numalet.agent.servers.web.serving import serving
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node

@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 from starlette.types import ASGIApp
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web.serving import IDLE_SECONDS, serving
 from numalet.agent.telemetry.log_line import LogLine
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
@@ -81,11 +81,11 @@ class AskedExtender:
 
 
 @contextlib.asynccontextmanager
-async def served(app: ASGIApp, patience_seconds: int | None = None) -> AsyncIterator[str]:
+async def served(app: ASGIApp, idle_seconds: float = IDLE_SECONDS) -> AsyncIterator[str]:
     """The URL of an application on a free port of loopback."""
     listener = addresses.bound(ListenAddress(LOOPBACK, 0))
     port = listener.getsockname()[1]
-    async with listening.serving(app, listener, None, patience_seconds):
+    async with serving(app, listener, idle_seconds=idle_seconds):
         yield f"http://{LOOPBACK}:{port}"
 
 

@@ -14,7 +14,6 @@ import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from numalet.agent.servers.api.listening import accept_no_more
 from numalet.io.tasks import ended
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
@@ -22,7 +21,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 _RESET: Final = struct.pack("ii", 1, 0)
 _PATIENCE_SECONDS: Final = 200.0
 _TURNS: Final = 4
-"""In so many turns of its loop asyncio closes a connection."""
+"""In so many turns of its loop asyncio makes or closes a connection."""
 
 
 class TcpServer:
@@ -50,7 +49,12 @@ class TcpServer:
     async def stop(self) -> None:
         """Listen no more, reset every connection, and wait until nothing serves one."""
         assert self._server is not None
-        await accept_no_more(self._server.sockets)
+        loop = asyncio.get_running_loop()
+        for listener in self._server.sockets:
+            loop.remove_reader(listener.fileno())
+        # asyncio drops a socket that it has accepted if the server is closed before its next turns.
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
         self._server.close()
         for writer in self._open:
             reset(writer)

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web import connection
 from numalet.core.model.findings import BadInput
-from numalet.io.agent_client.client import AgentClient
 from numalet.wording import kubernetes_api as words
 from servers.pods import pod
 from servers.served import Api, served
@@ -154,7 +153,9 @@ def test_what_is_no_http_is_refused(api: Api) -> None:
 def test_a_client_that_leaves_in_the_middle_is_forgotten(api: Api) -> None:
     for _ in range(20):
         with _connected(api) as plug:
-            plug.sendall(f"POST {PODS} HTTP/1.1\r\ncontent-length: 100\r\n\r\n{{".encode())
+            plug.sendall(
+                f"POST {PODS} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{".encode()
+            )
         with _connected(api) as plug:
             plug.sendall(f"GET {PODS}?watch=1 HTTP/1.1\r\nhost: x\r\n\r\n".encode())
 
@@ -162,21 +163,9 @@ def test_a_client_that_leaves_in_the_middle_is_forgotten(api: Api) -> None:
 def test_a_connection_that_says_nothing_is_closed(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "REQUEST_SECONDS", 0.05)
     with served(root / "impatient.sock") as impatient, _connected(impatient) as plug:
         assert plug.recv(1) == b""
-
-
-def test_one_connection_too_many_is_told_to_come_again(
-    api: Api, client: AgentClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert client.text("/healthz") == "ok"
-    monkeypatch.setattr(listening, "MOST_CONNECTIONS", 1)
-    with _connected(api) as plug:
-        assert plug.recv(12) == b"HTTP/1.1 503"
-    assert client.text("/healthz") == "ok"
-    client.close()
-    monkeypatch.undo()
 
 
 def test_ten_thousand_connections_are_outlived(api: Api) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from numalet.agent.kubernetes.node_object import Unready
-from numalet.agent.servers.api import collection, listening, watching
+from numalet.agent.servers.api import collection, watching
+from numalet.agent.servers.web import serving
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from numalet.io.agent_client.client import AgentClient
@@ -49,7 +50,7 @@ def test_a_watch_does_not_hold_up_a_stop(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # If it did, it would for longer than a test may take.
-    monkeypatch.setattr(listening, "STOP_SECONDS", 3600)
+    monkeypatch.setattr(serving, "STOP_SECONDS", 3600)
     with tempfile.TemporaryDirectory(prefix="node") as folder:
         with served(Path(folder) / "agent.sock") as api, api.client() as client:
             client.post(PODS, pod("a"))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from starlette.types import Receive, Scope, Send
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web.serving import serving
 
 _MANY_BYTES = 64 * 1024 * 1024
 """More than the buffers of a connection hold."""
@@ -68,7 +68,7 @@ def _nothing_is_left_open() -> Iterator[None]:
 async def test_a_client_that_does_not_read_is_cut_off() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     with _nothing_is_left_open():
-        async with listening.serving(_large, listener, stop_seconds=1):
+        async with serving(_large, listener, stop_seconds=1):
             client = await _asked(listener)
         async with asyncio.timeout(100):
             assert await _bytes_read(client) < _MANY_BYTES
@@ -78,7 +78,7 @@ async def test_a_client_that_comes_in_the_turn_of_the_stop_neither_waits_nor_hol
     listener = socket.create_server(("127.0.0.1", 0))
     with _nothing_is_left_open():
         async with asyncio.timeout(100):
-            async with listening.serving(_small, listener, stop_seconds=3600):
+            async with serving(_small, listener, stop_seconds=3600):
                 (await _asked(listener)).close()
                 await asyncio.sleep(0)
                 clients = [_connected(listener) for _ in range(3)]

@@ -14,18 +14,26 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web import connection, serving
 
 OVERRIDDEN = [
-    (listening._Bounded, HttpToolsProtocol, "connection_made"),
-    (listening._Bounded, HttpToolsProtocol, "connection_lost"),
-    (listening._Bounded, HttpToolsProtocol, "data_received"),
-    (listening._Bounded, HttpToolsProtocol, "on_headers_complete"),
-    (listening._Bounded, HttpToolsProtocol, "on_message_complete"),
-    (listening._Server, uvicorn.Server, "shutdown"),
-    (listening._Server, uvicorn.Server, "capture_signals"),
+    (connection.Connection, HttpToolsProtocol, "connection_made"),
+    (connection.Connection, HttpToolsProtocol, "connection_lost"),
+    (connection.Connection, HttpToolsProtocol, "data_received"),
+    (connection.Connection, HttpToolsProtocol, "on_message_begin"),
+    (connection.Connection, HttpToolsProtocol, "on_headers_complete"),
+    (connection.Connection, HttpToolsProtocol, "on_message_complete"),
+    (connection.Connection, HttpToolsProtocol, "pause_writing"),
+    (connection.Connection, HttpToolsProtocol, "resume_writing"),
+    (serving._Server, uvicorn.Server, "startup"),
+    (serving._Server, uvicorn.Server, "shutdown"),
+    (serving._Server, uvicorn.Server, "capture_signals"),
 ]
-OURS = {"_heads", "_head_bytes", "_in_body", "_patience", "_give_up", "end_stream", "_bounded"}
+OURS = {
+    *("for_probes", "requested", "lost", "rank", "end_stream", "make_connection", "acceptor"),
+    *("_deadline", "_head_bytes", "_heads", "_in_body", "_in_message", "_is_stalled", "_is_idle"),
+    *("_refusal", "_await_rest", "_await_nothing", "_give_up", "_made"),
+}
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
@@ -55,7 +63,7 @@ def test_what_is_overridden_is_there_and_takes_the_same(
 
 def test_every_method_is_one_that_overrides_or_one_of_ours() -> None:
     overridden = {name for _, _, name in OVERRIDDEN}
-    there = functions(listening._Bounded) | functions(listening._Server)
+    there = functions(connection.Connection) | functions(serving._Server)
     assert overridden | (OURS & there) == there
 
 
@@ -64,10 +72,11 @@ def test_no_name_of_ours_is_one_of_uvicorn(protocol: HttpToolsProtocol) -> None:
 
 
 def test_what_is_read_is_there(protocol: HttpToolsProtocol) -> None:
-    assert {"connections", "cycle", "loop", "transport"} <= vars(protocol).keys()
+    read = {"app", "connections", "cycle", "headers", "loop", "parser", "transport"}
+    assert read <= vars(protocol).keys()
     assert "connections" in vars(ServerState())
     made = RequestResponseCycle.__init__.__code__
-    assert {"response_started", "response_complete"} <= {*made.co_names}
+    assert {"more_body", "response_started", "response_complete"} <= {*made.co_names}
 
 
 def test_the_project_takes_no_release_that_was_not_tried() -> None:

@@ -8,12 +8,13 @@ import traceback
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
-import typer
-
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web import loop_log
+from numalet.agent.servers.web.loop_log import LoopLog
+from numalet.agent.servers.web.serving import serving as served_on
 from numalet.cli import dashboard_links
 from numalet.cli.dashboard_links import LinkFormat, PrintedLink
 from numalet.cli.findings import DashboardNotLoopback
+from numalet.cli.output import say
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.signals import until_signal
@@ -59,6 +60,9 @@ async def serving(
     output: LinkFormat = LinkFormat.TEXT,
 ) -> None:
     """Serve pages of these sources without end."""
+    asyncio.get_running_loop().set_exception_handler(
+        LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
+    )
     listener = addresses.bound(wanted)
     at = ListenAddress(wanted.host, listener.getsockname()[1])
     async with contextlib.AsyncExitStack() as stack:
@@ -69,10 +73,10 @@ async def serving(
                 remembering(source, None, lambda: datetime.now(UTC), report_bug=complain)
             )
         shown = served.served(remembered, fleet, report_bug=complain)
-        await stack.enter_async_context(listening.serving(shown.app, listener))
+        await stack.enter_async_context(served_on(shown.app, listener))
         link = shown.link(f"http://{at}")
         dashboard_links.say(PrintedLink(link.url, link.seconds), output, is_opened=is_opened)
-        typer.echo("Ctrl-C ends it.", err=True)
+        say("Ctrl-C ends it.")
         await asyncio.Event().wait()
 
 

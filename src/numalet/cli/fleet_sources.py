@@ -157,6 +157,7 @@ def serve(
     """
     import signal
 
+    from numalet.agent.servers.web import loop_log
     from numalet.cluster.serve import FleetServer
 
     # Without a handler the first process of a container is not ended by it at all.
@@ -176,6 +177,7 @@ def serve(
         shapes=[(each.name, each.pod) for each in shapes],
         complain=output.show_findings,
         ready=ready,
+        log=lambda message, keys: output.say(loop_log.text(message, keys)),
     )
     if source.is_live:
         from numalet.cluster import following

@@ -135,6 +135,12 @@ def print_text(text: str) -> None:
     sys.stdout.write(printable(text))
 
 
+def say(text: str) -> None:
+    """Print a line to the error stream, for people."""
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
 def show_findings(findings: Iterable[Finding]) -> None:
     """Print findings to the error stream: severity, place, sentence."""
     for finding in findings:

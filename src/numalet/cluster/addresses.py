@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from typing import Final
 
-from numalet.agent.servers.api.listening import ListeningSocket
+from numalet.agent.servers.web import accepting
 from numalet.cluster.findings import ClusterAddressUnusable, ClusterListenText
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
@@ -49,17 +49,10 @@ def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
     return ListenAddress(bare or default_host, int(port))
 
 
-def bound(address: ListenAddress) -> ListeningSocket:
+def bound(address: ListenAddress) -> socket.socket:
     """A listening socket. Raises ``BadInput`` if it can not be had."""
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # With its protocol named, connections do not hold back what is small: asyncio asks for it.
-    listener = ListeningSocket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address.host, address.port))
-        listener.listen()
+        return accepting.tcp_listener(address.host, address.port)
     except OSError as error:
-        listener.close()
         problem = error.strerror or str(error)
         raise BadInput([ClusterAddressUnusable(address=str(address), problem=problem)]) from None
-    return listener

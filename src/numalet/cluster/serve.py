@@ -1,8 +1,8 @@
 """``numalet fleet serve``: the measures of a fleet for Prometheus, worked out after each change.
 
 A cluster is followed (``following``); a dump or a description is read again and again. Pages are
-answered by threads of prometheus-client from the last measures. What can not be followed or read
-for a while leaves them as they are, with ``numalet_fleet_up`` 0 and the age of the view.
+answered from the last measures. What can not be followed or read for a while leaves
+them as they are, with ``numalet_fleet_up`` 0 and the age of the view.
 
 ``/healthz`` answers as long as this process works, since an API server that is away is no reason to
 start it again; ``/readyz`` once there are measures. Every other path is the page of metrics.
@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from http import HTTPStatus
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
-from prometheus_client import make_wsgi_app, start_http_server
+from prometheus_client import generate_latest
 
+from numalet.agent.servers.web import accepting, pages
+from numalet.agent.servers.web.loop_log import LoopLog
+from numalet.agent.servers.web.serving import serving
 from numalet.cluster import fleet_metrics, following
 from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.findings import BadInput, Finding
-from numalet.core.model.value import Mutable, Value
+from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.usecases.clusters import OpenedCluster
 from numalet.io.kube_api.values import Access
 
@@ -40,7 +41,8 @@ class FleetServer(Value, kw_only=True):
     """What is shown where.
 
     ``complain`` is called with findings for which the measures are not current, once for each new
-    text; ``ready`` with the port, once it is known whether there is a cluster.
+    text; ``ready`` with the port, once it is known whether there is a cluster; ``log`` with
+    lines of the server itself.
     """
 
     host: str
@@ -48,6 +50,7 @@ class FleetServer(Value, kw_only=True):
     shapes: Sequence[tuple[str, ClusterPod]]
     complain: Callable[[Sequence[Finding]], None]
     ready: Callable[[int], None]
+    log: Callable[[str, Mapping[str, Any]], None] = field(default=lambda message, keys: None)
 
     def follow(self, access: Access, classes: FollowedClasses) -> None:
         """Serve the measures of a cluster that is followed, until interrupted.
@@ -55,8 +58,7 @@ class FleetServer(Value, kw_only=True):
         Raises:
             BadInput: nothing can listen at the address, or the credentials can not be used.
         """
-        with self._served() as shown:
-            asyncio.run(following.follow(access, classes, shown.receive))
+        asyncio.run(self._serve(lambda shown: following.follow(access, classes, shown.receive)))
 
     def read_again(self, every_seconds: float, read: Callable[[], OpenedCluster]) -> None:
         """Serve the measures of what is read every so often, until interrupted.
@@ -64,27 +66,36 @@ class FleetServer(Value, kw_only=True):
         Raises:
             BadInput: nothing can listen at the address.
         """
-        with self._served() as shown:
-            while True:
-                shown.read(read)
-                time.sleep(every_seconds)
 
-    @contextmanager
-    def _served(self) -> Iterator[_Shown]:
+        async def reading(shown: _Shown) -> None:
+            while True:
+                await asyncio.to_thread(shown.read, read)
+                await asyncio.sleep(every_seconds)
+
+        asyncio.run(self._serve(reading))
+
+    async def _serve(self, work: Callable[[_Shown], Coroutine[Any, Any, None]]) -> None:
+        asyncio.get_running_loop().set_exception_handler(LoopLog(self.log).handle)
         collector = FleetCollector()
         registry = fleet_metrics.registry(collector)
         try:
-            server, _ = start_http_server(self.port, self.host, registry)
+            listener = accepting.tcp_listener(self.host, self.port)
         except (OSError, OverflowError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             address = f"{self.host}:{self.port}"
             raise BadInput([FleetAddressUnusable(address=address, problem=problem)]) from None
-        server.set_app(_pages(collector, make_wsgi_app(registry)))
-        try:
-            yield _Shown(self, server.server_port, collector, FleetMeter(self.shapes))
-        finally:
-            server.shutdown()
-            server.server_close()
+
+        def readiness() -> tuple[bool, str]:
+            if collector.measures is None:
+                return False, "nothing is measured yet\n"
+            return True, "ok\n" if collector.is_up else f"ok, {collector.age_seconds:.0f} s old\n"
+
+        app = pages.application(
+            lambda: generate_latest(registry), readiness, path="/{path:path}", in_thread=True
+        )
+        port = listener.getsockname()[1]
+        async with serving(app, listener):
+            await work(_Shown(self, port, collector, FleetMeter(self.shapes)))
 
 
 class _Shown(Mutable):
@@ -141,26 +152,3 @@ class _Shown(Mutable):
         if not self.is_ready:
             self.is_ready = True
             self.server.ready(self.port)
-
-
-def _pages(collector: FleetCollector, metrics: WSGIApplication) -> WSGIApplication:
-    """The page of metrics, and whether the process works and has measures."""
-
-    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        match environ.get("PATH_INFO", ""):
-            case "/healthz":
-                return _plain(start, HTTPStatus.OK, "ok")
-            case "/readyz" if collector.measures is None:
-                return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, "nothing is measured yet")
-            case "/readyz":
-                age = f", {collector.age_seconds:.0f} s old" if not collector.is_up else ""
-                return _plain(start, HTTPStatus.OK, f"ok{age}")
-            case _:
-                return metrics(environ, start)
-
-    return answer
-
-
-def _plain(start: StartResponse, status: HTTPStatus, text: str) -> Iterable[bytes]:
-    start(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
-    return [f"{text}\n".encode()]

@@ -94,8 +94,11 @@ def application(
         Route("/events", LiveEvents(revisions), methods=["GET"]),
     ]
     shown.paths.update(route.path for route in routes)
-    return Starlette(
+    made = Starlette(
         routes=routes,
         middleware=[Middleware(RenderedPages, revision=revisions.now, clock=time.monotonic)],
         exception_handlers={404: not_there, Exception: broken},
     )
+    # Its redirects lead to the host that a client names.
+    made.router.redirect_slashes = False
+    return made

@@ -33,9 +33,6 @@ _READING: Final = ("GET", "HEAD")
 _OF_A_LINK: Final = ("none", "same-origin")
 """What a browser says of a request that no other site began."""
 
-Peer = tuple[str, int]
-"""The address and port of a client."""
-
 
 class OpenSession(Value):
     """The session of a request; ``use`` says whether it is still open, and keeps it from idling."""
@@ -50,8 +47,8 @@ _ENDLESS: Final = OpenSession("", lambda: True)
 class Entrance:
     """An application behind sessions.
 
-    ``known`` is called with the address of every client that has a session. Over plain HTTP only
-    names of this machine are answered, so that no other site can have its own name stand for it.
+    Over plain HTTP only names of this machine are answered, so that no other site can have its own
+    name stand for it.
     """
 
     def __init__(
@@ -60,13 +57,11 @@ class Entrance:
         shown: ShownSources,
         sessions: Sessions,
         clock: Callable[[], float],
-        known: Callable[[Peer], None] = lambda peer: None,
     ) -> None:
         self._behind = behind
         self._shown = shown
         self._sessions = sessions
         self._clock = clock
-        self._known = known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered."""
@@ -97,8 +92,6 @@ class Entrance:
         if scope["method"] not in _READING and not _is_of_this_site(scope, headers):
             return self._shown.message("A change has to come from a page of the dashboard.", 403)
         scope[SESSION] = OpenSession(session, lambda: self._sessions.use(session, self._clock()))
-        if scope.get("client"):
-            self._known(tuple(scope["client"])[:2])
         return None
 
     def _login(self, scope: Scope, headers: Headers) -> Response:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from numalet.core.model.value import Value
 from numalet.dashboard import application
 from numalet.dashboard.answers import ShownSources
-from numalet.dashboard.entrance import Entrance, Peer
+from numalet.dashboard.entrance import Entrance
 from numalet.dashboard.sessions import TOKEN_SECONDS, Sessions
 from numalet.dashboard.sources import FleetSource, NodeSource
 
@@ -43,12 +43,11 @@ def served(
     report_bug: Callable[[Exception], None] = lambda bug: None,
     *,
     path: str = "",
-    known: Callable[[Peer], None] = lambda peer: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ServedDashboard:
     """The dashboard of these sources, below a path."""
     sessions = Sessions()
     pages = application.application(node, fleet, report_bug, path=path)
     shown = ShownSources(node=node, fleet=fleet, clock=lambda: datetime.now(UTC), path=path)
-    entrance = Entrance(pages, shown, sessions, clock, known)
+    entrance = Entrance(pages, shown, sessions, clock)
     return ServedDashboard(entrance, sessions, path, clock)

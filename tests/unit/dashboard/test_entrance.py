@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from numalet.dashboard import entrance, sessions
 from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
-from numalet.dashboard.entrance import Entrance, Peer
+from numalet.dashboard.entrance import Entrance
 from numalet.dashboard.sessions import Sessions
 
 _BASE: Final = "http://127.0.0.1:8080"
@@ -26,12 +26,11 @@ class _Bench:
 
     def __init__(self, path: str = "") -> None:
         self.now = 0.0
-        self.known: list[Peer] = []
         self.sessions = Sessions()
         shown = ShownSources(
             node=None, fleet=None, path=path, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)
         )
-        self.app = Entrance(_behind, shown, self.sessions, lambda: self.now, self.known.append)
+        self.app = Entrance(_behind, shown, self.sessions, lambda: self.now)
 
     def client(self, base_url: str = _BASE, **options: Any) -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.app)
@@ -72,7 +71,6 @@ async def test_a_link_opens_a_session() -> None:
         assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {*cookie.split("; ")}
         assert "Secure" not in cookie
         assert (await client.get("/node")).text == "GET /node with"
-        assert len(bench.known) == 1
         again = await client.get(f"/login?token={token}")
         assert again.status_code == 403
         assert "numalet dashboard" in again.text

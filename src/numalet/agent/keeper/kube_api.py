@@ -61,7 +61,7 @@ async def served(
     async with remembering(
         source, root / history.FILE_NAME, _utc_now, report_bug=report_bug
     ) as node:
-        shown = served_dashboard(node, report_bug=report_bug, path=PATH, known=listener.known)
+        shown = served_dashboard(node, report_bug=report_bug, path=PATH)
         links.make = lambda: shown.link(address.url())
         if wanted.certificate is None:
             links.fingerprint = _fingerprint(credentials.certificate)

@@ -7,9 +7,9 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from numalet.agent.findings.agent import AgentOtherOwner
 from numalet.agent.host import logs
@@ -29,6 +29,7 @@ from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
+from numalet.agent.servers.web.loop_log import LoopLog
 from numalet.agent.telemetry import admission_log, log_line, node_log
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model.findings import Finding
@@ -88,7 +89,10 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
     def broke(bug: Exception) -> None:
         _log_bug(log, "A request to the API failed", bug)
 
-    shortage = Shortage(log_finding)
+    def complain(message: str, keys: Mapping[str, Any]) -> None:
+        log.write([LogLine(message, keys, is_error=True)])
+
+    shortage = Shortage(log_finding, LoopLog(complain).handle)
     loop.set_exception_handler(shortage.handle)
     hooks = _hooks(log, shortage, loop)
     plugin_servers = _plugin_servers(settings, log)

@@ -31,6 +31,9 @@ class Shortage(Mutable):
     """The exception handler of an event loop. ``report`` takes what the log is to say."""
 
     report: Callable[[Finding], None] = field(default=lambda finding: None)
+    others: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None] = field(
+        default=lambda loop, context: loop.default_exception_handler(context)
+    )
     counts: Counts = field(default_factory=Counts)
     _now: Callable[[], float] = field(default=lambda: asyncio.get_running_loop().time())
     _last: float | None = None
@@ -44,7 +47,7 @@ class Shortage(Mutable):
             or error.errno not in TRANSIENT_ERRORS
             or "socket" not in context
         ):
-            loop.default_exception_handler(context)
+            self.others(loop, context)
             return
         now = loop.time()
         if self._last is not None and now - self._last < _PAUSE_SECONDS:

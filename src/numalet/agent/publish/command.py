@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
 from numalet.agent.publish.objects import NodeOwner
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
+from numalet.agent.servers.web.loop_log import LoopLog
 from numalet.agent.telemetry import log_line
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.config.publish_settings import PublishSettings
@@ -188,6 +189,9 @@ async def _run(ready: PreparedPublishing, access: Access, options: PublishOption
         report(each)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(
+        LoopLog(lambda text, keys: log.write([LogLine(text, keys, is_error=True)])).handle
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     where = {"node": ready.choice.node_name, "server": access.server}
@@ -207,19 +211,21 @@ async def _publish(
     options: PublishOptions,
     report: Callable[[Finding], None],
 ) -> None:
-    async with _publisher(ready, access, report, publisher.owner_of) as writers:
-        with _counted(writers, options):
-            async with together() as group:
-                group.create_task(writers.run())
-                group.create_task(follow(ready.source, writers, report))
+    async with (
+        _publisher(ready, access, report, publisher.owner_of) as writers,
+        _counted(writers, options),
+        together() as group,
+    ):
+        group.create_task(writers.run())
+        group.create_task(follow(ready.source, writers, report))
 
 
-@contextmanager
-def _counted(writers: NodePublisher, options: PublishOptions) -> Iterator[None]:
+@asynccontextmanager
+async def _counted(writers: NodePublisher, options: PublishOptions) -> AsyncIterator[None]:
     if not options.metrics:
         yield
         return
-    with PublishMetrics(writers).served(options.metrics):
+    async with PublishMetrics(writers).served(options.metrics):
         yield
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from numalet.agent.findings.publish import PublishMetricsAddress
 from numalet.agent.publish.publisher import NodePublisher
+from numalet.agent.servers.web import accepting, pages
+from numalet.agent.servers.web.serving import serving
 from numalet.core.model.findings import BadInput
 
 _LOOPBACK: Final = "127.0.0.1"
@@ -45,19 +47,16 @@ class PublishMetrics(Collector):
         yield writes
         yield current
 
-    @contextmanager
-    def served(self, address: str) -> Iterator[None]:
+    @asynccontextmanager
+    async def served(self, address: str) -> AsyncIterator[None]:
         """Serve them at ``[HOST:]PORT`` until the end. Raises ``BadInput`` if that can not be."""
         host, _, port = address.rpartition(":")
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            server, thread = start_http_server(int(port), host or _LOOPBACK, registry)
+            listener = accepting.tcp_listener(host.strip("[]") or _LOOPBACK, int(port))
         except (OSError, ValueError, OverflowError) as error:
             raise BadInput([PublishMetricsAddress(value=address, problem=str(error))]) from None
-        try:
+        app = pages.application(lambda: generate_latest(registry), path="/{path:path}")
+        async with serving(app, listener):
             yield
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()

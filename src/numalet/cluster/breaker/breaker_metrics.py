@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter as Counted
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
+from numalet.agent.servers.web import pages
 from numalet.cluster.breaker.audit import ActionOutcome
 
 _PREFIX: Final = "numalet_breaker_"
@@ -78,22 +74,11 @@ def application(
     ``refresh`` is called before the metrics are shown; ``not_ready`` says why it is not, else "".
     """
 
-    async def metrics(request: Request) -> Response:
+    def page() -> bytes:
         refresh()
-        return Response(generate_latest(meter.registry), media_type=CONTENT_TYPE_LATEST)
+        return generate_latest(meter.registry)
 
-    async def is_well(request: Request) -> Response:
-        return PlainTextResponse("ok")
+    def readiness() -> tuple[bool, str]:
+        return not not_ready(), not_ready() or "ok"
 
-    async def is_ready(request: Request) -> Response:
-        why = not_ready()
-        status = HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK
-        return PlainTextResponse(why or "ok", status)
-
-    return Starlette(
-        routes=[
-            Route("/metrics", metrics),
-            Route("/healthz", is_well),
-            Route("/readyz", is_ready),
-        ]
-    )
+    return pages.application(page, readiness)

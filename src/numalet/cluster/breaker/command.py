@@ -6,11 +6,14 @@ as soon as there is room. ``undoing`` takes off all at once.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web import loop_log
+from numalet.agent.servers.web.loop_log import LoopLog
+from numalet.agent.servers.web.serving import serving
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.breaker import audit, breaker_metrics
@@ -40,6 +43,9 @@ async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
         BadInput: the credentials can not be used, nothing can listen at the address, or the audit
             can not be written.
     """
+    asyncio.get_running_loop().set_exception_handler(
+        LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
+    )
     with audit.opened(options.audit_file) as audit_file:
 
         async def work() -> None:
@@ -70,6 +76,6 @@ async def _pages(
     )
     listener = addresses.bound(options.metrics)
     address = replace(options.metrics, port=listener.getsockname()[1])
-    async with listening.serving(app, listener):
+    async with serving(app, listener):
         say(f"serving http://{address}/metrics")
         yield

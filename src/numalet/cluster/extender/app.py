@@ -6,15 +6,13 @@ client certificate, which kubelets and Prometheus do not have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from http import HTTPStatus
+from collections.abc import Iterable, Sequence
 
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from numalet.cluster.extender import metrics, victim_bodies, wire
+from numalet.agent.servers.web import pages
+from numalet.cluster.extender import victim_bodies, wire
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import Call, Calls, Verb, error_status
@@ -31,12 +29,12 @@ def application(
         Route(f"/{each.name}", Calls(state, each, reader).answer, methods=["POST"])
         for each in verbs(state, gate)
     ]
-    return Starlette(routes=[*routes, *_probe_routes(state)])
+    return _with_probes(state, routes)
 
 
 def probes(state: ExtenderState) -> Starlette:
     """Probes and metrics alone."""
-    return Starlette(routes=_probe_routes(state))
+    return _with_probes(state)
 
 
 def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
@@ -77,18 +75,11 @@ def _bind(gate: BindGate) -> Verb:
     return Verb("bind", bind, waits=True)
 
 
-def _probe_routes(state: ExtenderState) -> list[Route]:
-    async def is_well(request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def is_ready(request: Request) -> Response:
+def _with_probes(state: ExtenderState, others: Iterable[Route] = ()) -> Starlette:
+    def readiness() -> tuple[bool, str]:
         why_not = state.standing.why_not_ready()
-        if why_not:
-            return PlainTextResponse(f"{why_not}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         age = state.live.age_seconds
-        return PlainTextResponse(f"ok, {age:.0f} s old\n" if age else "ok\n")
+        text = why_not or (f"ok, {age:.0f} s old" if age else "ok")
+        return not why_not, f"{text}\n"
 
-    async def page(request: Request) -> Response:
-        return Response(state.metrics.page(), media_type=metrics.CONTENT_TYPE)
-
-    return [Route("/healthz", is_well), Route("/readyz", is_ready), Route("/metrics", page)]
+    return pages.application(state.metrics.page, readiness, others=others)

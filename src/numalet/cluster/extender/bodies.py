@@ -1,7 +1,9 @@
 """Reads the bodies of requests, and bounds what they take.
 
-The largest body that a scheduler sends is that of one which is not ``nodeCacheCapable``: 14 kB for
-each node. All that is being read at one moment is bounded too: every client can send.
+The largest body that a scheduler sends is that of one which is not ``nodeCacheCapable``: 14 kB and
+some 330 values for each node. What a body takes when it is decoded depends on its values more than
+on its bytes. All that is being read at one moment is bounded too, except for small bodies: those of
+a ``nodeCacheCapable`` scheduler are read whatever others send.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ from typing import Final
 
 from starlette.requests import Request
 
-LARGEST_BODY_BYTES: Final = 128 * 1024 * 1024
+LARGEST_BODY_BYTES: Final = 80 * 1024 * 1024
+MOST_VALUES: Final = 2_000_000
+"""Counted as commas. A value takes at most 220 bytes before the number of nodes is looked at."""
+_SMALL: Final = 320
+"""Of the largest body, this part is small: 256 KiB."""
 _DROPPED_FOR_ONE: Final = 4
 """Times the largest body: so much of one that is refused is read."""
 
@@ -59,13 +65,17 @@ class BodyReader:
             self._under_way_bytes -= kept
         if refused is not None:
             raise refused
-        return b"".join(parts)
+        body = b"".join(parts)
+        if body.count(b",") > MOST_VALUES:
+            text = f"a body has at most {MOST_VALUES} values"
+            raise BodyRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+        return body
 
     def _why_not(self, size: int) -> BodyRefusedError | None:
         if size > self._largest_bytes:
             text = f"a body has at most {self._largest_bytes} bytes"
             return BodyRefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
-        if self._under_way_bytes > self._most_bytes:
+        if size > self._largest_bytes // _SMALL and self._under_way_bytes > self._most_bytes:
             text = "too many large requests at once"
             return BodyRefusedError(HTTPStatus.SERVICE_UNAVAILABLE, text)
         return None

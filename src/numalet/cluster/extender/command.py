@@ -12,7 +12,9 @@ from typing import Final
 
 from starlette.applications import Starlette
 
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web.accepting import MOST_CONNECTIONS
+from numalet.agent.servers.web.loop_log import LoopLog
+from numalet.agent.servers.web.serving import serving
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application, probes
@@ -33,6 +35,8 @@ from numalet.io.tasks import together
 
 PATIENCE_SECONDS: Final = 300
 """Go's clients keep a connection for 90 s; one that is closed as they use it fails a request."""
+MOST_PROBING: Final = 512
+"""Connections of kubelets and Prometheus, where these have an address of their own."""
 BETWEEN_SECONDS: Final = 0.5
 """So long after a change at most it is taken in, if no request comes before."""
 
@@ -80,6 +84,9 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
             credentials can not be used.
     """
     log = ExtenderLog(write)
+    asyncio.get_running_loop().set_exception_handler(
+        LoopLog(lambda message, keys: log.complain(message, **keys)).handle
+    )
     state = ExtenderState(options.rules, options.classes, log=log)
     ModelMismatches(state)
 
@@ -110,27 +117,36 @@ async def _served(
     tls = _tls(options, state.log)
     has_client_ca = options.tls is not None and options.tls.client_ca is not None
     check_open(options.listen, has_client_ca=has_client_ca or options.is_open)
-    servers: list[tuple[ListenAddress, Starlette, RenewedTls | None]] = [
-        (options.listen, application(state, gate=gate), tls)
-    ]
-    if options.metrics is not None:
-        servers.append((options.metrics, probes(state), None))
     async with contextlib.AsyncExitStack() as stack:
-        for each in servers:
-            await stack.enter_async_context(_listening(*each, state))
+        app = application(state, gate=gate)
+        await stack.enter_async_context(_listening(options.listen, app, tls, state))
+        if options.metrics is not None:
+            probing = _listening(options.metrics, probes(state), None, state, MOST_PROBING)
+            await stack.enter_async_context(probing)
         yield
 
 
 @contextlib.asynccontextmanager
 async def _listening(
-    address: ListenAddress, app: Starlette, tls: RenewedTls | None, state: ExtenderState
+    address: ListenAddress,
+    app: Starlette,
+    tls: RenewedTls | None,
+    state: ExtenderState,
+    most: int = MOST_CONNECTIONS,
 ) -> AsyncIterator[None]:
     listener = addresses.bound(address)
     bound = ListenAddress(address.host, listener.getsockname()[1])
     context = tls.context if tls is not None else None
     # The scheduler waits no longer for an answer.
     stop_seconds = math.ceil(state.rules.timeout_seconds)
-    async with listening.serving(app, listener, context, PATIENCE_SECONDS, stop_seconds):
+    async with serving(
+        app,
+        listener,
+        context,
+        idle_seconds=PATIENCE_SECONDS,
+        stop_seconds=stop_seconds,
+        most=most,
+    ):
         state.log.say(f"serving {'http' if tls is None else 'https'}://{bound}")
         yield
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from numalet.cluster.extender import wire
 from numalet.cluster.extender.findings import ExtenderBodyUnreadable
 from numalet.core.model.findings import BadInput
 from numalet.insight.scheduling.preempting import VictimSet
@@ -42,27 +43,32 @@ class PreemptionArguments(msgspec.Struct):
     """What ``preempt`` is asked. Members have exactly the names of Go."""
 
     pod: msgspec.Raw = msgspec.field(name="Pod")
-    whole: dict[str, _Victims] | None = msgspec.field(default=None, name="NodeNameToVictims")
-    named: dict[str, _MetaVictims] | None = msgspec.field(
-        default=None, name="NodeNameToMetaVictims"
-    )
+    whole: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToVictims")
+    named: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToMetaVictims")
 
     def sets(self) -> Mapping[str, VictimSet]:
-        """The victims of each node, by its name."""
+        """The victims of each node, by its name. Raises ``BadInput``."""
         # A scheduler that sends whole pods sends the other member too, empty.
+        texts = self.whole or self.named or {}
+        wire.check_nodes(len(texts))
+        try:
+            return {name: self._set(text) for name, text in texts.items()}
+        except _UNREADABLE as error:
+            raise BadInput([ExtenderBodyUnreadable(problem=f"{error} of a node")]) from None
+
+    def _set(self, text: msgspec.Raw) -> VictimSet:
         if self.whole:
-            return {
-                name: VictimSet(
-                    tuple([pod.metadata.uid for pod in each.pods or ()]), each.violations
-                )
-                for name, each in self.whole.items()
-            }
-        return {
-            name: VictimSet(tuple([pod.uid for pod in each.pods or ()]), each.violations)
-            for name, each in (self.named or {}).items()
-        }
+            whole = _WHOLE.decode(text)
+            return VictimSet(
+                tuple([pod.metadata.uid for pod in whole.pods or ()]), whole.violations
+            )
+        named = _NAMED.decode(text)
+        return VictimSet(tuple([pod.uid for pod in named.pods or ()]), named.violations)
 
 
+_WHOLE: Final = msgspec.json.Decoder(_Victims)
+_NAMED: Final = msgspec.json.Decoder(_MetaVictims)
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _ARGUMENTS: Final = msgspec.json.Decoder(PreemptionArguments)
 
 
@@ -70,7 +76,7 @@ def arguments(body: bytes) -> PreemptionArguments:
     """What is asked. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise BadInput([ExtenderBodyUnreadable(problem=str(error))]) from None
 
 

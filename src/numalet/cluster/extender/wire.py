@@ -19,6 +19,11 @@ from numalet.insight.scheduling.filtering import Filtered
 from numalet.io.documents.cluster_pods import PodReader
 from numalet.io.documents.typed import Place
 
+MOST_NODES: Final = 20_000
+"""Clusters of 5,000 nodes are the largest that Kubernetes supports."""
+LARGEST_POD_BYTES: Final = 3 * 1024 * 1024
+"""An API server takes no larger request."""
+
 
 class _Items(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
@@ -57,11 +62,13 @@ class ExtenderArguments(msgspec.Struct):
         """The nodes in question by name, each once, with their objects where these were sent.
 
         Raises:
-            BadInput: one of the objects is no Node.
+            BadInput: one of the objects is no Node, or there are too many.
         """
         if self.node_names is not None:
+            check_nodes(len(self.node_names))
             return dict.fromkeys(self.node_names)
         items = (self.nodes.items if self.nodes is not None else None) or ()
+        check_nodes(len(items))
         try:
             return {_NODE.decode(each).metadata.name: each for each in items}
         except _UNREADABLE as error:
@@ -73,6 +80,13 @@ _ARGUMENTS: Final = msgspec.json.Decoder(ExtenderArguments)
 _BINDING: Final = msgspec.json.Decoder(BindingArguments)
 _PLACE: Final = Place("the request", "Pod")
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def check_nodes(count: int) -> None:
+    """Raise ``BadInput`` if these are more nodes than any cluster has."""
+    if count > MOST_NODES:
+        problem = f"it has {count} nodes, and {MOST_NODES} are the most"
+        raise BadInput([ExtenderBodyUnreadable(problem=problem)])
 
 
 def arguments(body: bytes) -> ExtenderArguments:
@@ -98,6 +112,9 @@ def binding_answer(why_not: str) -> bytes:
 
 def pod(text: bytes, reader: PodReader) -> ClusterPod:
     """The pod in question. Raises ``BadInput``."""
+    if len(text) > LARGEST_POD_BYTES:
+        problem = f"its Pod has {len(text)} bytes, and {LARGEST_POD_BYTES} are the most"
+        raise BadInput([ExtenderBodyUnreadable(problem=problem)])
     findings = Findings()
     read = reader.read(text, _PLACE, findings)
     if read is None:

@@ -10,9 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from numalet.agent.servers.api import listening
 from numalet.agent.telemetry.log_line import LogLine
-from numalet.cluster.extender import command
+from numalet.cluster.extender import bodies, command
 from numalet.cluster.extender.app import application
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import BUG
@@ -196,6 +195,53 @@ async def test_node_objects_of_seventy_megabytes_are_answered() -> None:
         assert len(answer.json()["Nodes"]["items"]) == 5000
 
 
+@pytest.mark.parametrize(
+    ("verb", "asked"),
+    [
+        ("filter", {"Nodes": {"items": [{}] * 20_001}}),
+        ("prioritize", {"NodeNames": ["a"] * 20_001}),
+        ("preempt", {"NodeNameToVictims": {str(at): {} for at in range(20_001)}}),
+    ],
+)
+async def test_more_nodes_than_any_cluster_has_are_refused(
+    verb: str, asked: dict[str, Any]
+) -> None:
+    async with at_work() as extender:
+        answer = await extender.call(verb, {"Pod": extender.pod(4), **asked})
+        assert "20001 nodes" in answer.text
+
+
+async def test_a_body_of_very_many_values_is_refused_before_it_is_decoded() -> None:
+    async with at_work() as extender:
+        body = b'{"Pod":{},"Nodes":{"items":[' + b"{}," * bodies.MOST_VALUES + b"{}]}}"
+        answer = await extender.http.post(f"{extender.url}/filter", content=body)
+        assert (answer.status_code, "2000000 values" in answer.text) == (413, True)
+
+
+async def test_a_pod_that_no_api_server_takes_is_refused() -> None:
+    async with at_work() as extender:
+        pod = {**extender.pod(4), "x": "y" * (3 << 20)}
+        answer = await extender.call("filter", {"Pod": pod, "NodeNames": ["empty"]})
+        assert "its Pod has" in answer.json()["Error"]
+
+
+async def test_small_bodies_are_read_while_large_ones_take_all_there_is() -> None:
+    async with at_work(bodies=BodyReader(3_200_000)) as extender:
+        answers: list[httpx.Response] = []
+
+        async def held(others: int) -> Any:
+            yield b" " * 3_100_000
+            if others:
+                content = held(others - 1)
+                await extender.http.post(f"{extender.url}/filter", content=content)
+            else:
+                asked = {"Pod": extender.pod(4), "NodeNames": ["empty"]}
+                answers.append(await extender.call("filter", asked))
+
+        await extender.http.post(f"{extender.url}/filter", content=held(2))
+        assert answers[0].json()["NodeNames"] == ["empty"]
+
+
 async def test_too_many_large_bodies_at_once_are_refused() -> None:
     async with at_work(bodies=BodyReader(100_000)) as extender:
         reader = extender.http
@@ -281,19 +327,17 @@ async def test_no_line_is_written_for_a_request_unless_it_is_asked_for() -> None
         assert line.level > 2
 
 
-async def test_connections_are_kept_for_longer_than_the_scheduler_keeps_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_connections_are_kept_for_longer_than_the_scheduler_keeps_them() -> None:
     assert command.PATIENCE_SECONDS > 90
-    monkeypatch.setattr(listening, "PATIENCE_SECONDS", 0.05)
     async with (
         at_work() as extender,
         served(application(extender.state), command.PATIENCE_SECONDS) as patient,
+        served(application(extender.state), 0.05) as impatient,
     ):
         kept = await _connected(patient)
         for _ in range(2):
             # Each of these is closed while that one is kept.
-            reader, writer = await _connected(extender.url)
+            reader, writer = await _connected(impatient)
             assert await reader.read() == b""
             writer.close()
         kept[1].write(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")

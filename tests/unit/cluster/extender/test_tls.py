@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from harness.bad_inputs import refusal
-from numalet.agent.servers.api import listening
+from numalet.agent.servers.web import serving as web
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender import tls
@@ -72,7 +72,7 @@ async def serving(place: TlsPlace) -> AsyncIterator[RenewedTls]:
     )
     listener = addresses.bound(ListenAddress(LOOPBACK, 0))
     place.url = f"https://{LOOPBACK}:{listener.getsockname()[1]}"
-    async with listening.serving(Starlette(routes=[Route("/", _said)]), listener, renewed.context):
+    async with web.serving(Starlette(routes=[Route("/", _said)]), listener, renewed.context):
         yield renewed
 
 

@@ -52,6 +52,12 @@ def test_what_can_not_be_read_is_said(body: bytes) -> None:
         victim_bodies.arguments(body)
 
 
+def test_victims_of_a_node_that_can_not_be_read_are_said() -> None:
+    for member in ("NodeNameToVictims", "NodeNameToMetaVictims"):
+        with pytest.raises(BadInput, match="can not be read"):
+            sets(**{member: {"n": 1}})
+
+
 def test_uids_are_answered() -> None:
     assert json.loads(victim_bodies.answer({"n": VictimSet(("a",), 2)})) == {
         "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "a"}], "NumPDBViolations": 2}}

@@ -65,7 +65,7 @@ def application(
 
     routes = [route for room in _ROOMS for route in room(served).routes()]
     routes += LinkHandler(links or DashboardLinks()).routes()
-    return Starlette(
+    made = Starlette(
         routes=[*routes, *OpenApi(routes).routes()],
         exception_handlers={
             Failure: failed,
@@ -74,3 +74,6 @@ def application(
             Exception: broken,
         },
     )
+    # Its redirects lead to the host that a client names.
+    made.router.redirect_slashes = False
+    return made

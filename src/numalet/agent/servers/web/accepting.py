@@ -1,0 +1,209 @@
+"""Accepts connections for one server, and closes some of them to make room for new ones.
+
+A connection is new until a whole request has come on it. At a limit the oldest new connection is
+closed, whether in its TLS handshake or in the middle of a request; then the one that has been idle
+for the longest time; then one whose client does not read its answer. If all connections are being
+answered, a few more are accepted for probes alone: strangers cannot make ``/healthz`` fail.
+
+After a shortage of files nothing is accepted for a moment. The event loop's exception handler
+learns of it, and of limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import resource
+import select
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from numalet.agent.servers.web.connection import Connection, Rank
+from numalet.core.model.value import Mutable, field
+
+MOST_CONNECTIONS: Final = 4096
+MOST_NEW: Final = 1024
+"""A TLS connection takes up to 300 kB."""
+MOST_RESERVED: Final = 16
+"""Connections above the limit, which serve probes alone."""
+MOST_WAITING: Final = 4096
+"""The kernel holds this many connections until they are accepted."""
+SILENT_SECONDS: Final = 30
+"""The kernel keeps a TCP connection to itself for this time, until its first byte comes."""
+HANDSHAKE_SECONDS: Final = 10.0
+PAUSE_SECONDS: Final = 1.0
+AT_ONE_GO: Final = 256
+"""This many are accepted before what came on others is read."""
+
+_SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_BUSY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n"
+    b"connection: close\r\n\r\n"
+)
+
+
+def tcp_listener(host: str, port: int) -> socket.socket:
+    """A listening TCP socket. Raises ``OSError``."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol named, connections do not hold back what is small: asyncio asks for it.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT_SECONDS)
+        listener.bind((host, port))
+        listener.listen(MOST_WAITING)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class _Accepted:
+    """One connection, from its acceptance on."""
+
+    def __init__(self, plug: socket.socket, protocol: Connection) -> None:
+        self.plug: Final = plug
+        self.protocol: Final = protocol
+
+    def cut(self) -> None:
+        """Close it, whatever it is doing."""
+        if self.protocol.transport is not None:
+            self.protocol.transport.abort()
+        else:
+            # It may not have a transport yet: the handshake learns that nothing more comes.
+            with contextlib.suppress(OSError):
+                self.plug.shutdown(socket.SHUT_RDWR)
+
+
+class Acceptor(Mutable):
+    """Accepts from one listening socket. ``most`` is the limit where many files may be open."""
+
+    listener: socket.socket
+    make: Callable[[], Connection]
+    tls: ssl.SSLContext | None = None
+    most: int = MOST_CONNECTIONS
+    _new: dict[_Accepted, None] = field(default_factory=dict)
+    _known: dict[_Accepted, None] = field(default_factory=dict)
+    _connecting: set[asyncio.Task[None]] = field(default_factory=set)
+    _pause: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Accept connections from now on."""
+        self.listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(self.listener.fileno(), self._accept)
+
+    async def stop(self) -> None:
+        """Accept nothing more. A connection that was accepted is made; a handshake is cut off."""
+        if self._pause is not None:
+            self._pause.cancel()
+        asyncio.get_running_loop().remove_reader(self.listener.fileno())
+        if self.tls is not None:
+            for each in self._new:
+                if each.protocol.transport is None:
+                    each.cut()
+        while self._connecting:
+            await asyncio.wait(self._connecting)
+
+    def _accept(self) -> None:
+        for _ in range(AT_ONE_GO):
+            try:
+                plug, _address = self.listener.accept()
+            except OSError as error:
+                if error.errno in _SHORTAGES and self._is_asked():
+                    self._wait(error)
+                # Else there is none, or its client has gone.
+                return
+            plug.setblocking(False)
+            self._take(plug)
+
+    def _is_asked(self) -> bool:
+        """Whether a connection waits; the kernel looks for a free file before it looks for one."""
+        poll = select.poll()
+        poll.register(self.listener, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _wait(self, error: OSError) -> None:
+        """Make room, and accept nothing for a moment."""
+        loop = asyncio.get_running_loop()
+        loop.call_exception_handler(
+            {
+                "message": "new connections have to wait",
+                "exception": error,
+                "socket": self.listener,
+            }
+        )
+        self._make_room()
+        loop.remove_reader(self.listener.fileno())
+        self._pause = loop.call_later(PAUSE_SECONDS, self.start)
+
+    def _take(self, plug: socket.socket) -> None:
+        room = _room(self.most)
+        is_full = len(self._new) + len(self._known) >= room
+        has_room = True
+        if is_full or len(self._new) >= min(MOST_NEW, max(1, room * 3 // 4)):
+            has_room = self._make_room()
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "there are too many connections: new ones replace idle ones"}
+            )
+        if not has_room and len(self._new) + len(self._known) >= room + MOST_RESERVED:
+            with contextlib.suppress(OSError):
+                if self.tls is None:
+                    plug.send(_BUSY)
+            plug.close()
+            return
+        self._make(plug, for_probes=not has_room)
+
+    def _make(self, plug: socket.socket, *, for_probes: bool) -> None:
+        accepted = _Accepted(plug, self.make())
+        self._new[accepted] = None
+
+        def requested() -> None:
+            """A whole request came: the connection is the youngest of the known ones."""
+            self._new.pop(accepted, None)
+            self._known.pop(accepted, None)
+            self._known[accepted] = None
+
+        def lost() -> None:
+            self._new.pop(accepted, None)
+            self._known.pop(accepted, None)
+
+        protocol = accepted.protocol
+        protocol.requested, protocol.lost, protocol.for_probes = requested, lost, for_probes
+        task = asyncio.create_task(self._connect(accepted))
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self, accepted: _Accepted) -> None:
+        protocol = accepted.protocol
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: protocol,
+                accepted.plug,
+                ssl=self.tls,
+                ssl_handshake_timeout=None if self.tls is None else HANDSHAKE_SECONDS,
+            )
+        except OSError:
+            # The client left, took too long, or showed no certificate that is accepted.
+            protocol.lost()
+
+    def _make_room(self) -> bool:
+        """Close the connection that is missed the least; False if all are being answered."""
+        for accepted in self._new:
+            del self._new[accepted]
+            accepted.cut()
+            return True
+        least = min(self._known, key=lambda each: each.protocol.rank, default=None)
+        if least is None or least.protocol.rank is Rank.ANSWERED:
+            return False
+        del self._known[least]
+        least.cut()
+        return True
+
+
+def _room(most: int) -> int:
+    """How many connections are served: half of the files that may be open are for others."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(1, min(most, files * most // (2 * MOST_CONNECTIONS)))
