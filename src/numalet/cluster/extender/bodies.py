@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 LARGEST_BODY_BYTES: Final = 80 * 1024 * 1024
 MOST_VALUES: Final = 2_000_000
-"""Counted as commas. A value takes at most 220 bytes before the number of nodes is looked at."""
+"""Counted as commas. A value takes at most 220 bytes before the nodes are counted."""
 _SMALL: Final = 320
 """Of the largest body, this part is small: 256 KiB."""
 _DROPPED_FOR_ONE: Final = 4

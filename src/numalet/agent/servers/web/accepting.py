@@ -117,10 +117,10 @@ class Acceptor(Mutable):
                 # Else there is none, or its client has gone.
                 return
             plug.setblocking(False)
-            self._take(plug)
+            self._admit(plug)
 
     def _is_asked(self) -> bool:
-        """Whether a connection waits; the kernel looks for a free file before it looks for one."""
+        """Whether a connection waits; the kernel needs a free file before it answers that."""
         poll = select.poll()
         poll.register(self.listener, select.POLLIN)
         return bool(poll.poll(0))
@@ -139,7 +139,7 @@ class Acceptor(Mutable):
         loop.remove_reader(self.listener.fileno())
         self._pause = loop.call_later(PAUSE_SECONDS, self.start)
 
-    def _take(self, plug: socket.socket) -> None:
+    def _admit(self, plug: socket.socket) -> None:
         room = _room(self.most)
         is_full = len(self._new) + len(self._known) >= room
         has_room = True
