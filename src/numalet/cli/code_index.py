@@ -28,6 +28,7 @@ _MODULES: Final = (
     "core.admission.reasons",
     "core.findings.cluster",
     "core.findings.config",
+    "core.findings.flags",
     "core.findings.housekeeping",
     "core.findings.machine",
     "core.findings.managers",

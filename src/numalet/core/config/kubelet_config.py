@@ -30,6 +30,17 @@ class ReservedMemory(Value):
     limits: Mapping[str, Quantity]
 
 
+class CommandFlag(Value):
+    """A flag as it was given, without dashes; ``problem`` is what the kubelet has against it.
+
+    The name is empty where the problem is not a flag's.
+    """
+
+    name: str
+    where: Location
+    problem: Finding | None = None
+
+
 class KubeletConfig(Value, kw_only=True):
     """What of a KubeletConfiguration the managers honour.
 
@@ -41,6 +52,8 @@ class KubeletConfig(Value, kw_only=True):
     decide nothing, but a wrong one stops the start. ``fail_cgroup_v1`` is None where it was not
     given, as releases differ in its default. ``undecoded`` are values of another
     type than their field's, where a start with them was recorded; readers raise them otherwise.
+    ``flags`` are all flags of the command line, because a flag that a release does not have stops
+    its kubelet.
     """
 
     cpu_manager_policy: str = "none"
@@ -81,6 +94,7 @@ class KubeletConfig(Value, kw_only=True):
     memory_reservation_policy: str = "None"
     housekeeping: Housekeeping = AS_DEFAULTED
     undecoded: tuple[Finding, ...] = ()
+    flags: tuple[CommandFlag, ...] = ()
     origins: Mapping[str, Location] = MappingProxyType({})
 
     def __repr__(self) -> str:
@@ -90,7 +104,7 @@ class KubeletConfig(Value, kw_only=True):
         shown = (
             f"{name}={value!r}"
             for name, value in named
-            if name != "origins" and value != getattr(default, name)
+            if name not in ("origins", "flags") and value != getattr(default, name)
         )
         return f"KubeletConfig({', '.join(shown)})"
 

@@ -118,6 +118,7 @@ class NodeRules(Value, kw_only=True):
 class StartStage(Enum):
     """Where in a kubelet's start an error comes from, in the order of the start."""
 
+    FLAGS = "flags"
     CONFIG_DECODE = "config-decode"
     CONFIG_VALIDATION = "config-validation"
     RESERVED_CPUS = "reserved-cpus"

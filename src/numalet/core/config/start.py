@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from numalet.core.config import (
+    command_flags,
     cpu_policy,
     feature_gates,
     memory_policy,
@@ -77,10 +78,14 @@ def resolve(
     behaviour: Behaviour = EXACT,
 ) -> NodeRules | StartRefused:
     """The rules that a kubelet with this configuration follows on this machine, or its refusal."""
-    if config.undecoded:
-        return StartRefused(StartStage.CONFIG_DECODE, config.undecoded[:1], config.undecoded[1:])
     release = behaviour.release
     stages = _Stages()
+    stages.begin(StartStage.FLAGS).extend(command_flags.problems(config.flags, release))
+    if config.undecoded:
+        refused = stages.refusal()
+        return refused or StartRefused(
+            StartStage.CONFIG_DECODE, config.undecoded[:1], config.undecoded[1:]
+        )
     gates = _gates(config, release, stages)
     release_rules = release.rules_with(gates.enabled)
     config = node_allocatable.with_default_eviction(config, release_rules, machine.os)
@@ -165,7 +170,8 @@ def _unmet(
 
 
 def _is_flag(config: KubeletConfig, gate: str) -> bool:
-    return config.where(f"featureGates.{gate}").document == FEATURE_GATES_FLAG
+    where = config.where(f"featureGates.{gate}")
+    return FEATURE_GATES_FLAG in (where.document, where.path)
 
 
 def _go_bool(value: bool) -> str:

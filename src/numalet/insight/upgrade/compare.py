@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from numalet.core.config import feature_gates
+from numalet.core.config import command_flags, feature_gates
 from numalet.core.config.releases.release import Maturity, Release, ReleaseRules
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, worst_first
@@ -49,6 +49,16 @@ class UpgradeWithoutGates(NoteFinding):
     )
     release: str
     gates: str
+
+
+class UpgradeWithoutFlags(NoteFinding):
+    code = "upgrade/without-flags"
+    sentence = (
+        "pods and state files are compared as if these flags were not given, which v{release} "
+        "refuses: {flags}"
+    )
+    release: str
+    flags: str
 
 
 class UpgradeGateSet(NoteFinding):
@@ -126,7 +136,7 @@ class ReleasesCompared(Value):
 def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
     """What changes between two subjects that differ in their release."""
     first, second = rules.check(before), rules.check(after)
-    settable = _with_settable_gates(before), _with_settable_gates(after)
+    settable = _settable(before), _settable(after)
     # Of files that neither release starts with, the finding says what is in them.
     known = () if first.refused is not None and after.state_files else first.start
     changes = [
@@ -145,8 +155,8 @@ def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
     )
 
 
-def _with_settable_gates(subject: LintSubject) -> LintSubject:
-    """The subject without the gates that its release refuses to set.
+def _settable(subject: LintSubject) -> LintSubject:
+    """The subject without the gates and the flags that its release refuses.
 
     They would be taken out before the upgrade, and then the pods are what matters.
     """
@@ -156,15 +166,20 @@ def _with_settable_gates(subject: LintSubject) -> LintSubject:
         for name, value in given.items()
         if feature_gates.problem(name, value, release) is None
     }
-    if len(kept) == len(given):
-        return subject
-    return replace(subject, config=replace(subject.config, feature_gates=kept))
+    flags = command_flags.accepted(subject.config.flags, release)
+    return replace(subject, config=replace(subject.config, feature_gates=kept, flags=flags))
 
 
 def _left_out(given: LintSubject, settable: LintSubject) -> Iterator[Finding]:
     refused = given.config.feature_gates.keys() - settable.config.feature_gates.keys()
     if refused:
         yield UpgradeWithoutGates(release=given.release.name, gates=", ".join(sorted(refused)))
+    refused = {flag.name for flag in given.config.flags} - {
+        flag.name for flag in settable.config.flags
+    }
+    if refused:
+        flags = ", ".join(f"--{name}" for name in sorted(refused))
+        yield UpgradeWithoutFlags(release=given.release.name, flags=flags)
 
 
 def _decisions(before: LintSubject, after: LintSubject) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ PROGRAMS: Final = (
 _LONGEST: Final = 256 * 1024
 """Characters; Linux accepts no argument longer than half of that, and a kubelet has some dozens."""
 _MOST_COLUMNS: Final = 24
+_MOST_WORDS: Final = 2_000
 _COMMENTS: Final = re.compile(r"(?m)^[ \t]*[#;].*$")
 _COMMENT_LINES: Final = re.compile(r"(?m)^[ \t]*[#;].*\n?")
 _CONTINUED: Final = re.compile(r"\\\r?\n")
@@ -50,6 +51,7 @@ _EXEC_PREFIXES: Final = "@-:+!|"
 class CommandText(Value, kw_only=True):
     """The words of a command line and what is left open.
 
+    They stand in ``text`` from the character ``begins`` on.
     ``program`` is empty where only arguments are given. ``are_all_flags`` says that each flag is
     there with its value, given or default. ``missing`` are files that the text names and that
     cannot be read here: more words may be in them.
@@ -58,6 +60,7 @@ class CommandText(Value, kw_only=True):
     source: str
     text: str
     words: tuple[str, ...]
+    begins: int = 0
     program: str = ""
     are_all_flags: bool = False
     missing: tuple[str, ...] = ()
@@ -90,7 +93,7 @@ def read(text: str, document: str) -> CommandText | None:
         found = reader(plain)
         # Lines are those of the text as it is given.
         return None if found is None else replace(found, text=text)
-    except _QuoteError as error:
+    except _WordsError as error:
         problem = ConfigFileCommandLine(problem=str(error), where=Location(document))
         raise BadInput([problem]) from None
     except _NoKubeletError as error:
@@ -98,8 +101,8 @@ def read(text: str, document: str) -> CommandText | None:
         raise BadInput([other]) from None
 
 
-class _QuoteError(ValueError):
-    """A text whose quotes do not match."""
+class _WordsError(ValueError):
+    """Quotes that do not match, or too many words."""
 
 
 class _NoKubeletError(ValueError):
@@ -107,12 +110,14 @@ class _NoKubeletError(ValueError):
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text without their quotes. Raises ``ValueError``: one is not closed."""
+    """The words of a text without their quotes. Raises ``ValueError``."""
     words = []
     for match in _WORD.finditer(_CONTINUED.sub(" ", text)):
         if match[0] in ("'", '"', "\\"):
-            raise _QuoteError("No closing quotation")
+            raise _WordsError("No closing quotation")
         words.append(_QUOTED.sub(_unquoted, match[0]))
+    if len(words) > _MOST_WORDS:
+        raise _WordsError(f"it has more than {_MOST_WORDS} words")
     return words
 
 
@@ -127,17 +132,27 @@ def _of_log(text: str) -> CommandText:
     """The flags of the last start that the log has: each start names them in sorted order."""
     flags: dict[str, str] = {}
     last = ""
-    for name, quoted in _LOG_LINE.findall(text):
+    begins = 0
+    for match in _LOG_LINE.finditer(text):
+        name, quoted = match.groups()
         if name <= last:
             flags = {}
+        if not flags:
+            begins = match.start()
         last = name
         try:
             flags[name] = json.loads(quoted)
         except ValueError:
             flags[name] = quoted[1:-1]
     words = tuple(f"--{name}={value}" for name, value in flags.items())
-    source = "the FLAG lines of a kubelet's log"
-    return CommandText(source=source, text=text, words=words, program="kubelet", are_all_flags=True)
+    return CommandText(
+        source="the FLAG lines of a kubelet's log",
+        text=text,
+        begins=begins,
+        words=words,
+        program="kubelet",
+        are_all_flags=True,
+    )
 
 
 def _of_proc(text: str) -> CommandText | None:
@@ -261,7 +276,7 @@ class _Unit(Mutable):
             try:
                 text = yaml_source.read_text(path)
                 self.variables |= dict(_assignments(_COMMENT_LINES.sub("", text)))
-            except (BadInput, _QuoteError):
+            except (BadInput, _WordsError):
                 self.missing.append(path)
 
     def expanded(self, command: str) -> Iterator[str]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
+from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value, replace
-from numalet.io.documents import kubelet_flags, typed, yaml_source
+from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
@@ -49,6 +50,7 @@ class ConfigPart(Value, kw_only=True):
     """The fields of a configuration, and what stands beside them in the same place.
 
     ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
+    ``problems`` are what else stands on its command line and stops it.
     ``note`` says what was read, None for a plain KubeletConfiguration.
     """
 
@@ -56,6 +58,7 @@ class ConfigPart(Value, kw_only=True):
     locate: Callable[[str], Location]
     duplicates: tuple[Finding, ...] = ()
     flags: tuple[tuple[str, str, Location], ...] = ()
+    problems: tuple[CommandFlag, ...] = ()
     note: Finding | None = None
 
     def location(self, path: str) -> Location:
@@ -187,7 +190,7 @@ def _of_talos(outer: _Object) -> ConfigPart:
 
 
 def _extra_arguments(outer: _Object) -> Iterator[tuple[str, str, Location]]:
-    """The flags that decide something here; Talos accepts a text or a list of texts for each."""
+    """The flags; Talos accepts a text or a list of texts for each."""
     path = f"{outer.path}.machine.kubelet.extraArgs"
     given = outer.at("machine", "kubelet", "extraArgs")
     if given is None:
@@ -196,8 +199,6 @@ def _extra_arguments(outer: _Object) -> Iterator[tuple[str, str, Location]]:
         where = outer.document.location(path)
         raise BadInput([ConfigFileNotAMapping(found=go_kind(given), where=where)])
     for name, value in given.items():
-        if not kubelet_flags.is_known(name):
-            continue
         where = outer.document.location(f"{path}.{name}")
         for each in value if isinstance(value, list) else [value]:
             if each is None or isinstance(each, dict | list):

@@ -5,25 +5,28 @@ A file that the flag ``--config`` names is read with it, as the kubelet reads it
 
 from __future__ import annotations
 
+import bisect
 import re
-from typing import Final
 
+from numalet.core.config.kubelet_config import CommandFlag
+from numalet.core.config.releases import flag_table
 from numalet.core.model.findings import Location
-from numalet.core.model.value import Mutable, Value, field
-from numalet.io.documents import command_text, kubelet_flags
+from numalet.core.model.value import Mutable, Value, field, replace
+from numalet.io.documents import command_text, flag_words
 from numalet.io.documents.command_text import CommandText
-
-_NO_FILE: Final = ("", "true")
+from numalet.io.documents.flag_words import GivenFlag
 
 
 class CommandLine(Value):
-    """Flags that decide something here, with places; the files that others of them name.
+    """Flags with places; the files that two of them name.
 
+    ``problems`` are words that are not flags with a value.
     ``is_whole`` says that it begins with the program, so that no flag is missing. ``missing`` are
     files that hold more of the command line and cannot be read here.
     """
 
     flags: tuple[tuple[str, str, Location], ...]
+    problems: tuple[CommandFlag, ...]
     config: str | None
     config_dir: str | None
     is_whole: bool
@@ -42,34 +45,64 @@ def read(text: str, document: str) -> CommandLine | None:
 
 
 def _flags(found: CommandText, document: str) -> CommandLine:
-    lines = _Lines(found.text)
-    given = [
-        (name, value, Location(document, f"--{name}", lines.line_of(name)))
-        for name, value in kubelet_flags.of_arguments(found.words)
-    ]
+    lines = _Lines(found.text, found.begins)
+    given: list[tuple[str, str, Location]] = []
+    problems = []
+    for shown in flag_words.of_program(found.words, found.program):
+        where = Location(document)
+        if shown.name:
+            where = Location(document, f"--{shown.name}", lines.line_of(shown.name))
+        flag = _as_given(shown) if found.are_all_flags else shown
+        if flag is None:
+            continue
+        if flag.problem is not None:
+            problems.append(CommandFlag(flag.name, where, flag.problem.at(where)))
+        else:
+            given.append((flag.name, flag.value, where))
     named = {name: value for name, value, _ in given}
+    is_cut = found.are_all_flags and "--config=" not in found.words
     return CommandLine(
-        flags=tuple(each for each in given if kubelet_flags.is_known(each[0])),
+        flags=tuple(given),
+        problems=tuple(problems),
         config=named.get("config") or None,
         config_dir=named.get("config-dir") or None,
-        is_whole=bool(found.program) and not found.missing,
+        is_whole=bool(found.program) and not found.missing and not is_cut,
         source=found.source,
         missing=found.missing,
     )
+
+
+def _as_given(flag: GivenFlag) -> GivenFlag | None:
+    """A flag that a log shows, as it was given; None at its default.
+
+    A log does not show whether a flag at its default was given.
+    """
+    known = flag_table.flags().get(flag.name)
+    if known is None:
+        return flag
+    if flag.value == known.default:
+        return None
+    is_list = known.type == "stringSlice" and flag.value[:1] == "["
+    return replace(flag, value=flag.value[1:-1]) if is_list else flag
 
 
 class _Lines(Mutable):
     """Finds the lines of flags in a text, of each flag in the order in which it is given."""
 
     text: str
+    begins: int
     searched: dict[str, int] = field(default_factory=dict)
+    ends: list[int] = field(default_factory=list)
 
     def line_of(self, name: str) -> int | None:
         """The line of the next occurrence of a flag, None without one."""
-        flag = rf"{re.escape(name)}(?![\w-])"
+        flag = "[-_]".join(map(re.escape, name.split("-"))) + r"(?![\w-])"
         for pattern in (f"--{flag}", rf"(?<![\w-]){flag}"):
-            match = re.compile(pattern).search(self.text, self.searched.get(name, 0))
+            match = re.compile(pattern).search(self.text, self.searched.get(name, self.begins))
             if match is not None:
                 self.searched[name] = match.end()
-                return self.text.count("\n", 0, match.start()) + 1
+                self.ends = self.ends or [
+                    each.start() for each in re.finditer("$", self.text, re.MULTILINE)
+                ]
+                return bisect.bisect_left(self.ends, match.start()) + 1
         return None

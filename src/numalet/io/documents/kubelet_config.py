@@ -18,15 +18,16 @@ from typing import Any, Final
 from numalet.core.config import node_allocatable
 from numalet.core.config.behaviour import Behaviour, Mode
 from numalet.core.config.housekeeping import Housekeeping
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import OperatingSystem
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     drop_ins,
+    enclosed_config,
     kubelet_config_file,
     kubelet_flags,
     kubelet_types,
@@ -42,6 +43,7 @@ from numalet.io.documents.kubelet_fields import (
     FieldShape,
 )
 from numalet.io.documents.kubelet_version import KubeletAtHand
+from numalet.io.documents.typed import Place
 from numalet.io.findings.config_files import (
     ConfigFileNotAMapping,
 )
@@ -102,6 +104,7 @@ class GatheredConfig(Value):
     merged: drop_ins.MergedDocuments
     own: NumaletConfig
     inside: Sequence[tuple[str, str, Location]]
+    problems: tuple[CommandFlag, ...]
     has_file_defaults: bool
     notices: tuple[Finding, ...]
 
@@ -109,7 +112,7 @@ class GatheredConfig(Value):
         """The configuration as a kubelet of the named release, or of those at hand, reads it.
 
         Raises:
-            BadInput: it holds a wrong type or an unknown flag, or the release is not known.
+            BadInput: it holds a wrong type, or the release is not known.
         """
         warnings = Findings()
         warnings.extend(self.notices)
@@ -124,6 +127,7 @@ class GatheredConfig(Value):
         )
         warnings.extend((*remarks, *said))
         config = kubelet_flags.applied(config, kubelet_flags.parse_placed(self.inside, followed))
+        config = replace(config, flags=(*config.flags, *self.problems))
         config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))
         warnings.extend(plain_sizes.warnings(config))
         return LoadedConfig(config, warnings.all, own, has_own)
@@ -133,7 +137,7 @@ def load(sources: ConfigSources) -> LoadedConfig:
     """The configuration of all sources together.
 
     Raises:
-        BadInput: a source can not be read or holds a wrong type or an unknown flag.
+        BadInput: a source cannot be read or holds a wrong type.
     """
     return gather(sources).loaded(sources.release, sources.kubelets)
 
@@ -145,6 +149,7 @@ def gather(sources: ConfigSources) -> GatheredConfig:
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
     config_dir = sources.config_dir
     inside: Sequence[tuple[str, str, Location]] = ()
+    problems: tuple[CommandFlag, ...] = ()
     merged = drop_ins.MergedDocuments()
     if sources.config_file is not None:
         file = kubelet_config_file.read(sources.config_file)
@@ -153,7 +158,7 @@ def gather(sources: ConfigSources) -> GatheredConfig:
         merged.merge(file.part)
         warnings.extend(file.notices)
         own = numalet_config.of_documents(file.own)
-        inside = file.part.flags
+        inside, problems = file.part.flags, file.part.problems
     if config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
             # The kubelet fills in defaults before it merges, so a drop-in adds to them.
@@ -166,7 +171,7 @@ def gather(sources: ConfigSources) -> GatheredConfig:
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
-    return GatheredConfig(sources, merged, own, inside, has_file_defaults, warnings.all)
+    return GatheredConfig(sources, merged, own, inside, problems, has_file_defaults, warnings.all)
 
 
 def decode(value: object, document: str, release: Release = NEWEST) -> KubeletConfig:
@@ -190,6 +195,23 @@ def decode(value: object, document: str, release: Release = NEWEST) -> KubeletCo
         return Location(document, path)
 
     return _decode(value, locate, release, has_default_eviction=True)[0]
+
+
+def decode_placed(
+    value: Mapping[str, Any], place: Place, release: Release = NEWEST
+) -> LoadedConfig:
+    """The same for fields that stand in a document, with what the kubelet would warn of.
+
+    Raises:
+        BadInput: it says that it is something else, or a field has a wrong type.
+    """
+
+    def locate(path: str) -> Location:
+        return place._replace(path=place.path + path.removeprefix("$")).location
+
+    fields = enclosed_config.fields_of(value, place.location)
+    config, remarks = _decode(fields, locate, release, has_default_eviction=True)
+    return LoadedConfig(config, (*remarks, *plain_sizes.warnings(config)))
 
 
 _KNOWN: Final = tuple({*HONOURED, *HOUSEKEEPING, *PASSED_OVER})

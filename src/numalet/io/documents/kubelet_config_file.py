@@ -100,12 +100,18 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
     """The flags, over the file that they name."""
     note = enclosed_config.read_from(line.source, Location(name))
     if line.config is None:
-        nowhere = ConfigPart(value={}, locate=partial(Location, name), flags=line.flags, note=note)
+        nowhere = ConfigPart(
+            value={},
+            locate=partial(Location, name),
+            flags=line.flags,
+            problems=line.problems,
+            note=note,
+        )
         return replace(_alone(nowhere), has_defaults=not line.is_whole, config_dir=line.config_dir)
     source = f"{line.source}, and the file of its --config, {line.config}"
     note = enclosed_config.read_from(source, Location(name))
     file = _of_text(yaml_source.read_text(line.config), line.config)
-    part = replace(file.part, flags=(*file.part.flags, *line.flags))
+    part = replace(file.part, flags=(*file.part.flags, *line.flags), problems=line.problems)
     return replace(file, part=part, notices=(*file.notices, note), config_dir=line.config_dir)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -224,7 +225,9 @@ class FieldReader:
             if key not in known:
                 path = f"{place}.{key}" if place else key
                 where = self.locate(f"$.{path}")
-                self.findings.add(ConfigFileUnknownField(field=path, where=where))
+                close = difflib.get_close_matches(key, known, n=1)
+                hint = f" (did you mean {close[0]!r}?)" if close else ""
+                self.findings.add(ConfigFileUnknownField(field=path, hint=hint, where=where))
 
 
 def _shown(value: object) -> str:

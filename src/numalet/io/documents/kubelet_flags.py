@@ -12,19 +12,22 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.config import feature_gates, reserved_memory
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
+from numalet.core.config.releases import flag_table
 from numalet.core.config.releases.release import Release
-from numalet.core.config.releases.table import DEFAULT, NEWEST
+from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.reserved_memory import ReservedMemoryError
+from numalet.core.findings.flags import FlagInvalid, FlagShortCircuit
 from numalet.core.model import go_duration, go_text
-from numalet.core.model.findings import Findings, Location
+from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.go_text import GoNumberError, GoText
 from numalet.core.model.value import Value, replace
-from numalet.io.findings.config_files import FlagInvalid, FlagUnknown
 
 _FEATURE_GATES: Final = "--feature-gates"
 _RESERVED_MEMORY: Final = "--reserved-memory"
+_PRINTED: Final = {"help": "help", "version": "version"}
+"""Flags with which the kubelet prints a text and ends."""
 
 
 class _FlagError(ValueError):
@@ -36,11 +39,8 @@ Parse = Callable[[Sequence[str]], Any]
 
 
 def is_known(name: str) -> bool:
-    """Whether a flag, with dashes or without, decides something here.
-
-    So does one that only some releases have: it stops the start of the others.
-    """
-    return _with_dashes(name) in _FLAGS or _with_dashes(name) in NEWEST.flags_gone
+    """Whether a flag, with dashes or without, decides something here."""
+    return _with_dashes(name) in _FLAGS
 
 
 def _with_dashes(name: str) -> str:
@@ -48,23 +48,25 @@ def _with_dashes(name: str) -> str:
 
 
 class GivenFlags(Value):
-    """The values of flags by flag, each with the place where it was given."""
+    """The values of flags by flag, each with the place where it was given; all flags in order."""
 
     values: Mapping[str, Any]
     places: Mapping[str, Location]
-
-
-NONE_GIVEN: Final = GivenFlags({}, {})
+    all: tuple[CommandFlag, ...]
 
 
 def parse(flags: Sequence[tuple[str, str]], release: Release = DEFAULT) -> GivenFlags:
     """The values of the flags of a command line; their names may lack the dashes.
 
     Raises:
-        BadInput: the release has no such flag, or it does not take the value.
+        BadInput: a flag does not take its value.
     """
     placed = ((name, value, Location(_with_dashes(name))) for name, value in flags)
-    return parse_placed(placed, release)
+    given = parse_placed(placed, release)
+    refused = [flag.problem for flag in given.all if flag.problem is not None]
+    if refused:
+        raise BadInput(refused)
+    return given
 
 
 def parse_placed(
@@ -72,37 +74,60 @@ def parse_placed(
 ) -> GivenFlags:
     """The same for flags that stand in a file; the last place of a flag is that of its value.
 
-    Raises:
-        BadInput: the release has no such flag, or it does not take the value.
+    A value that a flag does not take is a problem of the flag, and sets nothing.
     """
-    findings = Findings()
     rules = feature_gates.rules_of(release, {})
     given: dict[str, list[str]] = {}
     parsed: dict[str, Any] = {}
     places: dict[str, Location] = {}
+    all_flags: list[CommandFlag] = []
     for name, value, where in flags:
         flag = _with_dashes(name)
-        if flag in NEWEST.flags_gone - release.flags_gone:
-            continue
         places[flag] = where
-        if flag not in _FLAGS:
-            findings.add(FlagUnknown(flag=flag, known=", ".join(sorted(_FLAGS)), where=where))
-            continue
-        given.setdefault(flag, []).append(value)
+        values = given.setdefault(flag, [])
+        values.append(value)
+        problem: Finding | None = None
         try:
-            parsed[flag] = _FLAGS[flag][2](given[flag])
+            if flag in _FLAGS:
+                parsed[flag] = _FLAGS[flag][2](values)
+            else:
+                problem = _checked(flag, value, where)
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
-            problem = (
+            reason = (
                 error.in_words_of(rules) if isinstance(error, ReservedMemoryError) else str(error)
             )
-            findings.add(
-                FlagInvalid(flag=GoText(flag), value=GoText(value), problem=problem, where=where)
+            problem = FlagInvalid(
+                flag=GoText(_shown(flag)), value=GoText(value), problem=reason, where=where
             )
-    findings.raise_errors()
+        all_flags.append(CommandFlag(flag.removeprefix("--"), where, problem))
     if given.get(_RESERVED_MEMORY) == [""]:
         # The kubelet reads an empty text as "no target" and leaves the file's list alone.
         del parsed[_RESERVED_MEMORY]
-    return GivenFlags(parsed, places)
+    return GivenFlags(parsed, places, tuple(all_flags))
+
+
+def _checked(flag: str, value: str, where: Location) -> Finding | None:
+    """What keeps a kubelet from starting with a flag that decides nothing else here.
+
+    Raises the error of a value that is not of the flag's type.
+    """
+    known = flag_table.flags().get(flag.removeprefix("--"))
+    if known is None:
+        return None
+    if known.name in _PRINTED:
+        if value in ("false", "0", "f", "F", "False", "FALSE"):
+            return None
+        return FlagShortCircuit(flag=flag, printed=_PRINTED[known.name], where=where)
+    check = _TYPES.get(known.type)
+    if check is not None:
+        check([value])
+    return None
+
+
+def _shown(flag: str) -> str:
+    """The name of a flag as pflag shows it, with its shorthand."""
+    known = flag_table.flags().get(flag.removeprefix("--"))
+    return f"-{known.shorthand}, {flag}" if known is not None and known.shorthand else flag
 
 
 def of_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -139,7 +164,8 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
         origins[place] = given.places[flag]
         if attribute == "eviction_hard":
             changes["uses_default_eviction"] = False
-    return replace(config, **changes, origins=MappingProxyType(origins))
+    flags = (*config.flags, *given.all)
+    return replace(config, **changes, flags=flags, origins=MappingProxyType(origins))
 
 
 def _text(values: Sequence[str]) -> str:
@@ -217,6 +243,15 @@ def _gates(values: Sequence[str]) -> Mapping[str, bool]:
     return MappingProxyType(gates)
 
 
+_TYPES: Final[Mapping[str, Parse]] = {
+    "bool": _boolean,
+    "duration": _duration,
+    "int": _long,
+    "int32": _integer,
+    "int64": _long,
+    "Level": _integer,
+}
+"""How the values of flags are checked that decide nothing here, by the types of pflag."""
 _FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
     "--cgroups-per-qos": ("cgroupsPerQOS", "cgroups_per_qos", _boolean),
     "--container-runtime-endpoint": (

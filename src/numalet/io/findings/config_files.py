@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from numalet.core.findings.phrases import OPTIONS
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
-from numalet.core.model.go_text import GoText
 
 
 class ConfigFileEmpty(Finding):
@@ -105,8 +104,9 @@ class ConfigFileReadInPart(NoteFinding):
 
 class ConfigFileUnknownField(WarningFinding):
     code = "config-file/unknown-field"
-    sentence = "there is no field {field!r}; it is ignored, as the kubelet does"
+    sentence = "there is no field {field!r}{hint}; it is ignored, as the kubelet does"
     field: str
+    hint: str = ""
 
 
 class ConfigFileWrongType(Finding):
@@ -172,23 +172,6 @@ class NumaletConfigRefresh(Finding):
     why = "what has not changed is written again only so that readers know that the node lives"
     value: str
     least: str
-
-
-class FlagUnknown(Finding):
-    code = "flag/unknown"
-    sentence = "failed to parse kubelet flag: unknown flag: {flag}"
-    flag: str
-    known: str
-
-
-class FlagInvalid(Finding):
-    code = "flag/invalid"
-    sentence = (
-        "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
-    )
-    flag: GoText
-    value: GoText
-    problem: str
 
 
 class ConfigSizeWithoutUnit(WarningFinding):

@@ -11,7 +11,7 @@ import pytest
 
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.config.behaviour import EXACT
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.findings import Finding, Location, Severity
@@ -77,6 +77,23 @@ def test_a_release_compared_with_itself_changes_nothing() -> None:
 
     for release in table.RELEASES:
         assert compared(subject, release.name, release.name).changes == ()
+
+
+def test_a_flag_that_is_gone_is_an_error_and_hides_nothing_else() -> None:
+    flag = CommandFlag("pod-infra-container-image", Location("env", "--pod-infra", 1))
+    config = static_cpus(
+        flags=(flag,), cpu_manager_policy_options={"strict-cpu-reservation": "true"}
+    )
+    found = changes(LintSubject(config=config, machine=CACHES), "1.34", "1.35")
+
+    assert str(found["does-not-start"]).endswith("unknown flag: --pod-infra-container-image")
+    assert found["flag/unknown"].severity is Severity.ERROR
+    assert found["flag/unknown"].where == flag.where
+    assert found["without-flags"].fields == {
+        "release": "1.35",
+        "flags": "--pod-infra-container-image",
+    }
+    assert "option" in found
 
 
 def test_an_option_that_graduated_lets_the_kubelet_start() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from numalet.core.config import command_flags
 from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.releases import table
 from numalet.core.model.findings import BadInput
 from numalet.io.documents import kubelet_config, kubelet_flags
 from numalet.io.documents.kubelet_config import Base, ConfigSources
@@ -197,9 +199,12 @@ def test_an_empty_reserved_memory_breaks_the_next_one() -> None:
 
 
 def test_unknown_flags_are_all_named() -> None:
-    assert sentences(("--eviction-threshold", "1"), ("nope", "")) == [
+    config = load(("--eviction-threshold", "1"), ("nope", ""), ("--max-pod", "9"))
+
+    assert [str(each) for each in command_flags.problems(config.flags, table.DEFAULT)] == [
         "failed to parse kubelet flag: unknown flag: --eviction-threshold",
         "failed to parse kubelet flag: unknown flag: --nope",
+        "failed to parse kubelet flag: unknown flag: --max-pod; did you mean --max-pods?",
     ]
 
 

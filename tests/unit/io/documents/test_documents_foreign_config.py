@@ -198,7 +198,8 @@ def test_a_kubelet_without_a_file_has_no_eviction_threshold(given: Path) -> None
 
 
 def test_what_is_wrong_on_a_command_line_has_its_place(given: Path, tmp_path: Path) -> None:
-    flag = refused(given, "kubelet \\\n  --v=2 \\\n  --max-pods=many\n")
+    flag = load(given, "kubelet \\\n  --v=2 \\\n  --max-pods=many\n").config.flags[1].problem
+    assert flag is not None
     quote = refused(given, "kubelet --max-pods='9\n")
     file = refused(given, f"kubelet --config={tmp_path / 'none.yaml'}\n")
     itself = refused(given, f"kubelet --config={given}\n")

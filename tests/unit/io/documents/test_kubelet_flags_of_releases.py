@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from numalet.core.config import command_flags
 from numalet.core.config.releases import table
 from numalet.core.config.releases.release import Release
-from numalet.core.model.findings import BadInput
+from numalet.core.config.releases.v1_35 import V1_35
+from numalet.core.model.findings import NOWHERE, BadInput
 from numalet.io.documents import kubelet_command_line, kubelet_config, kubelet_flags
 from numalet.io.documents.kubelet_config import ConfigSources
 
@@ -17,11 +19,10 @@ INVALID = 'failed to parse kubelet flag: invalid argument "{0}" for "--reserved-
 
 def complaint(flags: list[tuple[str, str]], release: Release) -> str | None:
     """What a kubelet of the release says of these flags; None if it takes them."""
-    try:
-        kubelet_flags.parse(flags, release)
-    except BadInput as bad:
-        return str(bad.findings[0])
-    return None
+    placed = [(name, value, NOWHERE) for name, value in flags]
+    given = kubelet_flags.parse_placed(placed, release)
+    problems = [*command_flags.problems(given.all, release)]
+    return problems[0].in_kubelet_words if problems else None
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_flag_that_is_gone_is_unknown(flag: str, gone: str) -> None:
             f"failed to parse kubelet flag: unknown flag: {flag}" if release.name >= gone else None
         )
         for release in table.RELEASES
-    } == {release.name: complaint([(flag, "x")], release) for release in table.RELEASES}
+    } == {release.name: complaint([(flag, "true")], release) for release in table.RELEASES}
 
 
 def test_a_flag_that_is_gone_stops_the_kubelet_whose_command_line_has_it(tmp_path: Path) -> None:
@@ -46,12 +47,15 @@ def test_a_flag_that_is_gone_stops_the_kubelet_whose_command_line_has_it(tmp_pat
     file.write_text("/usr/bin/kubelet --pod-infra-container-image=pause:3.10 --v=2 --max-pods=7")
     line = kubelet_command_line.read(file.read_text(), "args")
     assert line is not None
-    assert [name for name, _, _ in line.flags] == ["pod-infra-container-image", "max-pods"]
+    assert [name for name, _, _ in line.flags] == ["pod-infra-container-image", "v", "max-pods"]
 
     old = kubelet_config.load(ConfigSources(config_file=file, release="1.34"))
     assert old.config.max_pods == 7
-    with pytest.raises(BadInput, match="unknown flag: --pod-infra-container-image"):
-        kubelet_config.load(ConfigSources(config_file=file, release="1.35"))
+    (problem,) = command_flags.problems(old.config.flags, V1_35)
+    assert problem.fields == {
+        "flag": "--pod-infra-container-image",
+        "hint": " (v1.34 is the last release that has it)",
+    }
 
 
 def test_the_type_of_a_field_matters_only_where_the_release_knows_it(tmp_path: Path) -> None:

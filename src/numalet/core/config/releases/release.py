@@ -7,6 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from numalet.core.config.releases import flag_table
 from numalet.core.config.releases.rule import rule as _rule
 from numalet.core.config.releases.running import RunningRules
 from numalet.core.model.value import Value, replace
@@ -217,8 +218,8 @@ class Release(Value, kw_only=True, eq=False):
     topology_options: Mapping[str, Maturity]
     fields: frozenset[str] = frozenset()
     """Fields of KubeletConfiguration that v1.32 does not have."""
-    flags_gone: frozenset[str] = frozenset()
-    """Flags that v1.32 has and this release does not."""
+    flags: frozenset[str] = frozenset()
+    """The flags of its command line, without dashes."""
     rules: Mapping[str, When] = MappingProxyType({})
     claim_versions: Mapping[str, bool] = MappingProxyType({})
 
@@ -243,7 +244,6 @@ def later(
     cpu_options: Mapping[str, Maturity] = MappingProxyType({}),
     topology_options: Mapping[str, Maturity] = MappingProxyType({}),
     fields: tuple[str, ...] = (),
-    flags_gone: tuple[str, ...] = (),
     rules: Mapping[str, When | None] = MappingProxyType({}),
     claim_versions: Mapping[str, bool | None] = MappingProxyType({}),
 ) -> Release:
@@ -258,7 +258,7 @@ def later(
         cpu_options=_changed(before.cpu_options, cpu_options),
         topology_options=_changed(before.topology_options, topology_options),
         fields=before.fields | set(fields),
-        flags_gone=before.flags_gone | set(flags_gone),
+        flags=flag_table.of_release(name),
         rules=_changed(before.rules, rules),
         claim_versions=_changed(before.claim_versions, claim_versions),
     )

@@ -64,7 +64,6 @@ V1_34: Final = later(
         "prefer-align-cpus-by-uncorecache": Maturity.BETA,
     },
     claim_versions={"v1": True, "v1alpha3": None},
-    flags_gone=("--cloud-config", "--register-schedulable"),
     rules={
         "containers_have_pod_level_pages": When(on=("PodLevelResources",)),
         "resizes_keep_pinned_memory": When(off=("InPlacePodVerticalScalingExclusiveMemory",)),

@@ -109,7 +109,6 @@ V1_35: Final = later(
     topology_options={
         "max-allowable-numa-nodes": Maturity.STABLE,
     },
-    flags_gone=("--pod-infra-container-image",),
     rules={
         "cgroup_v1_is_refused_unless_allowed": ALWAYS,
         "reserved_memory_flag_is_spelt_right": ALWAYS,
