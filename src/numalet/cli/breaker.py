@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from numalet.cli import cluster_options
+from numalet.cli import cluster_options, fleet_classes
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.findings import FleetOption, FleetPairs
 from numalet.cli.fleet_options import ClassFile, PoolLabel
@@ -188,7 +188,7 @@ def breaker(
         return
     import asyncio
 
-    from numalet.cluster import addresses, following
+    from numalet.cluster import addresses
     from numalet.cluster.breaker import command
     from numalet.cluster.breaker.breaker import BreakerSettings
     from numalet.cluster.breaker.command import BreakerOptions
@@ -219,7 +219,7 @@ def breaker(
         is_dry_run=not measures,
         namespace_selector=namespace_selector,
         pod_selector=selector,
-        classes=following.classes_of(class_file, pool_label),
+        classes=fleet_classes.followed(class_file, pool_label),
     )
     to = access.of(kubeconfig, context)
     options = BreakerOptions(

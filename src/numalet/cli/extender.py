@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from numalet.agent.telemetry.log_line import LogFormat
-from numalet.cli import cluster_options, node_options
+from numalet.cli import cluster_options, fleet_classes, node_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.scores import ScoreOption
@@ -219,7 +219,7 @@ def extender(
     import asyncio
 
     from numalet.agent.host import logs
-    from numalet.cluster import addresses, following
+    from numalet.cluster import addresses
     from numalet.cluster.extender import command, durations
     from numalet.cluster.extender.command import ExtenderOptions
     from numalet.cluster.extender.state import ExtenderRules
@@ -246,6 +246,6 @@ def extender(
         binds=bind,
         lease=cluster_options.lease_name(lease) if lease else None,
         rules=rules,
-        classes=following.classes_of(class_file, pool_label),
+        classes=fleet_classes.followed(class_file, pool_label),
     )
     asyncio.run(command.live(options, logs.to_stderr(log_format, verbosity).write))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from numalet.cli import output, progress
+from numalet.cli import fleet_classes, output, progress
 from numalet.cli.findings import (
     FleetNoneStarts,
     FleetNothingOtherwise,
@@ -75,7 +75,7 @@ def answered(
     from numalet.cluster import following
     from numalet.io.kube_api import access
 
-    classes = following.classes_of(source.class_file, source.pool_label)
+    classes = fleet_classes.followed(source.class_file, source.pool_label)
     server = access.of(source.kubeconfig, source.context)
     asyncio.run(following.follow(server, classes, WatchedAnswer(answer, is_table).receive))
     return 0
@@ -96,7 +96,7 @@ async def followed_dashboard(
     from numalet.io.kube_api import access
     from numalet.io.tasks import together
 
-    classes = following.classes_of(source.class_file, source.pool_label)
+    classes = fleet_classes.followed(source.class_file, source.pool_label)
     server = access.of(source.kubeconfig, source.context)
 
     async def work() -> None:
@@ -180,10 +180,9 @@ def serve(
         log=lambda message, keys: output.say(loop_log.text(message, keys)),
     )
     if source.is_live:
-        from numalet.cluster import following
         from numalet.io.kube_api import access
 
-        classes = following.classes_of(source.class_file, source.pool_label)
+        classes = fleet_classes.followed(source.class_file, source.pool_label)
         server.follow(access.of(source.kubeconfig, source.context), classes)
     else:
         server.read_again(every_seconds, lambda: _opened(source))

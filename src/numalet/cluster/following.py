@@ -50,9 +50,13 @@ Receiver = Callable[[FollowedView], Awaitable[None]]
 
 
 class FollowedClasses(Value, kw_only=True):
-    """What the user says of nodes: which class they are of, and which label names their pool."""
+    """What the user says of nodes: which class they are of, and which label names their pool.
+
+    ``notes`` are warnings about the class file.
+    """
 
     rules: Iterable[ClassRule] = ()
+    notes: tuple[Finding, ...] = ()
     pool_label: str = building.POOL_LABEL
 
 
@@ -60,7 +64,8 @@ def classes_of(class_file: str | None, pool_label: str | None) -> FollowedClasse
     """What the options --class and --pool-label say. Raises ``BadInput`` for an unusable file."""
     label = pool_label or building.POOL_LABEL
     sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
-    return FollowedClasses(rules=clusters.rules_of(sources), pool_label=label)
+    given = clusters.classes_of(sources)
+    return FollowedClasses(rules=given.rules(), notes=given.notes, pool_label=label)
 
 
 async def follow(

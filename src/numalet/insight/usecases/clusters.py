@@ -20,6 +20,7 @@ from numalet.core.config.releases.table import RELEASES
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Value, field, replace
 from numalet.insight.usecases import fleets
+from numalet.insight.usecases.fleets import Fleet
 from numalet.io.documents import cluster_dump, fleet_file, yaml_source
 
 EVERYTHING: Final = "nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses"
@@ -116,11 +117,14 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     Raises:
         BadInput: the class file can not be read, or there are no nodes.
     """
-    rules = rules_of(sources)
+    given = classes_of(sources)
+    rules = given.rules()
     if not listed.nodes:
         raise BadInput([ClusterWithoutNodes(server=", ".join(sources.paths)), *listed.notes])
     return OpenedCluster(
-        building.build(listed, rules, sources.pool_label),
+        building.build(
+            replace(listed, notes=(*given.notes, *listed.notes)), rules, sources.pool_label
+        ),
         {**specs_of(rules), **listed.classes},
         {
             name: each.published_seconds
@@ -130,15 +134,15 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     )
 
 
-def rules_of(sources: ClusterSources) -> tuple[ClassRule, ...]:
-    """Which nodes are of which class by the class file, if there is one.
+def classes_of(sources: ClusterSources) -> Fleet:
+    """What the class file describes; nothing if there is none.
 
     Raises:
         BadInput: it can not be read.
     """
     if sources.class_file is None:
-        return ()
-    return fleets.load(sources.class_file).rules()
+        return Fleet(())
+    return fleets.load(sources.class_file)
 
 
 def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,7 @@ from numalet.core.cluster import classes, rebuilding
 from numalet.core.cluster.building import ClassRule
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
 from numalet.core.config.rules import StartRefused
-from numalet.core.model.findings import BadInput, Finding, Findings
+from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.machine_shape import resembles_shape
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.value import Value, replace
@@ -48,6 +47,13 @@ class FleetConfigurationRefused(Finding):
     problem: str
 
 
+class FleetPoolPart(Finding):
+    code = "fleet/pool-part"
+    sentence = "{pools}: {problem}"
+    pools: str
+    problem: str
+
+
 class FleetNodeNotThere(Finding):
     code = "fleet/node-not-there"
     sentence = "{pod} is bound to node {node}, which no pool has"
@@ -56,11 +62,15 @@ class FleetNodeNotThere(Finding):
 
 
 class FleetClass(Value):
-    """A pool with an empty node of it, and the class that this is of."""
+    """A pool with an empty node of it, and the class that this is of.
+
+    ``notes`` are what the kubelet would only warn of.
+    """
 
     pool: FleetPool
     empty: Node
     spec: classes.ClassSpec
+    notes: tuple[Finding, ...] = ()
 
 
 class Fleet(Value):
@@ -68,6 +78,14 @@ class Fleet(Value):
 
     pools: tuple[FleetClass, ...]
     pods: tuple[ClusterPod, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """What its configurations are warned of, each once."""
+        findings = Findings()
+        for each in self.pools:
+            findings.extend(each.notes)
+        return findings.distinct
 
     def rules(self) -> tuple[ClassRule, ...]:
         """Which nodes of a dump are of which pool's machine and configuration."""
@@ -101,7 +119,8 @@ class Fleet(Value):
         ]
         if strange:
             raise BadInput(strange)
-        return Cluster(nodes=made, pods={each.pod.uid: each for each in self.pods})
+        pods = {each.pod.uid: each for each in self.pods}
+        return Cluster(nodes=made, pods=pods, notes=self.notes)
 
 
 def load(path: str) -> Fleet:
@@ -113,12 +132,37 @@ def load(path: str) -> Fleet:
     described = fleet_file.load(path)
     findings = Findings()
     pools = []
+    wrong: list[tuple[FleetPool, Finding]] = []
     for pool in described.pools:
-        made = findings.collect(partial(_opened, pool, described))
-        pools.extend([] if made is None else [made])
+        try:
+            pools.append(_opened(pool, described))
+        except BadInput as bad:
+            wrong += ((pool, each) for each in bad.findings)
+    findings.extend(_of_pools(wrong, described.document))
     pods = list(_pods(described, findings))
     findings.raise_errors()
     return Fleet(tuple(pools), tuple(pods))
+
+
+def _of_pools(wrong: Iterable[tuple[FleetPool, Finding]], document: str) -> Iterator[Finding]:
+    """What is wrong with pools: each thing once, however many pools have it, with their names."""
+    having: dict[str, list[tuple[FleetPool, Finding]]] = {}
+    for pool, finding in wrong:
+        having.setdefault(repr((finding.code, finding.where, finding.fields)), []).append(
+            (pool, finding)
+        )
+    for pairs in having.values():
+        (first, finding), *others = pairs
+        if finding.where.document == document:
+            yield finding
+            continue
+        more = f" and {len(others)} more" if others else ""
+        yield FleetPoolPart(
+            pools=f"pool {first.name!r}{more}",
+            problem=finding.located,
+            where=first.place.location,
+            severity=finding.severity,
+        )
 
 
 def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
@@ -129,6 +173,7 @@ def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
     )
     devices = _devices(pool, machine, described)
     config = _configuration(pool, described)
+    warnings = tuple(each for each in config.warnings if each.severity is not Severity.NOTE)
     behaviour = config.behaviour
     if pool.release is not None:
         behaviour = replace(behaviour, release=pool.release)
@@ -140,11 +185,12 @@ def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
                 FleetConfigurationRefused(pool=pool.name, problem=str(each), where=where)
                 for each in node.findings
             ]
+            + [*warnings]
         )
     spec = classes.spec_of(node, config.config)
     empty = classes.start(spec)
     assert isinstance(empty, Node), empty
-    return FleetClass(pool, empty, spec)
+    return FleetClass(pool, empty, spec, warnings)
 
 
 def _configuration(pool: FleetPool, described: FleetFile) -> kubelet_config.LoadedConfig:
@@ -152,8 +198,7 @@ def _configuration(pool: FleetPool, described: FleetFile) -> kubelet_config.Load
     if isinstance(pool.configuration, Mapping):
         place = pool.place.member("configuration")
         followed = {} if pool.release is None else {"release": pool.release}
-        config = kubelet_config.decode(pool.configuration, place.location.text, **followed)
-        return kubelet_config.LoadedConfig(config)
+        return kubelet_config.decode_placed(pool.configuration, place, **followed)
     path = None
     if pool.configuration is not None:
         path = _beside(pool.configuration, described.folder)

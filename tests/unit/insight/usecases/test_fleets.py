@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from architecture import tree
+from numalet.cluster import following
 from numalet.core.cluster.cluster import Origin, Taint, TaintEffect, Toleration
-from numalet.core.cluster.objects import ListedNode
+from numalet.core.cluster.objects import ClusterObjects, ListedNode
 from numalet.core.model.findings import BadInput
 from numalet.insight.usecases import fleets
-from numalet.insight.usecases.clusters import ClusterSources, open_cluster
+from numalet.insight.usecases.clusters import ClusterSources, listed_cluster, open_cluster
 from values import gpu_fleet, kube_lists
 
 CONFIGURATION = {
@@ -157,8 +158,8 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "effect": ({"pools": [{**POOL, "taints": ["a=b:Never"]}]}, "cluster/taint", ""),
     "match": ({"pools": [{**POOL, "match": {"name": "x"}}]}, "document/unknown-field", ""),
     "match type": ({"pools": [{**POOL, "match": {"names": 5}}]}, "document/type", ""),
-    "machine": ({"pools": [{**POOL, "machine": "profile:no"}]}, "machine/unknown-profile", ""),
-    "config": ({"pools": [{**POOL, "configuration": "no.yaml"}]}, "document/unreadable", ""),
+    "machine": ({"pools": [{**POOL, "machine": "profile:no"}]}, "fleet/pool-part", "$.pools[0]"),
+    "config": ({"pools": [{**POOL, "configuration": "no.yaml"}]}, "fleet/pool-part", "$.pools[0]"),
     "start": (
         {"pools": [{**POOL, "configuration": {"cpuManagerPolicy": "static"}}]},
         "fleet/configuration-refused",
@@ -214,3 +215,66 @@ def test_the_examples_of_the_page_are_fleets(tmp_path: Path) -> None:
         (tmp_path / "fleet.yaml").write_text(text)
         counts.append(len(open_cluster(ClusterSources(paths=[str(tmp_path / "fleet.yaml")])).nodes))
     assert counts == [240, 1]
+
+
+MISSPELT = {
+    **{name: value for name, value in CONFIGURATION.items() if name != "topologyManagerPolicy"},
+    "topologyManagerPolicie": "single-numa-node",
+    "kubeReserved": {"cpu": "2", "memory": "1024"},
+}
+
+
+def test_a_configuration_is_warned_of_as_check_warns(tmp_path: Path) -> None:
+    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    (tmp_path / "kubelet.yaml").write_text(yaml.safe_dump({**head, "topologyManagerPolicie": "x"}))
+    pools = [
+        {**POOL, "configuration": {**MISSPELT, **head, "memoryManagerPolicy": "None"}},
+        {**POOL, "name": "b", "configuration": "kubelet.yaml"},
+        {**POOL, "name": "c", "configuration": "kubelet.yaml"},
+    ]
+    path = written(tmp_path, pools=pools)
+    first, size, other = open_cluster(ClusterSources(paths=[path])).notes
+
+    assert (first.code, first.where.document) == ("config-file/unknown-field", path)
+    assert first.where.path == "$.pools[0].configuration.topologyManagerPolicie"
+    assert first.where.line is not None
+    assert "did you mean 'topologyManagerPolicy'?" in str(first)
+    assert size.code == "config/size-without-unit"
+    assert (other.code, other.where.document) == (first.code, str(tmp_path / "kubelet.yaml"))
+
+    classes = ClusterSources(paths=["-"], class_file=path)
+    listed = listed_cluster(ClusterObjects(nodes={"x": ListedNode(name="x")}, pods={}), classes)
+    assert listed.cluster.notes == (first, size, other)
+    assert following.classes_of(path, None).notes == (first, size, other)
+
+
+def test_what_keeps_a_kubelet_of_a_pool_from_starting_comes_with_its_warnings(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(BadInput) as caught:
+        fleets.load(written(tmp_path, pools=[{**POOL, "configuration": MISSPELT}]))
+
+    assert [each.code for each in caught.value.findings] == [
+        "fleet/configuration-refused",
+        "config-file/unknown-field",
+        "config/size-without-unit",
+    ]
+
+
+def test_what_is_wrong_with_the_file_of_many_pools_is_said_once(tmp_path: Path) -> None:
+    pools = [{**POOL, "name": name, "configuration": "none.yaml"} for name in "abc"]
+    (tmp_path / "args").write_text("kubelet --topology-manager-polcy=restricted\n")
+    pools.append({**POOL, "name": "d", "configuration": "args"})
+    path = written(tmp_path, pools=pools)
+    with pytest.raises(BadInput) as caught:
+        fleets.load(path)
+
+    file, flag = caught.value.findings
+    assert (file.code, file.where.document, file.where.path) == (
+        "fleet/pool-part",
+        path,
+        "$.pools[0]",
+    )
+    assert str(file).startswith(f"pool 'a' and 2 more: {tmp_path / 'none.yaml'}: this file can")
+    assert (flag.code, flag.where.path) == ("fleet/configuration-refused", "$.pools[3]")
+    assert "did you mean --topology-manager-policy?" in str(flag)
