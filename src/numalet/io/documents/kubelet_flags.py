@@ -39,8 +39,8 @@ Parse = Callable[[Sequence[str]], Any]
 
 
 def is_known(name: str) -> bool:
-    """Whether a flag, with dashes or without, decides something here."""
-    return _with_dashes(name) in _FLAGS
+    """Whether some release has a flag, with dashes or without."""
+    return name.removeprefix("--") in flag_table.flags()
 
 
 def _with_dashes(name: str) -> str:
