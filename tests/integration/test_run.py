@@ -345,7 +345,7 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     done = run(tmp_path, "--dry-run", "-o", "json", "--", "true", cpus=cpus)
     place = msgspec.json.decode(done.stdout, type=RunDocument)
     assert (status, status == 0) == (done.returncode, place.admitted)
-    assert (place.decided_by, place.schema) == ("books", "numalet.run/1")
+    assert (place.decided_by, place.schema) == ("books", "numalet.run/2")
     assert (cpus == "1", cpus == "500m") == (bool(place.cpus), bool(place.shared_cpus))
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")

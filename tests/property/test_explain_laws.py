@@ -18,7 +18,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.machine_info import HugePages, MachineInfo
 from numalet.core.model.pod import Container, Pod
 from numalet.core.model.qos import qos_class
-from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.insight.explain import search, story
@@ -34,7 +34,6 @@ from numalet.insight.explain.change import (
     SmallerRequest,
     WithoutContainer,
     WithoutPods,
-    WithoutRequest,
 )
 from numalet.insight.simulate import recording
 from numalet.io.documents import kubelet_config, pod_manifest
@@ -152,9 +151,6 @@ def applied(asked: Case, change: Change) -> Decision:
         case SmallerRequest() | AdjustedRequest():
             other = smaller(asked.pod, change.container, change.resource, change.amount)
             return decided(node, [*asked.queue, other], uid)
-        case WithoutRequest():
-            other = smaller(asked.pod, change.container, change.resource, None)
-            return decided(node, [*asked.queue, other], uid)
         case WithoutContainer(name):
             inits = tuple(each for each in asked.pod.init_containers if each.name != name)
             apps = tuple(each for each in asked.pod.app_containers if each.name != name)
@@ -192,12 +188,6 @@ def test_every_offer_admits_the_pod_when_it_is_applied(asked: Case) -> None:
             if isinstance(offer.change, SmallerRequest):
                 one_more = replace(offer.change, amount=offer.change.one_more)
                 assert not applied(asked, one_more).admitted, offer.change
-            if isinstance(offer.change, WithoutRequest):
-                change = offer.change
-                none = SmallerRequest(
-                    change.container, change.resource, change.asked, ZERO, change.asked
-                )
-                assert not applied(asked, none).admitted, change
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)

@@ -173,7 +173,7 @@ def _run(question: ExplainInputs, budget: str, output: OutputFormat, pictures: P
         return 2
     traced = story.trace(asked.case.node, asked.case.pod)
     show_findings(decision_notes.notes(decision_notes.collect([traced.decision])))
-    tallies = () if traced.decision.admitted else searched(asked.case, traced, seconds)
+    tallies = searched(asked.case, traced, seconds)
     show_findings(asked.fleet_notes)
     explanation = explanation_document.explanation(asked.case, traced, tallies, _running(asked))
     if pictures.are_wanted:

@@ -25,7 +25,6 @@ from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.core.model.pod import ContainerKind
 from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.output import explanation_verdict
 from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -59,11 +58,15 @@ def story(explanation: Explanation) -> Renderables:
     if explanation.assumed_running:
         yield Text(f"assumed running: {explanation.assumed_running} (pods of the state files)")
     yield from explain_nodes.drawing(explanation)
+    for each in explanation.stranded:
+        yield _indented(explanations.stranded(each.pod, each.container, each.cpus))
     for subject in explanation.subjects:
         yield from _subject(explanation, subject)
     yield from _allocation(explanation)
     if not explanation.admitted:
-        yield from _would_admit(explanation)
+        yield from _offers(explanations.WOULD_ADMIT, explanation.would_admit)
+    elif explanation.cause or explanation.would_align:
+        yield from _offers(explanations.WOULD_ALIGN, explanation.would_align)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -89,18 +92,10 @@ def _replay_refused(explanation: Explanation) -> Renderables:
 
 
 def _verdict(explanation: Explanation) -> Renderables:
-    if explanation.why is None:
-        asked = explanation.pod
-        pod = f"{asked.namespace}/{asked.name} ({asked.qos_class.value})"
-        where = (
-            f" on NUMA nodes {_nodes(explanation.nodes)}"
-            if explanation.nodes
-            else ", and bound to no NUMA node"
-        )
-        yield _text(f"{pod} is admitted{where}", "bold green")
-        return
-    yield output.one_line(explanation_verdict.rejected(explanation), "bold red")
-    yield _indented(explanation.message, "dim")
+    colour = "bold green" if explanation.admitted else "bold red"
+    yield output.one_line(explanation.first_line, colour)
+    if not explanation.admitted:
+        yield _indented(explanation.message, "dim")
 
 
 def _asked(explanation: Explanation) -> Renderables:
@@ -124,7 +119,8 @@ def _asked(explanation: Explanation) -> Renderables:
 def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
     yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
-    yield from _answers(subject.answers, merged.nodes)
+    is_clear = merged.preferred or explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE
+    yield from _answers(subject.answers, merged.nodes, is_clear=is_clear)
     yield from _ranking(subject)
     if merged.bounded:
         yield _indented(f"merge: {explanations.BOUNDED}")
@@ -134,7 +130,10 @@ def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
     yield _indented(f"{explanation.policy.value} {verb} {affinity}", "bold")
 
 
-def _answers(answers: Iterable[AnswerDocument], chosen: list[int] | None) -> Renderables:
+def _answers(
+    answers: Iterable[AnswerDocument], chosen: list[int] | None, *, is_clear: bool
+) -> Renderables:
+    """Every answer; ``is_clear`` says that nobody asks why a set is not preferred."""
     silent = [_resources(each) for each in answers if each.answer is AnswerKind.NO_PREFERENCE]
     if silent:
         yield _indented(f"no preference: {', '.join(silent)}")
@@ -150,6 +149,8 @@ def _answers(answers: Iterable[AnswerDocument], chosen: list[int] | None) -> Ren
             case AnswerKind.SETS:
                 yield _indented(f"{_resources(answer)}:")
                 yield _sets(answer, chosen)
+                if answer.why_not_preferred is not None and not is_clear:
+                    yield _indented(explanations.not_preferred(answer.why_not_preferred), by=4)
             case AnswerKind.NOTHING_FITS:
                 yield _indented(f"{_resources(answer)}: {explanations.NOTHING_FITS}")
                 yield _sets(answer, chosen)
@@ -261,21 +262,21 @@ def _allocated(allocated: AllocatedDocument) -> Renderables:
         yield _sets(allocated.chosen_among, None)
 
 
-def _would_admit(explanation: Explanation) -> Renderables:
-    yield from _heading("What would have admitted it")
-    if not explanation.would_admit:
+def _offers(title: str, searched: Sequence[CategoryDocument]) -> Renderables:
+    yield from _heading(title)
+    if not searched:
         yield _indented(explanations.NOT_SEARCHED)
-    for tally in explanation.would_admit:
+    for tally in searched:
         if tally.offers or tally.would_not_start:
             yield from _tally(tally)
     in_vain = [
         explanations.in_vain(each.category.value, each.tried)
-        for each in explanation.would_admit
+        for each in searched
         if each.tried and not (each.offers or each.would_not_start)
     ]
     if in_vain:
         yield _indented(f"{explanations.IN_VAIN}: {', '.join(in_vain)}", "dim")
-    if any(each.ended_early for each in explanation.would_admit):
+    if any(each.ended_early for each in searched):
         yield _indented(explanations.ENDED_EARLY)
 
 

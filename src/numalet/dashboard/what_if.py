@@ -16,7 +16,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import NodeView
-from numalet.insight.explain import running, search, story
+from numalet.insight.explain import running, search, story, tally
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.node_map import NodeMap
@@ -137,15 +137,12 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
     case = running.case(beginning, pods[:chosen], pods[chosen])
     traced = story.trace(case.node, pods[chosen])
     end = time.monotonic() + LONGEST_SEARCH_SECONDS
-    tallies = (
-        ()
-        if traced.decision.admitted
-        else tuple(search.search(case, traced, lambda: time.monotonic() < end))
-    )
+    tallies = tally.in_order(search.search(case, traced, lambda: time.monotonic() < end))
     assumed = len({key.pod_uid for key in case.node.snapshot.assumed})
     explanation = explanation_document.explanation(case, traced, tallies, assumed)
-    offers = (offer for tally in tallies for offer in tally.offers)
-    texts = (offer.text for tally in explanation.would_admit for offer in tally.offers)
+    offers = (offer for each in tallies for offer in each.offers)
+    found = explanation.would_admit or explanation.would_align
+    texts = (offer.text for each in found for offer in each.offers)
     way = next(
         (each for each, text in zip(offers, texts, strict=True) if text == question.way), None
     )

@@ -16,12 +16,12 @@ from numalet.core.admission.decision import Decision
 from numalet.core.model.value import Mutable, Value, field
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.dashboard.sources import NodeView, PodRow
-from numalet.insight.explain import running, search, story
+from numalet.insight.explain import running, search, story, tally
 from numalet.insight.explain.tally import Offer
 from numalet.insight.maps import node_map
 from numalet.insight.maps.hint_map import HintMap
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import explanation_document, explanation_verdict, hint_maps, json_schema
+from numalet.insight.output import explanation_document, hint_maps, json_schema
 from numalet.wording import english
 
 MOST_AT_ONCE: Final = 2
@@ -106,7 +106,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
         traced = story.trace(case.node, row.pod)
         document = explanation_document.explanation(case, traced, (), 0)
         is_admitted = traced.decision.admitted
-        short[row.pod.uid] = None if is_admitted else explanation_verdict.cause(document)
+        short[row.pod.uid] = None if is_admitted else document.cause
     return short
 
 
@@ -117,16 +117,14 @@ def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECOND
     traced = story.trace(case.node, row.pod)
     end = time.monotonic() + budget_seconds
     is_admitted = traced.decision.admitted
-    tallies = (
-        () if is_admitted else tuple(search.search(case, traced, lambda: time.monotonic() < end))
-    )
+    tallies = tally.in_order(search.search(case, traced, lambda: time.monotonic() < end))
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
     document = explanation_document.explanation(case, traced, tallies, len(assumed))
-    ways = (_way_out(view, row, offer) for tally in tallies for offer in tally.offers)
+    ways = (_way_out(view, row, offer) for each in tallies for offer in each.offers)
     return Why(
         document=json_schema.plain(document),
         is_admitted=is_admitted,
-        cause="" if is_admitted else explanation_verdict.cause(document),
+        cause=document.cause,
         hints=hint_maps.of_explanation(document),
         ways_out=tuple(way for way in ways if way),
     )

@@ -12,7 +12,7 @@ from numalet.core.model import numa_mask
 from numalet.core.model.value import Value
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.insight.maps.node_map import NodeMap
-from numalet.insight.output import explanation_verdict, hint_maps
+from numalet.insight.output import hint_maps
 from numalet.insight.output.explanation_types import AllocatedDocument, Explanation
 from numalet.pages import pod_lines, templating
 from numalet.pages.values import PageOrigin, TextTable
@@ -28,6 +28,7 @@ class StoryText(Value, kw_only=True):
     asked: TextTable
     matrices: tuple[Any, ...]
     allocated: TextTable
+    ways_out_title: str
     ways_out: tuple[str, ...]
     no_way_out: str
 
@@ -45,10 +46,9 @@ def body(chart: NodeMap, explanation: Explanation, origin: PageOrigin) -> Any:
 
 def story(explanation: Explanation) -> StoryText:
     """The texts of an explanation, for the part ``explanation_part``."""
-    searched = bool(explanation.would_admit)
     return StoryText(
         admitted=explanation.admitted,
-        verdict=_verdict(explanation),
+        verdict=explanation.first_line,
         message=" ".join(filter(None, (explanation.contradiction, explanation.message))),
         asked=TextTable(
             "Asked for",
@@ -68,20 +68,18 @@ def story(explanation: Explanation) -> StoryText:
             tuple(_allocated(each) for each in explanation.allocated),
         ),
         ways_out=tuple(_ways_out(explanation)),
-        no_way_out=explanations.NO_WAY_OUT if searched else explanations.NOT_SEARCHED,
+        ways_out_title=explanations.WOULD_ALIGN
+        if explanation.admitted
+        else explanations.WOULD_ADMIT,
+        no_way_out=_no_way_out(explanation),
     )
 
 
-def _verdict(explanation: Explanation) -> str:
-    if explanation.why is not None:
-        return explanation_verdict.rejected(explanation)
-    asked = explanation.pod
-    where = (
-        f" on NUMA nodes {_braced(explanation.nodes)}"
-        if explanation.nodes
-        else ", and bound to no NUMA node"
-    )
-    return f"{asked.namespace}/{asked.name} ({asked.qos_class.value}) is admitted{where}"
+def _no_way_out(explanation: Explanation) -> str:
+    """What to say where no way out is listed; empty for a pod that is admitted and aligned."""
+    if explanation.admitted:
+        return explanations.NOTHING_ALIGNS if explanation.would_align else ""
+    return explanations.NO_WAY_OUT if explanation.would_admit else explanations.NOT_SEARCHED
 
 
 def _allocated(each: AllocatedDocument) -> tuple[str, ...]:
@@ -98,7 +96,7 @@ def _allocated(each: AllocatedDocument) -> tuple[str, ...]:
 
 
 def _ways_out(explanation: Explanation) -> Iterator[str]:
-    for tally in explanation.would_admit:
+    for tally in explanation.would_admit or explanation.would_align:
         title = explanations.CATEGORIES[tally.category.value]
         for offer in tally.offers:
             price = explanations.price(offer.lost or ())

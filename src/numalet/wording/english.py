@@ -41,7 +41,7 @@ def of_reason(reason: Reason) -> str:
             values["container"] = WHOLE_POD_WORDS
             template = template.replace("Container {container}", "The pod as a whole")
             template = template.replace("container {container}", "{container}")
-        return template.format(**values)
+        return numbers.singular(template.format(**values))
     # Of a manager from outside the project, whose reasons may have no sentence.
     listed = ", ".join(f"{name}: {value}" for name, value in values.items())
     return f"{reason.code} ({listed})" if listed else reason.code

@@ -33,7 +33,7 @@ def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
         if asked in values and there in values:
             values[short] = values[asked] - values[there]
     shown = {name: _shown(name, value) for name, value in values.items()}
-    return template.format(**shown, holders=_few(holders) or "unknown pods")
+    return numbers.singular(template.format(**shown, holders=_few(holders) or "unknown pods"))
 
 
 def _shown(name: str, value: object) -> object:
@@ -52,19 +52,52 @@ def _few(names: Sequence[str]) -> str:
 
 
 CATEGORIES: Final[Mapping[str, str]] = {
-    "policy-or-scope": "Another policy or scope",
-    "smaller-request": "A smaller request",
-    "fewer-containers": "One container fewer",
+    "other-machine": "Another machine",
     "freed-pods": "Pods deleted first",
     "queue-order": "Another order",
-    "other-machine": "Another machine",
+    "policy-or-scope": "Another policy or scope",
+    "whole-units": "A request in whole units",
+    "fewer-containers": "One container fewer",
+    "smaller-request": "A smaller request",
 }
 """Titles of the kinds of changes."""
 
 ENDED_EARLY: Final = "the search stopped early (--budget), there may be more"
 IN_VAIN: Final = "tried in vain"
-WAY_OUT: Final = "Cheapest way out"
+WOULD_ADMIT: Final = "What would have admitted it"
+WOULD_ALIGN: Final = "What would have aligned it"
+SUGGESTION: Final = "Suggestion"
 NO_WAY_OUT: Final = "Nothing that was tried would admit it."
+NOTHING_ALIGNS: Final = "Nothing that was tried would align it."
+
+
+def needed(count: int, asked: str, *, cpus: int, reserved: int) -> str:
+    """Why a manager prefers sets of ``count`` NUMA nodes; ``cpus`` are all CPUs of so many."""
+    nodes = "a NUMA node has" if count == 1 else f"{count} NUMA nodes have"
+    there = f"{cpus} CPUs" if cpus else "enough"
+    state = f"{reserved} of them reserved" if reserved else "in use or not"
+    fits = "one node" if count == 1 else f"{count} nodes"
+    verb = "count" if asked.endswith("CPUs") else "counts"
+    return f"{nodes} {there}, {state}, so {asked} {verb} as fitting {fits}"
+
+
+def not_preferred(why: str) -> str:
+    """Why a set, or several, that would have room are not preferred."""
+    return f"not preferred ({why})"
+
+
+def more_sets(count: int) -> str:
+    """Sets that do not fit either and are not named."""
+    return "1 more set" if count == 1 else f"{count} more sets"
+
+
+def stranded(pod: str, container: str, cpus: str) -> str:
+    """CPUs that nobody uses until their pod ends."""
+    which, stay, them = ("CPU", "stays", "it") if cpus.isdecimal() else ("CPUs", "stay", "them")
+    return (
+        f"{which} {cpus} {stay} allocated to init container {container} of {pod}, and its other "
+        f"containers do not use {them}"
+    )
 
 
 def tried(count: int, *, offers: int) -> str:

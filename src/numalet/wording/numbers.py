@@ -5,6 +5,7 @@ Nearly every command shows some, so this module loads nothing that decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +17,14 @@ _UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 def counted(count: int, noun: str) -> str:
     """A number with its noun, which takes an s: ``1 pod``, ``2 pods``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+_ONE: Final = re.compile(r"(?<![\w.,/-])(1 (?:more )?)CPUs( are)?\b")
+
+
+def singular(text: str) -> str:
+    """The text with ``1 CPU`` where a template made ``1 CPUs`` of it."""
+    return _ONE.sub(lambda found: f"{found[1]}CPU{' is' if found[2] else ''}", text)
 
 
 def rounded_size(size_bytes: int) -> str:

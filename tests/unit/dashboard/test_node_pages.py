@@ -189,7 +189,7 @@ async def test_a_refused_pod_has_its_reason_and_ways_out_that_can_be_seen() -> N
         assert "Where app could go" in text
         ways = re.findall(r'href="(/pods/team/big/ways-out/\d+)"', text)
         assert ways
-        assert "these pods are deleted first: default/web-0" in text
+        assert "delete default/web-0 first" in text
         # The pods that run stay where they are: no NUMA node has 12 CPUs left.
         assert "single-numa-node" not in text
         assert "topology policy best-effort, scope container" in text

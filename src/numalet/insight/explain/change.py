@@ -44,32 +44,17 @@ class NoTopology(Value):
 
 
 class SmallerRequest(Value):
-    """One container asks for less of one resource; ``one_more`` is one unit more, and refused.
-
-    Where ``amount`` is 0 the resource is still named, with 0, which a kubelet gives hints for.
-    """
+    """One container asks for less of one resource; ``one_more`` is one unit more, and too much."""
 
     code: ClassVar[str] = "explain/smaller-request"
     sentence: ClassVar[str] = (
-        "{container} asks for {amount} of {resource} instead of {asked} (one unit more is refused)"
+        "{container} asks for {amount} of {resource} instead of {asked} (one unit more is too much)"
     )
     container: str
     resource: str
     asked: Quantity
     amount: Quantity
     one_more: Quantity
-
-
-class WithoutRequest(Value):
-    """One container does not name one resource at all; to ask for 0 of it would not do."""
-
-    code: ClassVar[str] = "explain/without-request"
-    sentence: ClassVar[str] = (
-        "{container} does not name {resource} at all, instead of {asked} (0 of it is refused, too)"
-    )
-    container: str
-    resource: str
-    asked: Quantity
 
 
 class AdjustedRequest(Value):
@@ -100,7 +85,7 @@ class WithoutPods(Value):
     """Some pods were deleted before."""
 
     code: ClassVar[str] = "explain/without-pods"
-    sentence: ClassVar[str] = "these pods are deleted first: {pods}"
+    sentence: ClassVar[str] = "delete {pods} first"
     uids: tuple[str, ...]
     pods: str
 
@@ -136,7 +121,6 @@ Change: TypeAlias = (
     NoTopology
     | OtherTopology
     | SmallerRequest
-    | WithoutRequest
     | AdjustedRequest
     | WithoutContainer
     | WithoutPods
@@ -175,7 +159,7 @@ def outcome(case: Case, change: Change) -> ChangeOutcome:
                 case.config, topology_manager_policy=policy, topology_manager_scope=scope
             )
             return _from_beginning(case, case.begun_with(config), (*case.queue, case.pod))
-        case SmallerRequest() | WithoutRequest() | AdjustedRequest() | WithoutContainer():
+        case SmallerRequest() | AdjustedRequest() | WithoutContainer():
             return _decided(case.node, changed_pod(case.pod, change))
         case WithoutPods(uids):
             node = case.node
@@ -207,15 +191,11 @@ def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -
     )
 
 
-def changed_pod(
-    pod: Pod, change: SmallerRequest | WithoutRequest | AdjustedRequest | WithoutContainer
-) -> Pod:
+def changed_pod(pod: Pod, change: SmallerRequest | AdjustedRequest | WithoutContainer) -> Pod:
     """The pod as the change makes it."""
     match change:
         case SmallerRequest() | AdjustedRequest():
             return largest_request.asking(pod, change.container, change.resource, change.amount)
-        case WithoutRequest():
-            return largest_request.asking(pod, change.container, change.resource, None)
         case WithoutContainer(container):
             return _without(pod, container)
         case _:
@@ -232,6 +212,11 @@ def _without(pod: Pod, name: str) -> Pod:
     return replace(
         pod, init_containers=init, app_containers=apps, qos_class=qos_class((*init, *apps))
     )
+
+
+def before_others(case: Case, position: int) -> ChangeOutcome:
+    """The decision if the pod asks at a place of the queue, without regard to those behind it."""
+    return _decided(case.nodes_before[position], case.pod)
 
 
 def _earlier(case: Case, position: int) -> ChangeOutcome:

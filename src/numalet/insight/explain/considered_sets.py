@@ -20,9 +20,15 @@ from numalet.core.hints.hint import HintFamily, Impossible, NoPreference, Provid
 from numalet.core.hints.provider import WHOLE_POD
 from numalet.core.hints.reasons import Reason
 from numalet.core.hints.rule import FamilyByRule
+from numalet.core.managers.cpu import cpu_mask
+from numalet.core.managers.cpu.hints import CpuHintFamily
+from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.reasons import ReuseElsewhere
+from numalet.core.managers.device.hints import TouchedSets
 from numalet.core.managers.memory import demand as memory_demand
 from numalet.core.managers.memory import hints as memory_hints
 from numalet.core.managers.memory.demand import Demand
+from numalet.core.managers.memory.hints import MemoryHintFamily
 from numalet.core.managers.memory.ledger import MemoryLedger
 from numalet.core.managers.memory.reasons import (
     NodeInGroup,
@@ -55,7 +61,7 @@ class SetAnswer(Value):
     """One set: offered if there is no ``reason``.
 
     ``preferred`` is None where it is not known. ``holders`` are the containers with memory on
-    the group that the reason is about.
+    the group that the reason is about, or the pod's containers with CPUs on these nodes.
     """
 
     mask: NumaMask
@@ -68,11 +74,25 @@ class SetAnswer(Value):
         return self.reason is None
 
 
+class NeededNodes(Value):
+    """How many NUMA nodes a provider counts as needed: it prefers sets of as many.
+
+    ``cpus`` are the CPUs of the largest nodes of this number, ``reserved`` those among them that
+    are never given away; both are 0 for other resources.
+    """
+
+    count: int
+    requested: int = 0
+    cpus: int = 0
+    reserved: int = 0
+
+
 class ProviderAnswer(Value):
     """What one provider answered for some resources that share one answer.
 
     ``resources`` is empty for a provider without hints for any resource. ``sets`` are
-    in the order of hints; ``is_complete`` says that no set was left out.
+    in the order of hints; ``is_complete`` says that no set was left out. ``needed`` says why sets
+    are not preferred, where that is known.
     """
 
     provider: str
@@ -81,6 +101,7 @@ class ProviderAnswer(Value):
     reason: Reason | None = None
     sets: tuple[SetAnswer, ...] = ()
     is_complete: bool = True
+    needed: NeededNodes | None = None
 
 
 def answers(
@@ -104,7 +125,7 @@ def answers(
             nothing = _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.IMPOSSIBLE)
             answered.append(replace(nothing, reason=impossible[0].reason))
         elif of_resources:
-            answered.extend(_of_provider(provider, snapshot.memory, of_resources, wanted))
+            answered.extend(_of_provider(provider, roster, snapshot, of_resources, wanted))
         elif provider == MEMORY_MANAGER and asked:
             answered.append(
                 _of_memory(snapshot.memory, pod.uid, asked, wanted, AnswerKind.NOTHING_FITS)
@@ -154,7 +175,8 @@ def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) 
 
 def _of_provider(
     provider: str,
-    ledger: MemoryLedger,
+    roster: Roster,
+    snapshot: Snapshot,
     of_resources: ProviderHints,
     wanted: _Wanted,
 ) -> Iterator[ProviderAnswer]:
@@ -172,17 +194,57 @@ def _of_provider(
                 yield ProviderAnswer(provider, resources, AnswerKind.IMPOSSIBLE, reason)
             case _:
                 family: HintFamily = hints
-                sets = _of_family(ledger, family, wanted)
+                sets = _of_family(snapshot, family, wanted)
                 yield ProviderAnswer(
-                    provider, resources, AnswerKind.SETS, sets=sets, is_complete=wanted.is_complete
+                    provider,
+                    resources,
+                    AnswerKind.SETS,
+                    sets=sets,
+                    is_complete=wanted.is_complete,
+                    needed=_needed(roster, family),
                 )
 
 
-def _of_family(ledger: MemoryLedger, family: HintFamily, wanted: _Wanted) -> tuple[SetAnswer, ...]:
+def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
+    """How many NUMA nodes this family counts as needed; None where it does not say."""
+    match family:
+        case CpuHintFamily():
+            rule = family.as_rule
+            assert roster.static_cpus is not None
+            parts = sorted(family.sets.topology.nodes, key=lambda each: -each.cpus.bit_count())
+            masks = [each.cpus for each in parts[: rule.preferred_size]]
+            cpus = frozenset[int]().union(*map(cpu_mask.to_set, masks))
+            return NeededNodes(
+                rule.preferred_size,
+                family.count,
+                len(cpus),
+                len(cpus - roster.static_cpus.allocatable),
+            )
+        case TouchedSets():
+            return NeededNodes(family.as_rule.preferred_size, family.requested)
+        case MemoryHintFamily():
+            return NeededNodes(family.preferred_size)
+        case _:
+            return None
+
+
+def _of_family(snapshot: Snapshot, family: HintFamily, wanted: _Wanted) -> tuple[SetAnswer, ...]:
     prefers = _preference(family, wanted)
+    reasons = {mask: family.why_not(mask) for mask in wanted.masks}
+    own = _own_holders(snapshot.cpu)
     return tuple(
-        _set_answer(ledger, mask, family.why_not(mask), prefers(mask)) for mask in wanted.masks
+        SetAnswer(mask, None, reason, own)
+        if isinstance(reason, ReuseElsewhere)
+        else _set_answer(snapshot.memory, mask, reason, prefers(mask))
+        for mask, reason in reasons.items()
     )
+
+
+def _own_holders(ledger: CpuLedger) -> tuple[ContainerKey, ...]:
+    """Containers of the pod that is decided on whose CPUs its other containers may use again."""
+    reusable = ledger.reusable
+    keys = ledger.holders(reusable.pod_uid)
+    return tuple(key for key in keys if (ledger.cpus_of(*key) or frozenset()) & reusable.cpus)
 
 
 def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], bool | None]:

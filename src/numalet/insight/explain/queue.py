@@ -25,7 +25,7 @@ _MOST_REPLAYED = 4
 
 
 def freeing(case: Case, tally: Tally) -> None:
-    """Find the pods that must go: single ones if they do, else the smallest set."""
+    """Find the pods to delete: single ones if one is enough, else the smallest set."""
     holding = _holding(case)
     for uid in holding:
         tally.attempt(case, _without(case, (uid,)))
@@ -70,7 +70,7 @@ def _without_one_too_many(
     Pods are put back by halves first, then by smaller parts, single ones in the end. If the
     search is ended early, some of them perhaps could be put back.
     """
-    if not tally.admits(case, _without(case, holding)):
+    if not tally.reaches_goal(case, _without(case, holding)):
         return None
     freed = holding
     size = len(freed) // 2
@@ -79,7 +79,7 @@ def _without_one_too_many(
         for start in range(0, len(freed), size):
             part = frozenset(freed[start : start + size])
             fewer = tuple(uid for uid in kept if uid not in part)
-            if fewer and tally.admits(case, _without(case, fewer)):
+            if fewer and tally.reaches_goal(case, _without(case, fewer)):
                 kept = fewer
         freed, size = kept, size // 2
     return freed
@@ -90,17 +90,17 @@ def ordering(case: Case, tally: Tally) -> None:
     positions = [
         position
         for position in reversed(range(len(case.queue)))
-        if tally.counts_one() and case.nodes_before[position].admit(case.pod)[1].admitted
+        if tally.counts_one() and tally.goal(changes.before_others(case, position))
     ]
     offers: list[Offer] = []
-    # The first ones are known to admit the pod; what they cost the others is not known yet.
+    # The first ones are known to reach the goal; what they cost the others is not known yet.
     orders: list[Earlier | Reordered] = [*_earlier(case, positions), *_sorted(case)]
     for change in orders:
         counts = tally.goes_on if isinstance(change, Earlier) else tally.counts_one
         if not counts():
             break
         result = changes.outcome(case, change)
-        if result.admitted:
+        if tally.goal(result):
             offers.append(Offer(change, result))
             if not result.lost:
                 break

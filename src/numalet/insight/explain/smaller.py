@@ -53,10 +53,13 @@ class RequestPart(Value):
             largest_request.quantity(self.resource, (units + 1) * self.unit),
         )
 
-    @property
-    def least(self) -> int:
-        """The fewest units: a pod without memory or CPUs would be another kind of pod."""
-        return 1 if self.resource in (resources.CPU, resources.MEMORY) else 0
+    def in_whole_units(self) -> AdjustedRequest | None:
+        """The change to whole units; None if the request is in such units already."""
+        asked = self.container.requests[self.resource]
+        amount = largest_request.quantity(self.resource, self.asked * self.unit)
+        if str(amount) == str(asked):
+            return None
+        return AdjustedRequest(self.container.name, self.resource, asked, amount)
 
 
 def parts(case: Case) -> Iterator[RequestPart]:
@@ -93,17 +96,11 @@ class SmallerRequestSearch(Value):
     part: RequestPart
     tally: Tally
 
-    def largest(self, traced: Story) -> SmallerRequest | AdjustedRequest | None:
-        """The largest amount that is admitted while one unit more is refused."""
-        part = self.part
-        if self._admits(part.asked):
-            # As many whole units are fine: it was the odd amount that was refused.
-            asked = part.container.requests[part.resource]
-            amount = largest_request.quantity(part.resource, part.asked * part.unit)
-            return AdjustedRequest(part.container.name, part.resource, asked, amount)
-        refused = part.asked
+    def largest(self, traced: Story) -> SmallerRequest | None:
+        """The largest amount that reaches the goal while one unit more does not."""
+        refused = self.part.asked
         for units in self._probes(traced):
-            if self._admits(units):
+            if self._is_enough(units):
                 return self._end_of_run(units, refused)
             refused = units
         return None
@@ -112,14 +109,14 @@ class SmallerRequestSearch(Value):
         """Where between an admitted and a refused amount the one turns into the other."""
         while refused - admitted > 1:
             middle = (admitted + refused) // 2
-            if self._admits(middle):
+            if self._is_enough(middle):
                 admitted = middle
             else:
                 refused = middle
         return None if self.tally.ended_early else self.part.change(admitted)
 
-    def _admits(self, units: int) -> bool:
-        return self.tally.admits(self.case, self.part.change(units))
+    def _is_enough(self, units: int) -> bool:
+        return self.tally.reaches_goal(self.case, self.part.change(units))
 
     def _probes(self, traced: Story) -> list[int]:
         """Amounts below the one asked for, largest first."""
@@ -128,8 +125,9 @@ class SmallerRequestSearch(Value):
         named = sorted({size // part.unit for size in _named_sizes(traced, part)}, reverse=True)[
             :_MOST_PROBES
         ]
-        wanted = grid | set(named) | {part.least}
-        return sorted((n for n in wanted if part.least <= n < part.asked), reverse=True)
+        # Nothing at all of a resource is not a smaller request, but another program.
+        wanted = grid | set(named) | {1}
+        return sorted((n for n in wanted if 0 < n < part.asked), reverse=True)
 
 
 def _named_sizes(traced: Story, part: RequestPart) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What was tried in one category of changes, and what would have admitted the pod.
+"""What was tried in one category of changes, and what would have admitted or aligned the pod.
 
 A tally ends the category when ``keep_going`` says so, or after so many decisions that the others
 would have to wait too long; it says then that it was ended early.
@@ -6,8 +6,9 @@ would have to wait too long; it says then that it was ended early.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from typing import TypeAlias
 
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.value import Mutable, Value, field
@@ -20,18 +21,28 @@ MOST_TRIED = 200
 
 
 class Category(Enum):
-    """Kinds of changes, cheapest first."""
+    """Kinds of changes, those first that a user can do most easily."""
 
-    POLICY_OR_SCOPE = "policy-or-scope"
-    SMALLER_REQUEST = "smaller-request"
-    FEWER_CONTAINERS = "fewer-containers"
+    OTHER_MACHINE = "other-machine"
     FREED_PODS = "freed-pods"
     QUEUE_ORDER = "queue-order"
-    OTHER_MACHINE = "other-machine"
+    POLICY_OR_SCOPE = "policy-or-scope"
+    WHOLE_UNITS = "whole-units"
+    FEWER_CONTAINERS = "fewer-containers"
+    SMALLER_REQUEST = "smaller-request"
+
+
+Goal: TypeAlias = Callable[[ChangeOutcome], bool]
+"""Whether the outcome of a change is what is searched for."""
+
+
+def admitted(result: ChangeOutcome) -> bool:
+    """The goal for a rejected pod."""
+    return result.admitted
 
 
 class Offer(Value):
-    """A change that admits the pod, and what it comes to."""
+    """A change that reaches the goal, and what it comes to."""
 
     change: Change
     outcome: ChangeOutcome
@@ -45,6 +56,7 @@ class Tally(Mutable):
 
     category: Category
     keep_going: Callable[[], bool]
+    goal: Goal = admitted
     tried: int = 0
     offers: list[Offer] = field(default_factory=list)
     refusals: list[Offer] = field(default_factory=list)
@@ -66,22 +78,29 @@ class Tally(Mutable):
         """What the change comes to; None if nothing more may be tried."""
         return changes.outcome(case, change) if self.counts_one() else None
 
-    def admits(self, case: Case, change: Change) -> bool:
-        """Whether the change admits the pod; False too if nothing more may be tried."""
+    def reaches_goal(self, case: Case, change: Change) -> bool:
+        """Whether the change reaches the goal; False too if nothing more may be tried."""
         result = self.tried_outcome(case, change)
-        return result is not None and result.admitted
+        return result is not None and self.goal(result)
 
     def attempt(self, case: Case, change: Change) -> bool:
-        """Try a change and keep it if it admits the pod; whether it does."""
+        """Try a change and keep it if it reaches the goal; whether it does."""
         result = self.tried_outcome(case, change)
         if result is None:
             return False
-        if result.admitted:
+        is_reached = self.goal(result)
+        if is_reached:
             self.offers.append(Offer(change, result))
         elif isinstance(result.decision, StartRefused):
             self.refusals.append(Offer(change, result))
-        return result.admitted
+        return is_reached
 
     def offer(self, change: Change, result: ChangeOutcome) -> None:
-        """Keep a change that is known to admit the pod."""
+        """Keep a change that is known to reach the goal."""
         self.offers.append(Offer(change, result))
+
+
+def in_order(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
+    """The tallies in the order of their categories; they are searched cheapest first."""
+    places = list(Category)
+    return tuple(sorted(tallies, key=lambda each: places.index(each.category)))

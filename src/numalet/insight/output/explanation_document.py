@@ -13,16 +13,18 @@ from numalet.core.config.releases.table import DEFAULT
 from numalet.core.config.rules import StartRefused
 from numalet.core.hints.hint import Hint
 from numalet.core.hints.reasons import Reason
+from numalet.core.managers.cpu.reasons import ReuseElsewhere
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.pod import Pod
 from numalet.core.model.quantity import Quantity
 from numalet.insight.explain import measures
+from numalet.insight.explain import tally as tally_order
 from numalet.insight.explain.case import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
 from numalet.insight.explain.considered_sets import ProviderAnswer, SetAnswer
 from numalet.insight.explain.story import AlignedSubject, AllocatedResources, Story
 from numalet.insight.explain.tally import Tally
-from numalet.insight.output import explanation_nodes, simulation_document
+from numalet.insight.output import explanation_nodes, explanation_verdict, simulation_document
 from numalet.insight.output.explanation_types import (
     AllocatedDocument,
     AnswerDocument,
@@ -42,7 +44,7 @@ from numalet.insight.output.explanation_types import (
     SetDocument,
     SubjectDocument,
 )
-from numalet.wording import english, explanations, kubelet, kubelet_start
+from numalet.wording import english, explanations, kubelet, kubelet_start, numbers
 
 NameOf = Callable[[str], str]
 
@@ -50,15 +52,16 @@ NameOf = Callable[[str], str]
 def explanation(
     case: Case, traced: Story, tallies: Iterable[Tally], assumed_running: int = 0
 ) -> Explanation:
-    """The decision, its story, and what would have admitted the pod.
+    """The decision, its story, and what would have admitted or aligned the pod.
 
     ``assumed_running`` is how many pods only the state files know.
     """
     decision = traced.decision
     rejection = decision.rejection
     rules = traced.roster.rules
-    return Explanation(
-        schema="numalet.explanation/1",
+    offered = [_tally(each, case) for each in tally_order.in_order(tallies)]
+    made = Explanation(
+        schema="numalet.explanation/2",
         pod=_pod(decision.pod),
         mode=rules.behaviour.mode,
         release=rules.release.name,
@@ -83,16 +86,21 @@ def explanation(
         subjects=[_subject(each, case.name_of) for each in traced.subjects],
         allocated=[_allocated(each, case.name_of) for each in traced.allocated],
         refused_allocation=_refusal(traced, case.name_of),
-        would_admit=[_tally(each, case) for each in tallies],
+        would_admit=[] if decision.admitted else offered,
+        would_align=offered if decision.admitted else [],
+        stranded=explanation_nodes.stranded(case),
         assumed_running=assumed_running,
         contradiction=case.contradiction,
     )
+    made.cause = explanation_verdict.cause(made)
+    made.first_line = explanation_verdict.first_line(made)
+    return made
 
 
 def not_started(refused: StartRefused, release: Release = DEFAULT) -> ExplanationNotStartedDocument:
     """The document where the kubelet of this release does not even start."""
     return ExplanationNotStartedDocument(
-        schema="numalet.explanation/1",
+        schema="numalet.explanation/2",
         release=release.name,
         start_error=kubelet_start.text(refused),
         start_error_stage=refused.stage.value,
@@ -174,13 +182,29 @@ def _answer(answer: ProviderAnswer, name_of: NameOf) -> AnswerDocument:
         reason=None if answer.reason is None else _reason(answer.reason),
         sets=[_set(each, name_of) for each in answer.sets],
         all_sets=answer.is_complete,
+        why_not_preferred=_why_not_preferred(answer),
     )
+
+
+def _why_not_preferred(answer: ProviderAnswer) -> str | None:
+    """Why some set is offered and not preferred; None without such a set."""
+    needed = answer.needed
+    if needed is None or all(each.preferred is not False for each in answer.sets):
+        return None
+    names = ", ".join(answer.resources)
+    asked = numbers.counted(needed.requested, "CPU") if needed.cpus else f"the {names}"
+    if needed.requested and not needed.cpus:
+        asked = f"{needed.requested} of {names}"
+    return explanations.needed(needed.count, asked, cpus=needed.cpus, reserved=needed.reserved)
 
 
 def _set(each: SetAnswer, name_of: NameOf) -> SetDocument:
     document = SetDocument(list(numa_mask.ids(each.mask)), each.offered, each.preferred)
     if each.reason is not None:
-        names = dict.fromkeys(name_of(uid) for uid, _ in each.holders)
+        is_own = isinstance(each.reason, ReuseElsewhere)
+        names = dict.fromkeys(
+            key.container if is_own else name_of(key.pod_uid) for key in each.holders
+        )
         document.why_not = _reason(each.reason)
         document.brief = explanations.brief(each.reason, tuple(names))
         document.held_by = [

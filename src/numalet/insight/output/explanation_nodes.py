@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model import machine_queries as ask
+from numalet.core.model.pod import ContainerKind
 from numalet.core.node.node import Node
 from numalet.insight.explain import measures
 from numalet.insight.explain.case import Case
@@ -14,6 +15,7 @@ from numalet.insight.output.explanation_types import (
     ExplanationNodeDocument,
     HeldDocument,
     SizesDocument,
+    StrandedDocument,
 )
 
 
@@ -52,9 +54,12 @@ def _cpus(node: Node, node_id: int) -> ExplanationCpusDocument | None:
     policy = node.roster.static_cpus
     if policy is None:
         return None
-    there = measures.cpus_by_node(node.roster)[node_id] & policy.allocatable
+    cpus = measures.cpus_by_node(node.roster)[node_id]
+    there = cpus & policy.allocatable
     free = measures.free_cpus(node)[node_id]
-    return ExplanationCpusDocument(len(there), cpu_set.text(free)) if there else None
+    if not there:
+        return None
+    return ExplanationCpusDocument(len(there), cpu_set.text(free), cpu_set.text(cpus - there))
 
 
 def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
@@ -67,6 +72,25 @@ def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
             free = len(here & ledger.free(resource))
             counts[resource] = ExplanationDevicesDocument(len(here), free)
     return counts
+
+
+def stranded(case: Case) -> list[StrandedDocument]:
+    """CPUs of init containers that the other containers of their pods do not use."""
+    snapshot = case.node.snapshot
+    of_pods = (
+        (str(pod), init.name, snapshot.cpu.exclusive.get(pod.uid, {}), pod.app_containers)
+        for pod in snapshot.pods.values()
+        if pod.uid not in snapshot.cpu.pods
+        for init in pod.init_containers
+        if init.kind is ContainerKind.INIT
+    )
+    return [
+        StrandedDocument(pod, init, cpu_set.text(left))
+        for pod, init, held, apps in of_pods
+        if init in held and any(app.name in held for app in apps)
+        for left in [held[init].difference(*(held[name] for name in held if name != init))]
+        if left
+    ]
 
 
 def held(case: Case) -> list[HeldDocument]:

@@ -67,10 +67,14 @@ class SizesDocument(OutputDocument):
 
 
 class ExplanationCpusDocument(OutputDocument):
-    """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them."""
+    """CPUs of a NUMA node that a container can have for itself; ``free`` is a list of them.
+
+    ``reserved`` is a list of those that are reserved for the system.
+    """
 
     allocatable: int
     free: str
+    reserved: str
 
 
 class ExplanationDevicesDocument(OutputDocument):
@@ -129,6 +133,7 @@ class AnswerDocument(OutputDocument):
     """What one manager answered for resources that share an answer.
 
     ``all_sets`` is false on machines with too many NUMA nodes to list every set.
+    ``why_not_preferred`` is null where every set that is offered is preferred.
     """
 
     provider: str
@@ -137,6 +142,7 @@ class AnswerDocument(OutputDocument):
     reason: ReasonDocument | None
     sets: list[SetDocument]
     all_sets: bool
+    why_not_preferred: str | None
 
 
 class ExplanationHintDocument(OutputDocument):
@@ -202,7 +208,7 @@ class RefusalDocument(OutputDocument):
 
 
 class OfferDocument(OutputDocument, omit_defaults=True):
-    """A change that admits the pod: where it would be, and who would be rejected for it.
+    """A change that admits or aligns the pod: where it would be, and who would be rejected for it.
 
     With ``start_error`` it is a change after which the kubelet would not start.
     """
@@ -216,7 +222,7 @@ class OfferDocument(OutputDocument, omit_defaults=True):
 
 
 class CategoryDocument(OutputDocument):
-    """One kind of change: how many were tried, and which would have admitted the pod."""
+    """One kind of change: how many were tried, and which would have admitted or aligned the pod."""
 
     category: Category
     tried: int
@@ -225,20 +231,33 @@ class CategoryDocument(OutputDocument):
     would_not_start: list[OfferDocument]
 
 
+class StrandedDocument(OutputDocument):
+    """CPUs that an init container holds, though the pod's other containers do not use them."""
+
+    pod: str
+    container: str
+    cpus: str
+
+
 class Explanation(OutputDocument):
-    """One decision, its story, and what would have admitted the pod.
+    """One decision, its story, and what would have admitted or aligned the pod.
+
+    ``first_line`` is the first line that ``numalet explain`` prints, ``cause`` what was short on
+    which NUMA nodes; it is empty for a pod that is admitted and aligned.
 
     ``replay_refused`` are the pods of the queue that were rejected when they were asked again: if
     they run on the node, the answer is based on a state that differs from that of the node.
 
-    ``would_admit`` is empty for an admitted pod, ``nodes`` for one that is rejected or bound to no
-    NUMA node. ``evicted`` are uids of pods that end for a critical one, ``not_asked`` predicates
-    that might have refused the pod, had more been known, ``passed_over`` extended resources that no
-    node offers. ``assumed_running`` counts pods that only the state files know. ``contradiction``
-    says why the recorded reason of the pod cannot come from this configuration; empty if it can.
+    ``would_admit`` is empty for an admitted pod, ``would_align`` for one that is rejected or
+    aligned, ``nodes`` for one that is rejected or bound to no NUMA node. ``stranded`` are CPUs of
+    pods that run. ``evicted`` are uids of pods that end for a critical one, ``not_asked``
+    predicates that might have refused the pod, had more been known, ``passed_over`` extended
+    resources that no node offers. ``assumed_running`` counts pods that only the state files know.
+    ``contradiction`` says why the recorded reason of the pod cannot come from this configuration;
+    it is empty if it can.
     """
 
-    schema: Literal["numalet.explanation/1"]
+    schema: Literal["numalet.explanation/2"]
     pod: PodDocument
     mode: Mode
     release: str
@@ -260,14 +279,18 @@ class Explanation(OutputDocument):
     allocated: list[AllocatedDocument]
     refused_allocation: RefusalDocument | None
     would_admit: list[CategoryDocument]
+    would_align: list[CategoryDocument]
+    stranded: list[StrandedDocument]
     assumed_running: int
     contradiction: str
+    cause: str = ""
+    first_line: str = ""
 
 
 class ExplanationNotStartedDocument(OutputDocument):
     """The kubelet would not start, so there is no decision."""
 
-    schema: Literal["numalet.explanation/1"]
+    schema: Literal["numalet.explanation/2"]
     release: str
     start_error: str
     start_error_stage: str

@@ -1,27 +1,29 @@
-"""The first line of an explanation: what was decided, the cause with its number, a way out.
+"""The first line of an explanation: what was decided, what was short where, and a suggestion.
 
-Who is woken by a rejected pod reads one line. The cause is the nearest miss: the smallest sets of
-NUMA nodes that were not offered, by how little was short. The way out is the cheapest offer: one
-that rejects no other pod, that needs no restart of the kubelet, that deletes nothing.
+An engineer who is woken by a rejected pod reads one line. The cause has a reason for every set of
+NUMA nodes that would do, from whichever manager refuses it. The suggestion is the first offer in
+the order of categories: one for which no other pod is rejected, if there is one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from numalet.core.model import numa_mask
+from numalet.core.config.rules import TopologyPolicy
+from numalet.core.model import cpu_set, numa_mask
 from numalet.insight.explain.considered_sets import AnswerKind
-from numalet.insight.explain.tally import Category
 from numalet.insight.output.explanation_types import (
     AnswerDocument,
+    CategoryDocument,
     Explanation,
     OfferDocument,
     SetDocument,
 )
 from numalet.wording import explanations
 
-_MOST_MISSES: Final = 3
+_MOST_REASONS: Final = 4
+_MOST_NAMED: Final = 3
 _NO_POLICY_AT_ALL: Final = "explain/no-topology"
 _SHORT_OF: Final = (
     ("asked_bytes", "free_bytes"),
@@ -29,25 +31,30 @@ _SHORT_OF: Final = (
     ("requested", "available"),
     ("requested", "usable"),
 )
-_CHEAPEST_FIRST: Final = (
-    Category.SMALLER_REQUEST,
-    Category.FEWER_CONTAINERS,
-    Category.QUEUE_ORDER,
-    Category.OTHER_MACHINE,
-    Category.POLICY_OR_SCOPE,
-    Category.FREED_PODS,
-)
+
+_Set: TypeAlias = tuple[int, ...]
 
 
-def rejected(explanation: Explanation) -> str:
-    """The line of a pod that is rejected."""
-    pod = f"{explanation.pod.namespace}/{explanation.pod.name} ({explanation.pod.qos_class.value})"
-    because = cause(explanation).rstrip(".")
-    return f"{pod} is rejected: {explanation.reason}: {because}.{_way_out(explanation)}"
+def first_line(explanation: Explanation) -> str:
+    """The decision, its cause, and a suggestion where one was searched for."""
+    asked = explanation.pod
+    pod = f"{asked.namespace}/{asked.name} ({asked.qos_class.value})"
+    because = explanation.cause.rstrip(".")
+    if not explanation.admitted:
+        for each in explanation.stranded[:1] if "CPU" in because else ():
+            because += f"; {explanations.stranded(each.pod, each.container, each.cpus)}"
+        line = f"{pod} is rejected: {explanation.reason}: {because}."
+        return f"{line}{_suggested(explanation.would_admit, explanations.NO_WAY_OUT)}"
+    nodes = numa_mask.text(numa_mask.of(explanation.nodes))
+    where = f" on NUMA nodes {nodes}" if explanation.nodes else ", and bound to no NUMA node"
+    line = f"{pod} is admitted{where}"
+    if because:
+        line += f", not aligned: {because}."
+    return f"{line}{_suggested(explanation.would_align, explanations.NOTHING_ALIGNS)}"
 
 
 def cause(explanation: Explanation) -> str:
-    """Why a pod is rejected, with figures: the nearest miss. Empty where nothing was short."""
+    """Why a pod is rejected or not aligned, with figures; empty if nothing was short."""
     refused = explanation.refused_allocation
     if refused is not None:
         chosen_among = refused.chosen_among
@@ -55,28 +62,50 @@ def cause(explanation: Explanation) -> str:
         subjects = [each for each in explanation.subjects if each.subject == refused.container]
         answers = considered or [each for subject in subjects for each in subject.answers]
         of_provider = [each for each in answers if each.provider == refused.provider]
-        return _nowhere(explanation, refused.container, of_provider) or refused.reason.text
-    if explanation.subjects and not explanation.subjects[-1].merged.admit:
-        subject = explanation.subjects[-1]
-        nowhere = _nowhere(explanation, subject.subject, subject.answers)
-        if nowhere:
-            return nowhere
+        # The manager searched by itself, without regard to the topology policy.
+        nowhere = _nowhere(explanation, refused.container, of_provider, is_single=False)
+        return nowhere or refused.reason.text
+    is_single = explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE
+    for subject in reversed(explanation.subjects):
+        merged = subject.merged
+        if not (merged.preferred if explanation.admitted else merged.admit):
+            answers = subject.answers
+            nowhere = _nowhere(explanation, subject.subject, answers, is_single=is_single)
+            if nowhere:
+                return nowhere
     return "" if explanation.why is None else explanation.why.text
 
 
-def _nowhere(explanation: Explanation, subject: str, answers: Iterable[AnswerDocument]) -> str:
-    """Where the subject would not go, and what was short there; empty if nothing was."""
-    for answer in answers:
-        if answer.answer is AnswerKind.IMPOSSIBLE and answer.reason is not None:
-            return answer.reason.text
-    for answer in answers:
-        refused = [each for each in answer.sets if not each.offered and each.brief]
-        if refused:
-            fits = "" if any(each.offered for each in answer.sets) else " anywhere"
-            alone = " on fewer NUMA nodes" if not fits else ""
-            asked = _asked(explanation, subject, answer.resources)
-            return f"{subject}{asked} does not fit{fits}{alone}: {_misses(refused)}"
-    return ""
+def _nowhere(
+    explanation: Explanation, subject: str, answers: Sequence[AnswerDocument], *, is_single: bool
+) -> str:
+    """What keeps the subject from each set of NUMA nodes; empty if nothing does.
+
+    ``is_single`` says that only single nodes matter.
+    """
+    impossible = [
+        each.reason.text
+        for each in answers
+        if each.answer is AnswerKind.IMPOSSIBLE and each.reason is not None
+    ]
+    if impossible:
+        return " ".join(impossible)
+    reasons = _reasons(answers, is_single)
+    if not reasons:
+        return ""
+    refusing = [each for each in answers if any(not known.offered for known in each.sets)]
+    names = dict.fromkeys(name for each in refusing or answers for name in each.resources)
+    what = f"{subject}{_asked(explanation, subject, names)}"
+    if is_single:
+        fits = "fits no single NUMA node"
+    elif any(_is_offered(answers, nodes) for nodes in reasons):
+        fits = "does not fit on fewer NUMA nodes"
+    else:
+        fits = "does not fit anywhere"
+    complete = is_single or all(each.all_sets for each in answers)
+    return f"{what} {fits}: {_grouped(reasons)}" + (
+        "" if complete else f"; {explanations.NOT_ALL_SETS}"
+    )
 
 
 def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
@@ -88,16 +117,57 @@ def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
     return ""
 
 
-def _misses(refused: list[SetDocument]) -> str:
-    """The nearest misses: each reason once, with the sets that have it."""
-    by_reason: dict[str, list[str]] = {}
-    for each in sorted(refused, key=_distance):
-        by_reason.setdefault(each.brief or "", []).append(numa_mask.text(numa_mask.of(each.nodes)))
-    shown = [
-        f"{', '.join(sets[:_MOST_MISSES])} {brief}"
-        for brief, sets in list(by_reason.items())[:_MOST_MISSES]
-    ]
-    return "; ".join(shown)
+def _reasons(answers: Sequence[AnswerDocument], is_single: bool) -> dict[_Set, str]:
+    """Why not, by set, the nearest misses first; sets to which nobody objects are left out."""
+    refused: dict[_Set, list[str]] = {}
+    not_preferred: dict[_Set, list[str]] = {}
+    distances: dict[_Set, tuple[int, int]] = {}
+    for answer in answers:
+        for each in answer.sets:
+            nodes = tuple(each.nodes)
+            if is_single and len(nodes) > 1:
+                continue
+            if not each.offered and each.brief:
+                refused.setdefault(nodes, []).append(each.brief)
+                distances[nodes] = min(distances.get(nodes, _distance(each)), _distance(each))
+            elif each.preferred is False and answer.why_not_preferred:
+                not_preferred.setdefault(nodes, []).append(answer.why_not_preferred)
+    texts = {
+        nodes: " and ".join(dict.fromkeys(refused[nodes]))
+        for nodes in sorted(refused, key=lambda each: (distances[each], each))
+    }
+    for nodes in sorted(not_preferred, key=lambda each: (len(each), each)):
+        why = " and ".join(dict.fromkeys(not_preferred[nodes]))
+        texts.setdefault(nodes, explanations.not_preferred(why))
+    return texts
+
+
+def _is_offered(answers: Iterable[AnswerDocument], nodes: _Set) -> bool:
+    """Whether every manager that lists this set offers it."""
+    sets = (each for answer in answers for each in answer.sets if tuple(each.nodes) == nodes)
+    return all(each.offered for each in sets)
+
+
+def _grouped(reasons: Mapping[_Set, str]) -> str:
+    """Each reason once, with the sets that have it; what is too much is counted."""
+    by_reason: dict[str, list[_Set]] = {}
+    for nodes, text in reasons.items():
+        by_reason.setdefault(text, []).append(nodes)
+    groups = list(by_reason.items())
+    shown = [f"{_named(sets)} {text}" for text, sets in groups[:_MOST_REASONS]]
+    more = sum(len(sets) for _, sets in groups[_MOST_REASONS:])
+    return "; ".join(shown) + (f"; and {explanations.more_sets(more)}" if more else "")
+
+
+def _named(sets: Sequence[_Set]) -> str:
+    """Some sets of NUMA nodes: single ones as ranges, of many the first ones and their number."""
+    if len(sets) > _MOST_NAMED and all(len(nodes) == 1 for nodes in sets):
+        ranges = cpu_set.text(node for (node,) in sets).split(",")
+        names = ["-".join(f"{{{end}}}" for end in each.split("-")) for each in ranges]
+    else:
+        names = [numa_mask.text(numa_mask.of(nodes)) for nodes in sets]
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more sets" if more > 0 else "")
 
 
 def _distance(each: SetDocument) -> tuple[int, int]:
@@ -107,28 +177,22 @@ def _distance(each: SetDocument) -> tuple[int, int]:
     return len(each.nodes), min(short, default=0)
 
 
-def _way_out(explanation: Explanation) -> str:
-    """The cheapest change that would have admitted the pod, as a sentence after the cause."""
-    if not explanation.would_admit:
+def _suggested(searched: Sequence[CategoryDocument], nothing: str) -> str:
+    """The first offer that no other pod pays for, as a sentence after the cause."""
+    if not searched:
         return ""
-    offers = [
-        (
-            (_price(tally.category, offer), _CHEAPEST_FIRST.index(tally.category)),
-            # Without a policy nothing is aligned any more: any other one is less of a change.
-            offer.code == _NO_POLICY_AT_ALL,
-            offer,
-        )
-        for tally in explanation.would_admit
-        for offer in tally.offers
-    ]
-    if not offers:
-        return f" {explanations.NO_WAY_OUT}"
-    _, _, cheapest = min(offers, key=lambda each: each[:2])
-    paid = explanations.price(cheapest.lost or ())
-    return f" {explanations.WAY_OUT}: {cheapest.text}{f', {paid}' if paid else ''}."
+    offer = suggestion(searched)
+    if offer is None:
+        return f" {nothing}"
+    paid = explanations.price(offer.lost or ())
+    return f" {explanations.SUGGESTION}: {offer.text}{f', {paid}' if paid else ''}."
 
 
-def _price(category: Category, offer: OfferDocument) -> int:
-    """How many pods pay for it: those that would be rejected, or are deleted."""
-    deleted = len(offer.figures.get("uids", ())) if category is Category.FREED_PODS else 0
-    return len(offer.lost or ()) + deleted
+def suggestion(searched: Iterable[CategoryDocument]) -> OfferDocument | None:
+    """The offer to try first; one after which a pod is rejected, or nothing aligned, is last."""
+    offers = [offer for tally in searched for offer in tally.offers]
+    return min(
+        offers,
+        key=lambda each: (len(each.lost or ()), each.code == _NO_POLICY_AT_ALL),
+        default=None,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from numalet.core.config.rules import TopologyPolicy
 from numalet.core.hints.hint import Hint
 from numalet.core.model import numa_mask
 from numalet.insight.explain.considered_sets import AnswerKind
@@ -48,11 +49,12 @@ def of_subject(subject: SubjectDocument, policy: str) -> HintMap:
         for nodes in _all_sets(by_answer, finalists, chosen)
     ]
     shown = _worth_showing(sets)
+    is_clear = merged.preferred or policy == TopologyPolicy.SINGLE_NUMA_NODE.value
     others = [each for each in sets if each not in shown]
     not_offered = sum(_is_refused(each) for each in others)
     return HintMap(
         subject=subject.subject,
-        columns=tuple(_column(each) for each in answers),
+        columns=tuple(_column(each, is_clear) for each in answers),
         sets=tuple(shown),
         more_offered=len(others) - not_offered,
         more_not_offered=not_offered,
@@ -113,7 +115,8 @@ def _cell(answer: AnswerDocument, known: SetDocument | None) -> HintCell:
     return HintCell(HintStatus.NOT_OFFERED, known.brief or why, why)
 
 
-def _column(answer: AnswerDocument) -> HintColumn:
+def _column(answer: AnswerDocument, is_clear: bool) -> HintColumn:
+    """The answer's column; ``is_clear`` says that nobody asks why a set is not preferred."""
     names = [name for name in answer.resources if name != answer.provider]
     title = f"{answer.provider} manager" + (f": {', '.join(names)}" if names else "")
     match answer.answer:
@@ -125,7 +128,10 @@ def _column(answer: AnswerDocument) -> HintColumn:
             reason = "" if answer.reason is None else answer.reason.text
             return HintColumn(title, f"impossible. {reason}".rstrip())
         case AnswerKind.SETS:
-            return HintColumn(title, "" if answer.all_sets else explanations.NOT_ALL_SETS)
+            notes = [] if answer.all_sets else [explanations.NOT_ALL_SETS]
+            if answer.why_not_preferred is not None and not is_clear:
+                notes.append(explanations.not_preferred(answer.why_not_preferred))
+            return HintColumn(title, "; ".join(notes))
 
 
 def _order(subject: SubjectDocument) -> str:

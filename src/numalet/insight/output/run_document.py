@@ -20,7 +20,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.json_schema import OutputDocument
 
-SCHEMA: Final = "numalet.run/1"
+SCHEMA: Final = "numalet.run/2"
 
 By: TypeAlias = Literal["agent", "books"]
 
@@ -56,7 +56,7 @@ class RunDocument(OutputDocument, kw_only=True):
     ``explanation`` is that of a dry run that does not fit, as from ``numalet explain -o json``.
     """
 
-    schema: Literal["numalet.run/1"]
+    schema: Literal["numalet.run/2"]
     pod: PodPart
     admitted: bool
     reason: str

@@ -62,9 +62,9 @@ def explain(
         node: the node; no device plugin of it is asked.
         pod: the pod.
         after: pods that ask for admission before it, in this order.
-        config: the configuration of the node. With it, what would have admitted a rejected pod is
-            searched for; the node is then one that was just started, with these ``files`` and
-            ``devices``.
+        config: the configuration of the node. With it, what would have admitted a rejected pod,
+            or aligned one that is not, is searched for; the node is then one that was just
+            started, with these ``files`` and ``devices``.
         files: state files that the node was started with.
         devices: devices that the node was started with.
         budget_seconds: how long the search may take; 0 for none.
@@ -80,7 +80,7 @@ def explain(
     )
     case = cases.build(beginning, after, pod, files=files)
     traced = story.trace(case.node, pod)
-    is_searched = config is not None and budget_seconds > 0 and not traced.decision.admitted
+    is_searched = config is not None and budget_seconds > 0
     tallies: tuple[Tally, ...] = ()
     if is_searched:
         tallies = tuple(search.search(case, traced, explaining.budgeted(budget_seconds)))

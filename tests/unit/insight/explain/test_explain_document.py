@@ -53,7 +53,7 @@ def test_a_rejected_pod_has_its_whole_story() -> None:
     fleet = [OtherNode("nine", shape("9n2c1t"))]
     found = explained(case(narrow(), wide(), fleet=fleet))
 
-    assert found["schema"] == "numalet.explanation/1"
+    assert found["schema"] == "numalet.explanation/2"
     assert (found["admitted"], found["reason"]) == (False, "TopologyAffinityError")
     assert found["queue"] == [{"name": "default/wide", "uid": "wide", "admitted": True}]
     assert found["why"]["code"] == "admission/not-aligned"
@@ -90,7 +90,7 @@ def test_every_category_is_in_the_document() -> None:
     by_category = {each["category"]: each for each in found}
     assert list(by_category) == list(explanations.CATEGORIES)
     (freed,) = by_category["freed-pods"]["offers"]
-    assert freed["text"] == "these pods are deleted first: default/wide"
+    assert freed["text"] == "delete default/wide first"
     assert (freed["nodes"], freed["lost"]) == ([0], [])
     assert freed["figures"] == {"uids": ["wide"], "pods": "default/wide"}
     (earlier,) = by_category["queue-order"]["offers"]
@@ -107,7 +107,7 @@ def test_an_admitted_pod_has_its_allocation_and_no_search() -> None:
     assert found["nodes"] == [0]
     first_node, second_node = found["nodes_before"]
     # The CPU 0 is reserved.
-    assert first_node["cpus"] == {"allocatable": 7, "free": "1-3,8-11"}
+    assert first_node["cpus"] == {"allocatable": 7, "free": "1-3,8-11", "reserved": "0"}
     assert first_node["devices"] == second_node["devices"] == {GPU: {"total": 2, "free": 2}}
     assert found["allocated"] == [
         {
@@ -133,7 +133,7 @@ def test_a_refused_allocation_has_the_sets_it_chose_among() -> None:
     assert refused["reason"]["code"] == "memory/no-node-fits"
     assert [each["offered"] for each in refused["chosen_among"]["sets"]] == [False] * 3
     assert found["why"]["figures"]["cause"]["code"] == "memory/no-node-fits"
-    assert found["would_admit"][1]["offers"][0]["figures"]["asked"] == "25Gi"
+    assert found["would_admit"][-1]["offers"][0]["figures"]["asked"] == "25Gi"
 
 
 def test_a_refusal_without_sets_and_an_impossible_answer_are_there() -> None:
@@ -183,7 +183,7 @@ def test_on_many_nodes_there_are_no_finalists() -> None:
 def test_the_document_of_a_start_error() -> None:
     refused = StartRefused(StartStage.NUMALET, (MadeUp(),))
     assert json_schema.plain(explanation_document.not_started(refused)) == {
-        "schema": "numalet.explanation/1",
+        "schema": "numalet.explanation/2",
         "release": "1.32",
         "start_error": kubelet_start.text(refused),
         "start_error_stage": "numalet",
@@ -201,12 +201,14 @@ def test_the_document_of_a_start_error() -> None:
         (memory.NodeInGroup(1, 0b11), "node 1 belongs to group {0,1} of a, b and 1 more"),
         (memory.NodeInUse(0b11, 0, 0b1), "would cut through {0}, in use by a, b and 1 more"),
         (cpu.TooFewCpusOnNodes(0b1, 8, 5), "3 CPUs short (5 free)"),
-        (cpu.ReuseElsewhere(0b1, 0b10), "the pod already has CPUs on {1}"),
+        (cpu.ReuseElsewhere(0b1, 0b10), "container a, b and 1 more of the pod holds CPUs on {1}"),
         (cpu.NoCpusOnNodes(0b100, 0b100), "nodes without CPUs: {2}"),
         (device.TooFewDevicesOnNodes(0b1, GPU, 1, 3), f"2 of {GPU} short (1 to give)"),
         (device.LeavesOutReused(0b1, GPU, "g3"), "without g3, which the pod uses again"),
         (NotListed(0b1), "not offered"),
+        (cpu.TooFewCpusOnNodes(0b1, 1, 0), "1 CPU short (0 free)"),
         (cpu.TooFewCpus(2, 1), "2 more CPUs are needed, but only 1 are free."),
+        (cpu.TooFewCpus(1, 0), "1 more CPU is needed, but only 0 are free."),
     ],
 )
 def test_reasons_are_brief(reason: Reason, text: str) -> None:

@@ -61,9 +61,9 @@ def test_another_policy_is_tried_with_the_pods_that_run() -> None:
     tallies = {each.category: each for each in search.search(case, traced, lambda: True)}
     # Three CPUs are left on either node: only policies that accept both nodes admit it.
     assert [each.change for each in tallies[Category.POLICY_OR_SCOPE].offers] == [
-        NoTopology(),
         OtherTopology("best-effort", "container"),
         OtherTopology("best-effort", "pod"),
+        NoTopology(),
     ]
 
 

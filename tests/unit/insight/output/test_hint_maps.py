@@ -97,7 +97,8 @@ def test_what_else_an_answer_can_say() -> None:
     assert note(changed(answer="impossible")) == "impossible."
     reason = {"code": "a/b", "text": "No.", "figures": {}}
     assert note(changed(answer="impossible", reason=reason)) == "impossible. No."
-    assert note(changed(all_sets=False)) == explanations.NOT_ALL_SETS
+    assert note(changed(all_sets=False)).startswith(f"{explanations.NOT_ALL_SETS}; not preferred (")
+    assert note(changed(why_not_preferred=None)) == ""
     sets = [{"nodes": [0], "offered": True, "preferred": None}]
     sets += [{"nodes": [1], "offered": False, "preferred": None}]
     hints = changed(sets=sets)

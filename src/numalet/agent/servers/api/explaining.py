@@ -45,7 +45,7 @@ def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, An
     case = _case(view, pod)
     traced = story.trace(case.node, pod)
     end = time.monotonic() + budget_seconds
-    wanted = budget_seconds > 0 and not traced.decision.admitted
+    wanted = budget_seconds > 0
     tallies = search.search(case, traced, lambda: time.monotonic() < end) if wanted else ()
     assumed = {key.pod_uid for key in case.node.snapshot.assumed}
     document = explanation_document.explanation(case, traced, tuple(tallies), len(assumed))

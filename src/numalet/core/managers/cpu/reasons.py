@@ -149,13 +149,10 @@ class OtherSize(Value):
 
 
 class NoNodesFit(Value):
-    """No hints: all NUMA nodes together have too few CPUs free, or not where the pod is."""
+    """No hints: all NUMA nodes together have too few CPUs free."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
-    sentence: ClassVar[str] = (
-        "{requested} CPUs are asked for; {available} are free in all, or the pod holds CPUs which "
-        "do not go together with them."
-    )
+    sentence: ClassVar[str] = "{requested} CPUs are asked for; {available} are free in all."
     requested: int
     available: int
 
@@ -180,7 +177,7 @@ class ReuseElsewhere(Value):
     sentence: ClassVar[str] = (
         "The pod holds CPUs on NUMA nodes {nodes}, and {mask} does not contain all of these."
     )
-    brief: ClassVar[str] = "the pod already has CPUs on {nodes}"
+    brief: ClassVar[str] = "container {holders} of the pod holds CPUs on {nodes}"
     mask: NumaMask
     nodes: NumaMask
 
