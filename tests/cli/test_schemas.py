@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import pytest
@@ -116,15 +116,20 @@ def test_a_schema_is_whole_and_open_for_new_fields(name: str) -> None:
     assert [part for part in parts if part.get("additionalProperties") is False] == []
 
 
+_RAISED: Final = {"explanation": 2, "run": 2}
+"""Numbers of schemas that are not the first ones."""
+
+
 @pytest.mark.parametrize("name", schemas.DOCUMENTS)
 def test_a_document_has_the_name_of_its_schema_and_is_on_the_page(name: str) -> None:
     schema = json_schema.of(*schemas.DOCUMENTS[name])
     tops = [each["$ref"] for each in schema.get("anyOf", [schema])]
     parts = [schema["$defs"][top.rpartition("/")[2]] for top in tops]
-    assert [[f"numalet.{name}/1"]] * len(tops) == [p["properties"]["schema"]["enum"] for p in parts]
+    own = f"numalet.{name}/{_RAISED.get(name, 1)}"
+    assert [[own]] * len(tops) == [p["properties"]["schema"]["enum"] for p in parts]
     assert [part for part in parts if "schema" not in part["required"]] == []
     page = PAGE.read_text(encoding="utf-8")
-    assert f"`numalet.{name}/1` | [{name}.json](../schemas/{name}.json) |" in page
+    assert f"`{own}` | [{name}.json](../schemas/{name}.json) |" in page
 
 
 @pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)

@@ -133,7 +133,7 @@ def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
 def _answers(
     answers: Iterable[AnswerDocument], chosen: list[int] | None, *, is_clear: bool
 ) -> Renderables:
-    """Every answer; ``is_clear`` says that nobody asks why a set is not preferred."""
+    """Every answer; ``is_clear`` says that it does not matter why a set is not preferred."""
     silent = [_resources(each) for each in answers if each.answer is AnswerKind.NO_PREFERENCE]
     if silent:
         yield _indented(f"no preference: {', '.join(silent)}")

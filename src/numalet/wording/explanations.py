@@ -92,7 +92,7 @@ def more_sets(count: int) -> str:
 
 
 def stranded(pod: str, container: str, cpus: str) -> str:
-    """CPUs that nobody uses until their pod ends."""
+    """CPUs that stay unused until their pod ends."""
     which, stay, them = ("CPU", "stays", "it") if cpus.isdecimal() else ("CPUs", "stay", "them")
     return (
         f"{which} {cpus} {stay} allocated to init container {container} of {pod}, and its other "

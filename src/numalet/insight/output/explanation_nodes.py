@@ -14,8 +14,8 @@ from numalet.insight.output.explanation_types import (
     ExplanationDevicesDocument,
     ExplanationNodeDocument,
     HeldDocument,
+    KeptCpusDocument,
     SizesDocument,
-    StrandedDocument,
 )
 
 
@@ -74,7 +74,7 @@ def _devices(node: Node, node_id: int) -> dict[str, ExplanationDevicesDocument]:
     return counts
 
 
-def stranded(case: Case) -> list[StrandedDocument]:
+def stranded(case: Case) -> list[KeptCpusDocument]:
     """CPUs of init containers that the other containers of their pods do not use."""
     snapshot = case.node.snapshot
     of_pods = (
@@ -85,7 +85,7 @@ def stranded(case: Case) -> list[StrandedDocument]:
         if init.kind is ContainerKind.INIT
     )
     return [
-        StrandedDocument(pod, init, cpu_set.text(left))
+        KeptCpusDocument(pod, init, cpu_set.text(left))
         for pod, init, held, apps in of_pods
         if init in held and any(app.name in held for app in apps)
         for left in [held[init].difference(*(held[name] for name in held if name != init))]

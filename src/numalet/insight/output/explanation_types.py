@@ -231,7 +231,7 @@ class CategoryDocument(OutputDocument):
     would_not_start: list[OfferDocument]
 
 
-class StrandedDocument(OutputDocument):
+class KeptCpusDocument(OutputDocument):
     """CPUs that an init container holds, though the pod's other containers do not use them."""
 
     pod: str
@@ -280,7 +280,7 @@ class Explanation(OutputDocument):
     refused_allocation: RefusalDocument | None
     would_admit: list[CategoryDocument]
     would_align: list[CategoryDocument]
-    stranded: list[StrandedDocument]
+    stranded: list[KeptCpusDocument]
     assumed_running: int
     contradiction: str
     cause: str = ""

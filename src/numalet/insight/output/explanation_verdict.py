@@ -118,7 +118,7 @@ def _asked(explanation: Explanation, subject: str, names: Iterable[str]) -> str:
 
 
 def _reasons(answers: Sequence[AnswerDocument], is_single: bool) -> dict[_Set, str]:
-    """Why not, by set, the nearest misses first; sets to which nobody objects are left out."""
+    """Why not, by set, the nearest misses first; sets without an objection are left out."""
     refused: dict[_Set, list[str]] = {}
     not_preferred: dict[_Set, list[str]] = {}
     distances: dict[_Set, tuple[int, int]] = {}

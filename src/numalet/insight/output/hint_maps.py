@@ -116,7 +116,7 @@ def _cell(answer: AnswerDocument, known: SetDocument | None) -> HintCell:
 
 
 def _column(answer: AnswerDocument, is_clear: bool) -> HintColumn:
-    """The answer's column; ``is_clear`` says that nobody asks why a set is not preferred."""
+    """The answer's column; ``is_clear`` says that it does not matter why a set is not preferred."""
     names = [name for name in answer.resources if name != answer.provider]
     title = f"{answer.provider} manager" + (f": {', '.join(names)}" if names else "")
     match answer.answer:
