@@ -213,12 +213,26 @@ def _from_program(source: str, text: str, words: list[str]) -> CommandText | Non
             rest = words[at + 1 :]
             if program == "hyperkube":
                 program, rest = "kubelet", rest[1:]
+            if program == "kubelite":
+                return _of_kubelite(text, rest)
             return CommandText(source=source, text=text, words=tuple(rest), program=program)
         if " " in word and any(name in word for name in PROGRAMS):
             inner = _from_program(source, text, words_of(word))
             if inner is not None:
                 return inner
     return None
+
+
+def _of_kubelite(text: str, words: list[str]) -> CommandText:
+    """The flags in the file that the kubelite of MicroK8s has for its kubelet."""
+    option = "--kubelet-args-file="
+    path = next((word.removeprefix(option) for word in words if word.startswith(option)), "")
+    source = f"kubelite, its file for the kubelet {path}"
+    try:
+        flags = words_of(_COMMENT_LINES.sub("", yaml_source.read_text(path)))
+    except (BadInput, _WordsError):
+        return CommandText(source=source, text=text, words=(), missing=(path or option,))
+    return CommandText(source=source, text=text, words=tuple(flags), program="kubelet")
 
 
 def _of_environment(text: str) -> CommandText:

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import bisect
 import re
+from typing import Final
 
 from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.config.releases import flag_table
-from numalet.core.model.findings import Location
+from numalet.core.model.findings import Finding, Location
 from numalet.core.model.value import Mutable, Value, field, replace
-from numalet.io.documents import command_text, flag_words
+from numalet.io.documents import command_text, flag_words, kubelet_flags
 from numalet.io.documents.command_text import CommandText
 from numalet.io.documents.flag_words import GivenFlag
+from numalet.io.findings.config_files import ConfigFileNotAtHand, ConfigFileVariable
+
+_VARIABLE: Final = re.compile(r"\$\{?[A-Za-z_]")
 
 
 class CommandLine(Value):
     """Flags with places; the files that two of them name.
 
-    ``problems`` are words that are not flags with a value.
-    ``is_whole`` says that it begins with the program, so that no flag is missing. ``missing`` are
-    files that hold more of the command line and cannot be read here.
+    ``problems`` are words that are not flags with a value. ``is_whole`` says that it begins with
+    the program, so that no flag is missing. ``unknown`` is what the text leaves open.
     """
 
     flags: tuple[tuple[str, str, Location], ...]
@@ -31,7 +34,7 @@ class CommandLine(Value):
     config_dir: str | None
     is_whole: bool
     source: str
-    missing: tuple[str, ...] = ()
+    unknown: tuple[Finding, ...] = ()
 
 
 def read(text: str, document: str) -> CommandLine | None:
@@ -48,6 +51,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
     lines = _Lines(found.text, found.begins)
     given: list[tuple[str, str, Location]] = []
     problems = []
+    unknown: list[Finding] = []
     for shown in flag_words.of_program(found.words, found.program):
         where = Location(document)
         if shown.name:
@@ -55,11 +59,19 @@ def _flags(found: CommandText, document: str) -> CommandLine:
         flag = _as_given(shown) if found.are_all_flags else shown
         if flag is None:
             continue
-        if flag.problem is not None:
+        if _VARIABLE.search(flag.value):
+            # Whether the release has the flag is certain, what it sets is not.
+            problems.append(CommandFlag(flag.name, where))
+            if kubelet_flags.sets_a_field(flag.name):
+                unknown.append(
+                    ConfigFileVariable(flag=f"--{flag.name}", value=flag.value, where=where)
+                )
+        elif flag.problem is not None:
             problems.append(CommandFlag(flag.name, where, flag.problem.at(where)))
         else:
             given.append((flag.name, flag.value, where))
     named = {name: value for name, value, _ in given}
+    unknown += (ConfigFileNotAtHand(file=each, where=Location(document)) for each in found.missing)
     is_cut = found.are_all_flags and "--config=" not in found.words
     return CommandLine(
         flags=tuple(given),
@@ -68,7 +80,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
         config_dir=named.get("config-dir") or None,
         is_whole=bool(found.program) and not found.missing and not is_cut,
         source=found.source,
-        missing=found.missing,
+        unknown=tuple(unknown),
     )
 
 

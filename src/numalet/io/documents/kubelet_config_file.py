@@ -107,12 +107,20 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
             problems=line.problems,
             note=note,
         )
-        return replace(_alone(nowhere), has_defaults=not line.is_whole, config_dir=line.config_dir)
+        alone = _alone(nowhere)
+        return replace(
+            alone,
+            notices=(*alone.notices, *line.unknown),
+            has_defaults=not line.is_whole,
+            config_dir=line.config_dir,
+        )
     source = f"{line.source}, and the file of its --config, {line.config}"
     note = enclosed_config.read_from(source, Location(name))
     file = _of_text(yaml_source.read_text(line.config), line.config)
     part = replace(file.part, flags=(*file.part.flags, *line.flags), problems=line.problems)
-    return replace(file, part=part, notices=(*file.notices, note), config_dir=line.config_dir)
+    return replace(
+        file, part=part, notices=(*file.notices, note, *line.unknown), config_dir=line.config_dir
+    )
 
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:

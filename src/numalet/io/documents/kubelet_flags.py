@@ -47,6 +47,11 @@ def _with_dashes(name: str) -> str:
     return f"--{name.removeprefix('--')}"
 
 
+def sets_a_field(name: str) -> bool:
+    """Whether a flag sets a field that decides something here, or names a file of them."""
+    return _with_dashes(name) in _FLAGS or name in ("config", "config-dir")
+
+
 class GivenFlags(Value):
     """The values of flags by flag, each with the place where it was given; all flags in order."""
 

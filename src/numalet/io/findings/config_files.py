@@ -55,6 +55,21 @@ class ConfigFileNoKubelet(Finding):
     found: str
 
 
+class ConfigFileNotAtHand(WarningFinding):
+    code = "config-file/not-at-hand"
+    sentence = "{file} cannot be read here, so the flags in it are not known"
+    mend = "run the command where the file is, or add its flags to this file"
+    file: str
+
+
+class ConfigFileVariable(WarningFinding):
+    code = "config-file/variable"
+    sentence = "the value of {flag} is not known: {value!r} has a variable that is not given here"
+    mend = "write the value in place of the variable"
+    flag: str
+    value: str
+
+
 class ConfigFileExtraConfig(Finding):
     code = "config-file/extra-config"
     sentence = (

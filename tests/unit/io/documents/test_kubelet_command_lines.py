@@ -1,0 +1,91 @@
+"""Command lines as configurations: what is given, what is a default, what is not known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from numalet.core.config import command_flags
+from numalet.core.config.releases import table
+from numalet.core.model.findings import Finding, Severity
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+
+LOG = """\
+I0303 11:00:01.2 78 flags.go:64] FLAG: --config="{config}"
+I0303 11:00:01.2 78 flags.go:64] FLAG: --cpu-manager-policy="none"
+I0303 11:00:01.2 78 flags.go:64] FLAG: --enforce-node-allocatable="[pods,kube-reserved]"
+I0303 11:00:01.2 78 flags.go:64] FLAG: --help="false"
+I0303 11:00:01.2 78 flags.go:64] FLAG: --max-pods="9"
+I0303 11:00:01.2 78 flags.go:64] FLAG: --network-plugin="cni"
+"""
+HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    return tmp_path / "given"
+
+
+def load(path: Path, text: str) -> LoadedConfig:
+    path.write_text(text)
+    return kubelet_config.load(ConfigSources(config_file=path))
+
+
+def unknown(loaded: LoadedConfig) -> list[Finding]:
+    return [each for each in loaded.warnings if each.severity is Severity.WARNING]
+
+
+def test_flags_at_their_defaults_in_a_log_leave_the_file_alone(given: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(HEAD + "cpuManagerPolicy: static\nmaxPods: 5\n")
+    config = load(given, LOG.format(config=file)).config
+
+    assert (config.cpu_manager_policy, config.max_pods) == ("static", 9)
+    assert config.enforce_node_allocatable == ("pods", "kube-reserved")
+    assert config.where("maxPods").line == 5
+    (problem,) = command_flags.problems(config.flags, table.DEFAULT)
+    assert problem.fields["flag"] == "--network-plugin"
+
+
+def test_a_log_says_whether_there_is_a_file_and_an_excerpt_does_not(given: Path) -> None:
+    assert load(given, LOG.format(config="")).config.eviction_hard == {}
+    excerpt = "".join(LOG.splitlines(keepends=True)[1:])
+    assert load(given, excerpt).config.uses_default_eviction
+
+
+def test_what_cannot_be_read_here_is_said(given: Path) -> None:
+    loaded = load(
+        given,
+        "[Service]\nEnvironmentFile=/none/sizing.env\nExecStart=/usr/bin/kubelet \\\n"
+        "  --v=${LEVEL} \\\n  --max_pods=9 \\\n  --system-reserved=cpu=${CPU}\n",
+    )
+
+    assert loaded.config.max_pods == 9
+    assert loaded.config.where("maxPods").line == 5
+    assert loaded.config.system_reserved == {}
+    assert [*command_flags.problems(loaded.config.flags, table.DEFAULT)] == []
+    variable, file = unknown(loaded)
+    assert (variable.code, variable.where.line) == ("config-file/variable", 6)
+    assert variable.fields == {"flag": "--system-reserved", "value": "cpu=${CPU}"}
+    assert file.fields == {"file": "/none/sizing.env"}
+
+
+def test_kubelite_has_the_flags_of_its_kubelet_in_a_file(given: Path, tmp_path: Path) -> None:
+    args = tmp_path / "kubelet"
+    args.write_text("# of MicroK8s\n--root-dir=${SNAP_COMMON}/var/lib/kubelet\n--max-pods=9\n")
+    row = "root 77 1 0 10:00 ? 00:00:01 /snap/microk8s/1/kubelite --scheduler-args-file=x "
+
+    assert load(given, f"{row}--kubelet-args-file={args}").config.max_pods == 9
+    (missing,) = unknown(load(given, f"{row}--kubelet-args-file=/none/kubelet"))
+    assert missing.fields == {"file": "/none/kubelet"}
+    (unnamed,) = unknown(load(given, row))
+    assert unnamed.code == "config-file/not-at-hand"
+    assert load(given, args.read_text()).config.max_pods == 9
+
+
+def test_a_flag_has_the_line_where_it_stands(given: Path) -> None:
+    text = "KUBELET_ARGS='--max-pods=5 \\\n--v=2 \\\n--max-pods=9'\n# --max-pods\n"
+
+    assert load(given, text).config.where("maxPods").line == 3
