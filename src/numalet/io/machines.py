@@ -1,8 +1,8 @@
 """The one door for machines: the text after ``-m`` -> the machine.
 
 It may be a folder or tarball with a ``/sys`` tree (``TARBALL:ROOT`` for one of several), a
-YAML or JSON description, cAdvisor's MachineInfo, ``profile:NAME``, or a shape name; nothing is the
-live ``/sys``.
+YAML or JSON description, cAdvisor's MachineInfo, what ``numalet machine -o yaml``, ``numactl
+--hardware`` or ``lscpu`` printed, ``profile:NAME``, or a shape name; nothing is the live ``/sys``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numalet.io.documents import (
     cadvisor,
     device_file,
     machine_file,
+    machine_listing,
     machine_sizes,
     profile_library,
     yaml_source,
@@ -32,6 +33,7 @@ from numalet.io.documents.typed import Place
 from numalet.io.findings.machines import (
     MachineArchiveDamaged,
     MachineDocuments,
+    MachineDocumentTooOld,
     MachineNoMachine,
     MachineNoSuchPageSize,
     MachineNoSuchRoot,
@@ -50,6 +52,7 @@ from numalet.io.sysfs.trees import FolderTree, Tree
 DEFAULT_MEMORY_PER_NODE: Final = "64Gi"
 LIVE_SYS: Final = "/sys"
 
+_PRINTED: Final = "numalet.machine/1"
 _MEMORY_FLAG: Final = "--memory-per-node"
 _PAGES_FLAG: Final = "--hugepages-per-node"
 
@@ -103,7 +106,7 @@ def open_machine(
 
     Args:
         text: a path, ``TARBALL:ROOT``, ``profile:NAME``, or a shape name.
-        memory_per_node: a size, for shapes only.
+        memory_per_node: a size, for shapes, and for what lscpu printed.
         hugepages_per_node: counts by page size (``1Gi``), those of every node with CPUs; of a
             machine that has its own they take the place.
     """
@@ -111,6 +114,10 @@ def open_machine(
     is_shape = text is not None and not _exists(text) and machine_shape.resembles_shape(text)
     if text is not None and is_shape:
         return _open_shape(text, memory_per_node, hugepages_per_node or {})
+    if text is not None and _exists(text) and _is_document(Path(text)):
+        return with_pages(
+            _open_document(Path(text), text, memory_per_node), hugepages_per_node or {}
+        )
     refuse_memory(text or LIVE_SYS, memory_per_node)
     if text is not None and not _exists(text) and text.startswith(profile_library.PREFIX):
         return _open_profile(text, hugepages_per_node or {})
@@ -142,6 +149,10 @@ def open_folder(folder: Path, document: str) -> LoadedMachine:
     )
 
 
+def _is_document(path: Path) -> bool:
+    return path.is_file() and not roots.is_tarball(path)
+
+
 def _exists(text: str) -> bool:
     """Whether there is such a file or folder; a text with a NUL in it is no name of one."""
     return "\0" not in text and os.path.lexists(text)
@@ -160,9 +171,7 @@ def _open_path(path: Path, text: str) -> LoadedMachine:
         return open_folder(path, text)
     if not path.is_file():
         raise BadInput([MachineNotAFile(value=text, where=Location(text))])
-    if roots.is_tarball(path):
-        return _open_archive(path, text, None)
-    return _open_document(path, text)
+    return _open_archive(path, text, None)
 
 
 def _open_archive(path: Path, document: str, root: str | None) -> LoadedMachine:
@@ -214,20 +223,40 @@ def _unreadable(tree: FolderTree, document: str) -> tuple[Finding, ...]:
     )
 
 
-def _open_document(path: Path, text: str) -> LoadedMachine:
-    """The machine of a description or of a MachineInfo."""
-    documents = yaml_source.load_documents(yaml_source.read_text(path), text)
+def _open_document(path: Path, text: str, memory_per_node: str | None) -> LoadedMachine:
+    """The machine of a description, of a MachineInfo, or of what a program printed."""
+    content = yaml_source.read_text(path)
+    if machine_listing.resembles(content):
+        return _of_listing(content, text, memory_per_node)
+    documents = yaml_source.load_documents(content, text)
     if len(documents) != 1:
         raise BadInput([MachineDocuments(value=text, count=len(documents), where=Location(text))])
     (only,) = documents
     if only.duplicates:
         raise BadInput(only.duplicates)
+    printed = machine_listing.of_json(only.value)
+    if printed is not None:
+        return _of_listing(printed, text, memory_per_node)
+    refuse_memory(text, memory_per_node)
     where = Location(text, "$")
-    if cadvisor.is_machine_info(only.value):
+    if isinstance(only.value, Mapping) and only.value.get("schema") == _PRINTED:
+        if "description" not in only.value:
+            raise BadInput([MachineDocumentTooOld(where=where)])
+        where = Location(text, "$.description")
+        machine = machine_file.decode(only.value["description"], where, only.line_of)
+    elif cadvisor.is_machine_info(only.value):
         machine = cadvisor.decode(only.value, where, only.line_of)
     else:
         machine = machine_file.decode(only.value, where, only.line_of)
     return LoadedMachine(machine, kubelet_view(machine))
+
+
+def _of_listing(content: str, text: str, memory_per_node: str | None) -> LoadedMachine:
+    """The machine of what numactl or lscpu printed."""
+    where = Location(text)
+    described, lacks = machine_listing.read(content, where, memory_per_node)
+    machine = machine_file.decode(described, where)
+    return LoadedMachine(machine, kubelet_view(machine), tuple(lacks))
 
 
 def _open_profile(text: str, hugepages_per_node: Mapping[str, str]) -> LoadedMachine:

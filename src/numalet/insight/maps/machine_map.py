@@ -42,7 +42,10 @@ class MachineNodeRow(Value):
 
 
 class MachineMap(Value, kw_only=True):
-    """The whole machine; nodes by ascending id, or in the kubelet's order."""
+    """The whole machine; nodes by ascending id, or in the kubelet's order.
+
+    ``seen`` is the kubelet's view, whichever of the two this map shows.
+    """
 
     view: View
     source: str
@@ -55,6 +58,7 @@ class MachineMap(Value, kw_only=True):
     hugepages: tuple[HugePages, ...]
     nodes: tuple[MachineNodeRow, ...]
     notes: tuple[Finding, ...]
+    seen: MachineInfo
 
 
 def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
@@ -63,10 +67,10 @@ def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> 
     all_notes = (*notes, *machine_notes(machine, info))
     if view is View.KUBELET:
         return _kubelet_map(machine, info, all_notes)
-    return _kernel_map(machine, all_notes)
+    return _kernel_map(machine, info, all_notes)
 
 
-def _kernel_map(machine: Machine, notes: tuple[Finding, ...]) -> MachineMap:
+def _kernel_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]) -> MachineMap:
     total_kib = (machine.proc.meminfo or {}).get("MemTotal")
     of_nodes = sum(node.memory_bytes or 0 for node in machine.nodes)
     return MachineMap(
@@ -81,6 +85,7 @@ def _kernel_map(machine: Machine, notes: tuple[Finding, ...]) -> MachineMap:
         hugepages=tuple(HugePages(p.page_size_kib, p.count or 0) for p in machine.hugepages),
         nodes=tuple(_kernel_row(machine, node) for node in machine.nodes_by_id),
         notes=notes,
+        seen=info,
     )
 
 
@@ -115,6 +120,7 @@ def _kubelet_map(machine: Machine, info: MachineInfo, notes: tuple[Finding, ...]
         hugepages=info.hugepages,
         nodes=tuple(_kubelet_row(node) for node in info.nodes),
         notes=notes,
+        seen=info,
     )
 
 

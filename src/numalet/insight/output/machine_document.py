@@ -6,7 +6,7 @@ CPU lists are texts such as ``0-3,8``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Finding
@@ -15,6 +15,7 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.machine_map import MachineMap, MachineNodeRow, View
 from numalet.insight.maps.profile_list import ProfileRow
 from numalet.insight.output.json_schema import OutputDocument
+from numalet.insight.simulate import recording
 
 
 class PagesDocument(OutputDocument):
@@ -51,7 +52,8 @@ class NoteDocument(TypedDict):
 class MachineDocument(OutputDocument):
     """A machine as it is, or as the kubelet sees it.
 
-    ``sockets``, ``cores`` and ``cpus`` are counts.
+    ``sockets``, ``cores`` and ``cpus`` are counts. ``description`` is what the kubelet sees, core
+    by core, in the form of a recorded scenario: ``-m`` reads it from this document.
     """
 
     schema: Literal["numalet.machine/1"]
@@ -66,6 +68,7 @@ class MachineDocument(OutputDocument):
     hugepages: list[PagesDocument]
     numa_nodes: list[MachineNodeDocument]
     notes: list[NoteDocument]
+    description: dict[str, Any]
 
 
 class MachineDevicesDocument(OutputDocument):
@@ -111,6 +114,7 @@ def machine(chart: MachineMap) -> MachineDocument:
         hugepages=_pages(chart.hugepages),
         numa_nodes=[_node(row) for row in chart.nodes],
         notes=[_note(note) for note in chart.notes],
+        description=recording.machine_document(chart.seen),
     )
 
 

@@ -6,7 +6,7 @@ Everything that is wrong in it is found at once, each with its place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.model import kubelet_view
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
-from numalet.core.model.machine_info import HugePages, MachineInfo
+from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.value import replace
 from numalet.core.node.node import NO_DEVICES, Devices
 from numalet.insight.simulate import session
@@ -75,8 +75,6 @@ class ScenariosUnknownPod(Finding):
     uid: str
 
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-
 _MEMBERS: Final = (
     *("devices", "expect", "kubelet_config", "machine", "name", "numalet_config"),
     *("record_raw", "release", "state_files", "steps", "tags"),
@@ -102,18 +100,6 @@ class _Shape(msgspec.Struct, frozen=True):
     release: str | int | float | None = None
     steps: list[Any] | None = None
     expect: dict[str, Any] | None = None
-
-
-class _Pages(msgspec.Struct, frozen=True):
-    page_size_kib: _Count
-    count: _Count
-
-
-class _Totals(msgspec.Struct, frozen=True):
-    memory_bytes: _Count | None = None
-    cpus: _Count | None = None
-    sockets: _Count | None = None
-    hugepages: list[_Pages] | None = None
 
 
 class _Restart(msgspec.Struct, frozen=True):
@@ -201,28 +187,12 @@ def followed_as(scenario: Scenario, release: Release | None, where: Location) ->
 
 
 def _machine(value: dict[str, Any], place: Place, findings: Findings) -> MachineInfo | None:
-    """The machine, as the kubelet sees it; ``totals`` stand for sums over its nodes."""
-    totals = typed.decode(value.get("totals") or {}, _Totals, place.member("totals"), findings)
-    described = {name: member for name, member in value.items() if name != "totals"}
+    """The machine, as the kubelet sees it."""
     try:
-        machine = machine_file.decode(described, place.location, place.lines)
+        return kubelet_view.kubelet_view(machine_file.decode(value, place.location, place.lines))
     except BadInput as bad:
         findings.extend(_moved(finding, place) for finding in bad.findings)
         return None
-    return None if totals is None else _with_totals(kubelet_view.kubelet_view(machine), totals)
-
-
-def _with_totals(machine: MachineInfo, totals: _Totals) -> MachineInfo:
-    if totals.memory_bytes is not None:
-        machine = replace(machine, memory_capacity_bytes=totals.memory_bytes)
-    if totals.cpus is not None:
-        machine = replace(machine, cpu_count=totals.cpus)
-    if totals.sockets is not None:
-        machine = replace(machine, socket_count=totals.sockets)
-    if totals.hugepages is not None:
-        pages = tuple(HugePages(each.page_size_kib, each.count) for each in totals.hugepages)
-        machine = replace(machine, hugepages=pages)
-    return machine
 
 
 def _expects_undecoded(expect: object) -> bool:

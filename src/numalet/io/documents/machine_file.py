@@ -9,7 +9,9 @@ socket number is a socket. See ``docs/reference/machine-file.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from numalet.core.model import machine_shape, resources
 from numalet.core.model.findings import BadInput, Findings, Location
@@ -36,7 +38,7 @@ HIGHEST_NODE_ID: Final = 1023
 """The Linux kernel can be built for 1,024 NUMA nodes and no more."""
 
 _FARTHEST: Final = (1 << 31) - 1
-_TOP: Final = ("os", "nodes", "numa_nodes", "distances")
+_TOP: Final = ("os", "nodes", "numa_nodes", "distances", "totals")
 _SHAPED: Final = ("os", "shape", "memory_per_node", "hugepages_per_node")
 _NODE: Final = (
     "id",
@@ -48,6 +50,21 @@ _NODE: Final = (
 )
 _PROFILED: Final = ("profile", "hugepages_per_node")
 _SYSTEMS: Final = {system.value: system for system in OperatingSystem}
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=machine_sizes.MOST_BYTES)]
+
+
+class _Pages(msgspec.Struct, frozen=True):
+    page_size_kib: _Count
+    count: _Count
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    memory_bytes: _Count | None = None
+    cpus: _Count | None = None
+    sockets: _Count | None = None
+    hugepages: list[_Pages] | None = None
 
 
 def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
@@ -70,8 +87,22 @@ def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
         return _profiled(value, place, findings)
     typed.check_members(value, (*_TOP, "shape", "profile"), place, findings)
     nodes = _Nodes(findings).read(value, place)
+    totals = typed.decode(value.get("totals") or {}, _Totals, place.member("totals"), findings)
     findings.raise_errors()
-    return machine_of_view(_view(nodes, system), where.document)
+    view = _view(nodes, system)
+    return machine_of_view(_with_totals(view, totals) if totals else view, where.document)
+
+
+def _with_totals(machine: MachineInfo, totals: _Totals) -> MachineInfo:
+    """The view with the totals that are not sums over its nodes."""
+    pages = totals.hugepages
+    given: dict[str, Any] = {
+        "memory_capacity_bytes": totals.memory_bytes,
+        "cpu_count": totals.cpus,
+        "socket_count": totals.sockets,
+        "hugepages": pages and tuple(HugePages(each.page_size_kib, each.count) for each in pages),
+    }
+    return replace(machine, **{name: each for name, each in given.items() if each is not None})
 
 
 def of_profile(

@@ -56,6 +56,41 @@ class MachineNoMachine(Finding):
     value: str
 
 
+class MachineListingLacks(WarningFinding):
+    code = "machine/listing-lacks"
+    sentence = "the output does not contain {what}; assumed: {assumed}"
+    mend = (
+        "put the output of 'lscpu -e' and 'numactl --hardware' into one file, or let 'numalet "
+        "machine --capture FILE' read everything on the machine"
+    )
+    what: str
+    assumed: str
+
+
+class MachineListingWithoutMemory(Finding):
+    code = "machine/listing-without-memory"
+    sentence = (
+        "lscpu does not print sizes of memory; give --memory-per-node SIZE, or put the output of "
+        "'numactl --hardware' into the same file"
+    )
+
+
+class MachineListingWithoutNuma(Finding):
+    code = "machine/listing-without-numa"
+    sentence = (
+        "numactl found no NUMA support on the machine, so the output contains no CPUs and no "
+        "memory; give the output of 'lscpu -e' with --memory-per-node SIZE"
+    )
+
+
+class MachineDocumentTooOld(Finding):
+    code = "machine/document-too-old"
+    sentence = (
+        "an older numalet printed this document, and left out which CPUs share a core; print it "
+        "again, or use 'numalet machine --capture FILE'"
+    )
+
+
 class MachineNothingThere(Finding):
     code = "machine/nothing-there"
     sentence = (

@@ -13,6 +13,7 @@ from numalet.core.model.machine import Cpu, HugePagePool, Machine, NumaNode, Pro
 from numalet.core.model.machine_shape import MachineShape, machine_of_shape
 from numalet.insight.maps.machine_map import MachineMap, View, machine_map
 from numalet.insight.output import json_schema, machine_document
+from numalet.insight.simulate import recording
 from numalet.io.findings.machines import MachineNoteUnreadable
 
 
@@ -62,6 +63,7 @@ def test_both_views_of_an_even_machine_are_the_same(view: View) -> None:
             for number in (0, 1)
         ],
         "notes": [],
+        "description": recording.machine_document(kubelet_view(EVEN)),
     }
 
 
