@@ -58,6 +58,7 @@ _MODULES: Final = (
     "insight.lint.on_pods",
     "insight.lint.on_requests",
     "insight.lint.on_reservation",
+    "insight.lint.on_restarts",
     "insight.lint.option_findings",
     "insight.simulate.runner",
     "insight.state.block_rules",

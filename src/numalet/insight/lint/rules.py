@@ -20,6 +20,7 @@ from numalet.insight.lint import (
     on_pods,
     on_requests,
     on_reservation,
+    on_restarts,
     starting,
 )
 from numalet.insight.lint.subject import LintSubject
@@ -122,4 +123,5 @@ def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
             yield from of_node(subject, node.rules)
         yield from on_pods.never_admitted(subject, node)
         yield from on_pods.one_after_the_other(subject, node)
+        yield from on_restarts.after_a_restart(subject, node)
     yield from on_pods.not_looked_at(subject, node)

@@ -8,7 +8,7 @@ from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.findings import Finding
-from numalet.core.model.pod import Pod
+from numalet.core.model.pod import ContainerKey, Pod
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node import restarting
@@ -53,7 +53,10 @@ def started(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
 
 
 def restarted(
-    subject: LintSubject, files: StateFiles, pods: Iterable[Pod]
+    subject: LintSubject,
+    files: StateFiles,
+    pods: Iterable[Pod],
+    running: Iterable[ContainerKey] | None = None,
 ) -> KubeletRestart | StartRefused:
     """The kubelet of a subject after a restart with these files, while these pods run."""
     return restarting.restart(
@@ -62,6 +65,7 @@ def restarted(
         files,
         pods,
         subject.devices,
+        running=running,
         behaviour=subject.behaviour,
         identity=subject.identity,
     )

@@ -10,6 +10,7 @@ from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, worst_first
 from numalet.core.model.value import Value, replace
 from numalet.insight.lint import on_claim_documents, rules
+from numalet.insight.lint.on_restarts import LintPodRejectedAfterRestart
 from numalet.insight.lint.rules import Checked
 from numalet.insight.lint.subject import LintSubject
 from numalet.insight.upgrade import files, gates, pods
@@ -221,7 +222,11 @@ def _own_findings(
         first, second = rules.check(before), rules.check(after)
         if (first.refused is None) is not (second.refused is None):
             return ()
-    return _without(first.own, second.own)
+    found = _without(first.own, second.own)
+    if not after.state_files:
+        return found
+    # Of pods that run, ``pods.lost`` finds the same as an error.
+    return tuple(each for each in found if not isinstance(each, LintPodRejectedAfterRestart))
 
 
 def _without(known: Iterable[Finding], found: Iterable[Finding]) -> tuple[Finding, ...]:
