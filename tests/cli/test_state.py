@@ -128,6 +128,18 @@ def test_show_of_an_empty_node_says_that_nothing_is_held(numalet: Runner, tmp_pa
     assert numalet("state", "show", str(tmp_path)).out.startswith("policies: not known\n")
 
 
+def test_show_draws_a_block_that_is_on_no_node(numalet: Runner, tmp_path: Path) -> None:
+    text = (
+        '{"policyName":"Static","machineState":{"0":{"numberOfAssignments":1,"memoryMap":{},'
+        '"cells":[]}},"entries":{"u":{"c":[{"numaAffinity":[],"type":"memory","size":10}]}},'
+        '"checksum":1}'
+    )
+    (tmp_path / "memory_manager_state").write_text(text)
+    ended = numalet("state", "show", str(tmp_path))
+    assert ended.status == 0
+    assert "NUMA nodes {}  one group, 1 container" in ended.out
+
+
 def test_show_abbreviates_many_nodes(numalet: Runner, tmp_path: Path) -> None:
     pod = state_builders.pod("big", state_builders.container("c", "1", "85Gi"))
     big = state_builders.files(state_builders.rules(state_builders.machine(10)), [pod])

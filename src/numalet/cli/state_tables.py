@@ -79,7 +79,8 @@ def chart(state: StateMap) -> Iterator[RenderableType]:
 
 
 def _group(row: GroupRow) -> Iterator[RenderableType]:
-    several = len(row.node_ids) > 1
+    # A block may name no node at all.
+    several = len(row.node_ids) != 1
     title = f"NUMA nodes {{{_nodes(row.node_ids)}}}" if several else f"NUMA node {row.node_ids[0]}"
     count = numbers.counted(len(row.holders), "container")
     yield Text.assemble((title, "bold"), f"  {'one group, ' if several else ''}{count}")

@@ -112,7 +112,7 @@ def _is_accounted_for(facts: StateFacts) -> bool:
     for containers in memory.blocks.values():
         for blocks in containers.values():
             for block in blocks:
-                if len(block.nodes) > 1:
+                if len(block.nodes) != 1:
                     return False
                 place = (block.nodes[0], block.resource)
                 free[place] = free.get(place, 0) + block.size_bytes

@@ -170,8 +170,10 @@ def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
     context.server_name = access.server_name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if material.authority:
+        # As a text it must be ASCII, and as bytes it would be DER, which Kubernetes does not read.
+        authority = material.authority.decode("ascii", "backslashreplace")
         try:
-            context.load_verify_locations(cadata=material.authority.decode("ascii", "replace"))
+            context.load_verify_locations(cadata=authority)
         except (ssl.SSLError, ValueError) as error:
             raise _unusable("certificate-authority", error, where) from None
     elif access.is_verified:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.kube_api import client, plugin
+from numalet.io.kube_api import client, credentials, plugin
 from numalet.io.kube_api.answers import ApiRefused
-from numalet.io.kube_api.credentials import ApiCredentials
+from numalet.io.kube_api.credentials import ApiCredentials, TlsMaterial
 from numalet.io.kube_api.values import Access, CredentialPlugin
 from numalet.io.tasks import together
 from running import fake_api_server
@@ -201,3 +201,13 @@ async def test_name_and_password(tmp_path: Path) -> None:
     access = Access("https://x", Location("test"), username="ann", password="word")
     identity = await ApiCredentials(access, SteppedClock()).current()
     assert identity.authorization == "Basic YW5uOndvcmQ="
+
+
+@pytest.mark.parametrize("authority", [b"0\x82\x01\x8f", b"\xc3\xa9", b"\0", b"no certificate"])
+def test_an_authority_that_is_not_pem_is_a_finding(authority: bytes) -> None:
+    access = Access("https://x", Location("config"))
+    with pytest.raises(BadInput) as caught:
+        credentials.tls_context(TlsMaterial(authority=authority), access)
+    (finding,) = caught.value.findings
+    assert finding.code == "kubeconfig/certificate"
+    assert finding.located.startswith("config: certificate-authority can not be used (")

@@ -50,7 +50,9 @@ class CpuPodPools(Value):
         if not total:
             return NO_HINTS
         if self._stays(ledger, pod, total):
-            held = cpu_mask.of_set(ledger.pods[pod.uid])
+            # A state file may name CPUs here that no machine has.
+            there = ledger.pods[pod.uid] & self.policy.initial_default
+            held = cpu_mask.of_set(there)
             return self.policy.offered(held, cpu_mask.EMPTY, total)
         lack = nothing_to_share(pod, total)
         if lack is not None:

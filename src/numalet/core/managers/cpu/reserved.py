@@ -31,7 +31,7 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
     """The reserved CPUs, or why the kubelet would not start with such a reservation."""
     rules, topology = picker.rules, picker.topology
     if rules.reserved_cpus:
-        chosen: CpuMask = cpu_mask.of_set(rules.reserved_cpus)
+        chosen = rules.reserved_cpus
     else:
         picked = picker.take(topology.cpus, rules.reserved_count)
         if isinstance(picked, WouldHang):
@@ -40,15 +40,13 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
                 count=rules.reserved_count, nodes=nodes, group_size=picked.group_size
             )
         # Any other failure is swallowed, and the empty set has the wrong size.
-        chosen = picked if isinstance(picked, int) else cpu_mask.EMPTY
-    if chosen.bit_count() != rules.reserved_count:
-        return CpuManagerCanNotReserve(
-            cpus=cpu_set.text(cpu_mask.ids(chosen)), count=rules.reserved_count
-        )
+        chosen = cpu_mask.to_set(picked) if isinstance(picked, int) else cpu_set.EMPTY
+    if len(chosen) != rules.reserved_count:
+        return CpuManagerCanNotReserve(cpus=cpu_set.text(chosen), count=rules.reserved_count)
     cores = cpu_mask.EMPTY
-    for cpu in cpu_mask.ids(chosen):
+    for cpu in sorted(chosen):
         if cpu not in topology.core_of_cpu:
             machine = cpu_set.text(cpu_mask.ids(topology.cpus))
             return CpuManagerUnknownReservedCpu(cpu=cpu, cpus=machine)
         cores |= topology.core_of_cpu[cpu]
-    return ReservedCpus(chosen, cores)
+    return ReservedCpus(cpu_mask.of_set(chosen), cores)

@@ -16,7 +16,6 @@ from numalet.core.findings.state_files import (
     CpuStateReservedNotInDefault,
 )
 from numalet.core.managers.cpu import cpu_mask
-from numalet.core.managers.cpu.cpu_mask import CpuMask
 from numalet.core.managers.cpu.ledger import CpuLedger
 from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model import cpu_set
@@ -51,15 +50,13 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
 
 def _misplaced_reserved(policy: CpuStaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
     """What is wrong about reserved CPUs: strictly none in the pool, otherwise all of them."""
-    pool: CpuMask = cpu_mask.of_set(cpus)
-    reserved = policy.reserved.cpus
+    # A mask of CPUs that no machine has can be of any size, so sets are compared.
+    reserved = cpu_mask.to_set(policy.reserved.cpus)
     if policy.rules.strict_cpu_reservation:
-        if reserved & pool:
+        if reserved & cpus:
             return CpuStateReservedInDefault(
-                reserved=cpu_set.text(cpu_mask.ids(reserved & pool)), default=default
+                reserved=cpu_set.text(reserved & cpus), default=default
             )
-    elif reserved & ~pool:
-        return CpuStateReservedNotInDefault(
-            reserved=cpu_set.text(cpu_mask.ids(reserved)), default=default
-        )
+    elif reserved - cpus:
+        return CpuStateReservedNotInDefault(reserved=cpu_set.text(reserved), default=default)
     return None

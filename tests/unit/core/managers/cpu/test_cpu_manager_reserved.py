@@ -49,6 +49,10 @@ def test_a_reserved_cpu_must_exist() -> None:
     assert CpuManagerUnknownReservedCpu(cpu=8, cpus="0-7") == refused(MACHINE, "1,8-9")
 
 
+def test_a_reserved_cpu_that_no_machine_has_is_refused_at_once() -> None:
+    assert CpuManagerUnknownReservedCpu(cpu=2**40, cpus="0-7") == refused(MACHINE, f"1,{2**40}")
+
+
 def test_a_choice_that_would_never_end_is_refused() -> None:
     # On average a core has two CPUs; each node has a core with three, which makes single ones.
     on = cpu_builders.machine(

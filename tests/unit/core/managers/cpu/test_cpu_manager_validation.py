@@ -13,6 +13,7 @@ from numalet.core.findings.state_files import (
 )
 from numalet.core.managers.cpu import validation
 from numalet.core.managers.cpu.ledger import CpuLedger
+from numalet.core.managers.cpu.static_policy import CpuStaticPolicy
 from numalet.core.model.findings import Finding
 from values import cpu_builders
 from values.cpu_builders import cpus
@@ -89,3 +90,17 @@ def test_a_strict_state_must_not_hold_reserved_cpus_at_all() -> None:
     assert CpuStateOtherCpus(available="1-3,5-7", found="0-3,5-7") == validation.restored(
         ledger("1-3,5-7", u_c="0"), STRICT
     )
+
+
+@pytest.mark.parametrize("far", [30_000_000_000, 2**63 - 1])
+@pytest.mark.parametrize("policy", [PLAIN, STRICT])
+def test_a_cpu_that_no_machine_has_is_refused_at_once(policy: CpuStaticPolicy, far: int) -> None:
+    pool = cpus("1-3,5-7") if policy is STRICT else cpus("0-7")
+    for state in (
+        CpuLedger(pool | {far}),
+        CpuLedger(pool - {3}, {"u": {"c": frozenset({3, far})}}),
+        CpuLedger(pool, pods={"u": frozenset({far})}),
+    ):
+        refused = validation.restored(state, policy)
+        assert isinstance(refused, CpuStateOtherCpus)
+        assert refused.found.endswith(f",{far}")
