@@ -146,14 +146,18 @@ class Findings:
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
+        self.error_count = 0
+        """How many of them are errors."""
 
     def add(self, finding: Finding) -> None:
         """Remember one finding."""
-        self._findings.append(finding)
+        self.extend((finding,))
 
     def extend(self, findings: Iterable[Finding]) -> None:
         """Remember several."""
-        self._findings.extend(findings)
+        for each in findings:
+            self._findings.append(each)
+            self.error_count += each.severity is Severity.ERROR
 
     def collect(self, part: Callable[[], T]) -> T | None:
         """What ``part`` gives; None, and its findings with these, if it raises ``BadInput``."""
@@ -176,7 +180,7 @@ class Findings:
 
     @property
     def has_errors(self) -> bool:
-        return any(f.severity is Severity.ERROR for f in self._findings)
+        return self.error_count > 0
 
     def raise_errors(self) -> None:
         """Raise ``BadInput`` with all findings, if one of them is an error."""

@@ -13,12 +13,15 @@ import msgspec
 
 from numalet.core.cluster import classes
 from numalet.core.cluster.objects import ClusterObjects, ListedState
+from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.io import nesting
 from numalet.io.documents import cluster_objects, cluster_values, numa_node, numa_node_class
 from numalet.io.documents.cluster_objects import NodeObjectReader
 from numalet.io.documents.cluster_pods import PodReader
 from numalet.io.documents.typed import Place
 from numalet.io.findings.clusters import ClusterMoreLeftOut, ClusterObjectLeftOut
+from numalet.io.findings.documents import DocumentTooDeep
 
 MOST_WARNINGS: Final = 50
 
@@ -79,7 +82,11 @@ class ObjectDecoder:
     def decode(self, kind: str, text: bytes, place: Place) -> tuple[str, Any] | None:
         """The key and the value of an object of a known kind; None if it is left out."""
         findings = Findings()
-        made = self._readers[kind](text, place, findings)
+        made = None
+        if nesting.is_too_deep(text):
+            findings.add(DocumentTooDeep(limit=limits.NESTING, where=place.location))
+        else:
+            made = self._readers[kind](text, place, findings)
         if made is None:
             self.leave_out(kind, text, findings)
         elif kind == _POD and self._unread_pods:
@@ -198,6 +205,6 @@ def node_name_of(text: bytes) -> str:
 def read_as(text: bytes, shape: type[Any]) -> Any:
     """The JSON text in this shape; None if it is not so."""
     try:
-        return msgspec.json.decode(text, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return nesting.decode(msgspec.json.Decoder(shape), text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None

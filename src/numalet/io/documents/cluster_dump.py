@@ -19,12 +19,13 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from numalet.core.cluster.objects import ClusterObjects
+from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
 from numalet.io.documents import cluster_decoder, object_stream, yaml_source
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.object_stream import ObjectText
 from numalet.io.documents.typed import LineOf, Place, no_line
-from numalet.io.findings.documents import DocumentUnreadable
+from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnreadable
 
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Files of a folder that are read; others are passed over."""
@@ -91,7 +92,11 @@ class ObjectReader:
 
     def read(self, source: BinaryIO, document: str) -> None:
         """Read all objects of a text. Raises ``BadInput``."""
-        for each in object_stream.objects(source, document):
+        for count, each in enumerate(object_stream.objects(source, document)):
+            if count == limits.OBJECTS_OF_A_DUMP:
+                where = Location(document, each.path, each.line)
+                too_many = DocumentTooManyObjects(limit=limits.OBJECTS_OF_A_DUMP, where=where)
+                raise BadInput([too_many])
             self._read(each, document)
 
     def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:

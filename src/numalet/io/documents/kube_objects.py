@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from numalet.core.model.findings import Findings
+from numalet.core.model import limits
+from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Value
 from numalet.io.documents import typed
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
-from numalet.io.findings.documents import DocumentFieldMissing
+from numalet.io.findings.documents import (
+    DocumentFieldMissing,
+    DocumentTooManyErrors,
+    DocumentTooManyObjects,
+)
 from numalet.io.findings.pods import PodsEmptyDocument, PodsKind, PodsNestedList
 
 _WITHOUT_PODS_TEXT: Final = """
@@ -94,7 +99,16 @@ def of_documents(
         findings.extend(loaded.duplicates)
         place = Place(document, "$", loaded.line_of)
         objects += _unfolded(loaded.value, place, _Outer(), number, findings)
+        stop_after_many(findings, place)
     return objects
+
+
+def stop_after_many(findings: Findings, place: Place) -> None:
+    """Raise ``BadInput`` if there are more errors than are of use."""
+    if findings.error_count >= limits.ERRORS_OF_A_TEXT:
+        where = Location(place.document, place.path)
+        stopped = DocumentTooManyErrors(count=findings.error_count, where=where)
+        raise BadInput([*findings.all, stopped])
 
 
 def _unfolded(
@@ -121,8 +135,12 @@ def _unfolded(
         return
     # A plain List holds objects of any kind, and its own version is none of theirs.
     inner = _Outer(item_kind, api_version if item_kind else "", listed=True)
+    if len(items or ()) > limits.OBJECTS_OF_A_TEXT:
+        where = Location(place.document, f"{place.path}.items[{limits.OBJECTS_OF_A_TEXT}]")
+        raise BadInput([DocumentTooManyObjects(limit=limits.OBJECTS_OF_A_TEXT, where=where)])
     for index, item in enumerate(items or ()):
         at = place.member("items").item(index)
+        stop_after_many(findings, at)
         if isinstance(item, Mapping) and str(item.get("kind")).endswith("List"):
             findings.add(PodsNestedList(kind=str(item.get("kind")), where=at.location))
         else:

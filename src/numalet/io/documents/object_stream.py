@@ -18,11 +18,11 @@ from typing import BinaryIO, Final, NamedTuple
 import msgspec
 
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.documents import yaml_builder, yaml_source
+from numalet.io import nesting
+from numalet.io.documents import yaml_scalars, yaml_source
 from numalet.io.findings.clusters import ClusterDumpEndsEarly
 from numalet.io.findings.documents import (
     DocumentSyntax,
-    DocumentTooDeep,
     DocumentTooLarge,
     DocumentUnreadable,
 )
@@ -250,11 +250,9 @@ def _uncut(pieces: _Pieces, before: int) -> Iterator[ObjectText]:
     first_line = pieces.line
     content = pieces.rest()
     try:
-        msgspec.json.decode(content, type=msgspec.Raw)
-    except (msgspec.DecodeError, RecursionError):
+        values = iter([(_one(content), first_line)])
+    except msgspec.DecodeError:
         values = _values(content, pieces.document, first_line)
-    else:
-        values = iter([(content, first_line)])
     for number, (value, line) in enumerate(values, before):
         try:
             decoded = msgspec.json.decode(value, type=_List)
@@ -268,23 +266,36 @@ def _uncut(pieces: _Pieces, before: int) -> Iterator[ObjectText]:
             yield ObjectText(bytes(item), f"$.items[{index}]", line, kind)
 
 
+def _one(content: bytes) -> bytes:
+    """The text of one JSON value, without what is too deep. Raises ``msgspec.DecodeError``."""
+    try:
+        msgspec.json.decode(content, type=msgspec.Raw)
+    except RecursionError:
+        # The reader of the object that is too deep says so; the others are read.
+        content = nesting.shallow(content)
+        msgspec.json.decode(content, type=msgspec.Raw)
+    return content
+
+
 def _values(content: bytes, document: str, line: int) -> Iterator[tuple[bytes, int]]:
     """JSON values one after the other, with their lines."""
     text = yaml_source.decode(content, document)
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_int=yaml_scalars.whole)
+    counted = 0
     position = _after_blanks(text, 0)
     while position < len(text):
-        begins_on = line + text.count("\n", 0, position)
+        line += text.count("\n", counted, position)
+        counted = position
         try:
             _, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            at = Location(document, "", line + error.lineno - 1)
+            at = Location(document, "", line + error.doc.count("\n", position, error.pos))
             raise BadInput([DocumentSyntax(problem=error.msg, where=at)]) from None
         except RecursionError:
-            at = Location(document, "", begins_on)
-            too_deep = DocumentTooDeep(limit=yaml_builder.DEEPEST_NESTING, where=at)
-            raise BadInput([too_deep]) from None
-        yield text[position:end].encode(), begins_on
+            text = nesting.shallow(text[position:].encode()).decode()
+            position = counted = 0
+            continue
+        yield text[position:end].encode(), line
         position = _after_blanks(text, end)
 
 

@@ -221,6 +221,7 @@ def _load(objects: Sequence[KubeObject], options: PodOptions, findings: Findings
     for each, standing in zip(objects, standings, strict=True):
         if standing is PodStanding.FINISHED:
             finished.add(str(each.member("metadata", "uid")))
+        kube_objects.stop_after_many(findings, each.place)
         cause = _cause_to_ignore(each, owners, options, standing, is_of_a_node=is_of_a_node)
         if cause is None and options.about not in (None, each.input) and each.key in asked_about:
             cause = Ignored.ASKED_ABOUT

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.core.config.behaviour import Behaviour
+from numalet.core.model import limits
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
 from numalet.io.documents import typed
@@ -24,7 +25,6 @@ from numalet.io.documents.pod_table.kinds import FieldUse, ObjectType
 from numalet.io.documents.pod_table.pod import POD_SPEC
 from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
 from numalet.io.documents.typed import Place
-from numalet.io.documents.yaml_builder import DEEPEST_NESTING
 from numalet.io.findings.documents import DocumentTooDeep
 from numalet.io.findings.workloads import (
     FieldRefused,
@@ -145,7 +145,7 @@ def check_kept(value: object, place: Place, findings: Findings) -> None:
 
 
 def _are_kept(value: object, depth: int) -> bool:
-    if depth > DEEPEST_NESTING:
+    if depth > limits.NESTING:
         return False
     if isinstance(value, dict):
         return all(
@@ -158,8 +158,8 @@ def _are_kept(value: object, depth: int) -> bool:
 
 
 def _report_not_kept(value: object, place: Place, findings: Findings, depth: int) -> None:
-    if depth > DEEPEST_NESTING:
-        findings.add(DocumentTooDeep(limit=DEEPEST_NESTING, where=place.location))
+    if depth > limits.NESTING:
+        findings.add(DocumentTooDeep(limit=limits.NESTING, where=place.location))
         return
     match value:
         case Mapping():

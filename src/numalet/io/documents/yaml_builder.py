@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Mutable, field
 from numalet.io.documents import yaml_scalars
@@ -23,13 +24,10 @@ from numalet.io.findings.documents import (
     DocumentSyntax,
     DocumentTooDeep,
     DocumentTooManyNodes,
+    DocumentTooManyObjects,
     DocumentUnknownAlias,
     DocumentUnknownTag,
 )
-
-DEEPEST_NESTING: Final = 200
-MOST_NODES: Final = 5_000_000
-"""How many nodes a document may have when its aliases are written out."""
 
 _PREFIX: Final = "tag:yaml.org,2002:"
 _NO_KEY: Final = object()
@@ -82,8 +80,12 @@ class Builder:
             BadInput: the text is no YAML, or breaks a limit.
         """
         try:
+            count = 0
             for event in yaml.parse(self._text, Loader=yaml.CSafeLoader):
                 if isinstance(event, yaml.DocumentStartEvent):
+                    count += 1
+                    if count > limits.OBJECTS_OF_A_TEXT:
+                        raise too_many(self._document, 1 + getattr(event.start_mark, "line", 0))
                     self._start_document()
                 elif isinstance(event, yaml.DocumentEndEvent):
                     if self._built.value is not None:
@@ -125,8 +127,8 @@ class Builder:
                 self._scalar(event, line)
 
     def _begin(self, container: Any, event: Any, line: int) -> None:
-        if len(self._open) >= DEEPEST_NESTING:
-            raise BadInput([DocumentTooDeep(limit=DEEPEST_NESTING, where=self._at(line))])
+        if len(self._open) >= limits.NESTING:
+            raise BadInput([DocumentTooDeep(limit=limits.NESTING, where=self._at(line))])
         if event.tag not in (None, "!", _PREFIX + "map", _PREFIX + "seq"):
             raise BadInput([DocumentUnknownTag(tag=event.tag, where=self._at(line))])
         path = self._attach(container, 0, line)
@@ -216,8 +218,16 @@ class Builder:
 
     def _add_weight(self, opened: _Open, weight: int, line: int) -> None:
         opened.weight += weight
-        if opened.weight > MOST_NODES:
-            raise BadInput([DocumentTooManyNodes(limit=MOST_NODES, where=self._at(line))])
+        if opened.weight > limits.NODES_OF_A_DOCUMENT:
+            raise BadInput(
+                [DocumentTooManyNodes(limit=limits.NODES_OF_A_DOCUMENT, where=self._at(line))]
+            )
+
+
+def too_many(document: str, line: int) -> BadInput:
+    """There are more documents than are read; this line begins the first of them."""
+    where = Location(document, "", line)
+    return BadInput([DocumentTooManyObjects(limit=limits.OBJECTS_OF_A_TEXT, where=where)])
 
 
 def _key_text(value: Any) -> str:

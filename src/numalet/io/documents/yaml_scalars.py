@@ -10,6 +10,8 @@ import re
 from math import isinf
 from typing import Final, TypeAlias
 
+from numalet.core.model import limits
+
 Scalar: TypeAlias = str | int | float | bool | None
 
 _WORDS: Final[dict[str, Scalar]] = {
@@ -21,7 +23,6 @@ _INTEGER: Final = re.compile(
     r"[-+]?(?:0x(?P<x>[0-9a-fA-F]+)|0b(?P<b>[01]+)|0o?(?P<o>[0-7]+)|(?:0|[1-9][0-9]*))"
 )
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_MOST_DIGITS: Final = 64
 _SMALLEST_INTEGER: Final = -(2**63)
 _LARGEST_INTEGER: Final = 2**64 - 1
 _WHOLE_BELOW: Final = 1e21
@@ -34,7 +35,7 @@ def plain(text: str) -> Scalar:
     if text[0] not in "+-.0123456789":
         return text
     digits = text.replace("_", "")
-    if len(digits) <= _MOST_DIGITS:
+    if len(digits) <= limits.DIGITS:
         match = _INTEGER.fullmatch(digits)
         if match:
             number = _integer(digits, match)
@@ -43,6 +44,11 @@ def plain(text: str) -> Scalar:
         if _NUMBER.fullmatch(digits):
             return finite(digits)
     return text
+
+
+def whole(text: str) -> str | int:
+    """The integer of a decimal text; the text itself if it has too many digits."""
+    return int(text) if len(text) <= limits.DIGITS else text
 
 
 def finite(text: str) -> str | int | float:

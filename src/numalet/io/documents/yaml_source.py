@@ -18,9 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io.documents import yaml_scalars
-from numalet.io.documents.yaml_builder import DEEPEST_NESTING, Builder, Built, child_path
+from numalet.io.documents.yaml_builder import Builder, Built, child_path, too_many
 from numalet.io.findings.documents import (
     DocumentDuplicateKey,
     DocumentNotUtf8,
@@ -47,7 +48,7 @@ _ENCODING: Final = "utf-8-sig"
 # Python reads a codec from a file where it is first used, which may be when no file can be opened.
 codecs.lookup(_ENCODING)
 
-LARGEST_BYTES: Final = 32 * 1024 * 1024
+LARGEST_BYTES: Final = limits.DOCUMENT_BYTES
 """Larger files and texts are refused unread."""
 
 STANDARD_INPUT: Final = "-"
@@ -73,6 +74,8 @@ class SecondReading:
 
     def of(self, index: int) -> tuple[dict[str, int], list[tuple[str, int]]]:
         """Lines by path, and duplicates, of the document at this place."""
+        if len(self._text) > limits.TEXT_WITH_LINES_BYTES:
+            return {}, []
         if index < self._next:
             builder = Builder(self._text, self._document, with_lines=True)
             self._reading, self._next = builder.documents(), 0
@@ -248,16 +251,21 @@ def _load_json(text: str, document: str) -> list[YamlDocument] | None:
     noticed = _Noticed()
     decoder = json.JSONDecoder(
         object_pairs_hook=noticed.mapping,
+        parse_int=yaml_scalars.whole,
         parse_float=yaml_scalars.finite,
         parse_constant=_refuse_constant,
     )
     documents: list[YamlDocument] = []
     again = SecondReading(text, document)
     position = _after_blanks(text, 0)
+    may_have_halves = _SURROGATE.search(text) is not None
     try:
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
-            _refuse_halves(value, text, document)
+            if may_have_halves:
+                _refuse_halves(value, document)
+            if len(documents) == limits.OBJECTS_OF_A_TEXT:
+                raise too_many(document, text.count("\n", 0, position) + 1)
             documents.append(
                 YamlDocument(value, document, again, len(documents), noticed.had_duplicate())
             )
@@ -300,13 +308,13 @@ def _after_blanks(text: str, position: int) -> int:
 
 
 def _too_deep(document: str) -> BadInput:
-    return BadInput([DocumentTooDeep(limit=DEEPEST_NESTING, where=Location(document))])
+    return BadInput([DocumentTooDeep(limit=limits.NESTING, where=Location(document))])
 
 
 def _is_too_deep(value: Any) -> bool:
     # One of several documents may be a plain value.
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(DEEPEST_NESTING + 1):
+    for _ in range(limits.NESTING + 1):
         level = [
             child
             for container in level
@@ -318,10 +326,8 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def _refuse_halves(value: Any, text: str, document: str) -> None:
+def _refuse_halves(value: Any, document: str) -> None:
     """Refuse halves of characters, which JSON can escape and which can not be printed or stored."""
-    if not _SURROGATE.search(text):
-        return
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

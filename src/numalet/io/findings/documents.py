@@ -50,6 +50,18 @@ class DocumentTooManyNodes(Finding):
     limit: int
 
 
+class DocumentTooManyObjects(Finding):
+    code = "document/too-many-objects"
+    sentence = "this is one object too many; at most {limit} are read"
+    limit: int
+
+
+class DocumentTooManyErrors(Finding):
+    code = "document/too-many-errors"
+    sentence = "reading stops here, after {count} errors"
+    count: int
+
+
 class DocumentCyclicAlias(Finding):
     code = "document/cyclic-alias"
     sentence = "the alias *{alias} refers to a value that it is itself a part of"

@@ -8,6 +8,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from numalet.core.model.value import Value, field
+from numalet.io import nesting
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, Query
 
@@ -142,6 +143,7 @@ async def _pages(
 
 def _decoded(api: ApiClient, content: bytes) -> _Page:
     try:
-        return _page_decoder.decode(content)
+        page: _Page = nesting.decode(_page_decoder, content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ApiUnreachable(f"its answer is no list ({error})", api.access.server) from None
+    return page

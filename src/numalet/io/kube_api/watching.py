@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from numalet.io import nesting
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable, status_of
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection
@@ -84,7 +85,7 @@ async def _events(pieces: AsyncIterator[bytes], server: str) -> AsyncIterator[Wa
 
 def _event(line: bytes, server: str) -> WatchEvent:
     try:
-        event = _decoder.decode(line)
+        event: WatchEvent = nesting.decode(_decoder, line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ApiUnreachable(f"an event can not be read ({error})", server) from None
     if event.type == "ERROR":
