@@ -1,4 +1,4 @@
-"""Texts beyond a limit end in a finding that names the place and the limit; one bad object alone."""
+"""Texts beyond a limit end in a finding with the place and the limit; one bad object alone does."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ def test_two_pods_with_one_uid_are_refused() -> None:
         ({"limits": {"memory": None}}, "document/type", "limits.memory"),
         ({"limits": {"memory": True}}, "document/type", "limits.memory"),
         ({"limits": {"memory": [1]}}, "document/type", "limits.memory"),
-        ({"limits": {"memory": 10**300}}, "document/type", "limits.memory"),
+        ({"limits": {"memory": 10**300}}, "pods/quantity", "limits.memory"),
         ({"limits": {"memroy": "1Gi"}}, "pods/unknown-resource", "limits.memroy"),
         ({"limits": {"hugepages-2Mx": "2Mi"}}, "pods/huge-page-size", "limits.hugepages-2Mx"),
         ({"limits": {"hugepages-0": "2Mi"}}, "pods/huge-page-size", "limits.hugepages-0"),

@@ -32,7 +32,7 @@ from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
-from numalet.core.model.value import Mutable, Value
+from numalet.core.model.value import Mutable, Value, replace
 from numalet.core.workload.run import Exit, ExitReason
 
 _SIGTERM: Final = 15
@@ -85,6 +85,8 @@ class _Entry(Mutable):
 
 _FOREVER_SECONDS: Final = 1e9
 """A sleep of this length, or without an end, counts as running."""
+_NEXT_TRY: Final = timedelta(seconds=1)
+"""How soon an end that could not be kept is tried again."""
 _STARTS_KEPT: Final = 10_000
 
 
@@ -183,10 +185,10 @@ class FakeRuntime:
             case Ends(code, after_seconds):
                 entry.code = code
                 entry.ends_at = now + timedelta(seconds=after_seconds)
+        self._save(entry)
         self._entries[launch.key] = entry
         self.starts.append((launch.key, launch.attempt))
         del self.starts[:-_STARTS_KEPT]
-        self._save(entry)
         if entry.ends_at is not None:
             self._end_at(entry, entry.ends_at)
         return _started(entry)
@@ -234,8 +236,8 @@ class FakeRuntime:
             return self.refusals[settings.path]
         before, wanted = entry.settings or CgroupSettings(), settings.cgroup
         changed = drift.differences(wanted, before)
+        self._save(replace(entry, settings=wanted))
         entry.settings = wanted
-        self._save(entry)
         return changed
 
     async def reality(self, key: ContainerKey) -> Reality | None:
@@ -254,13 +256,13 @@ class FakeRuntime:
 
     async def forget(self, pod_uid: str) -> None:
         """Remove the pod's entries."""
+        if self._folder is not None:
+            fake_files.forget(self._folder, pod_uid)
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
             del self._entries[key]
         pod = paths.pod_segment(pod_uid)
         for path in [path for path in self.tree if path.endswith(pod)]:
             del self.tree[path]
-        if self._folder is not None:
-            fake_files.forget(self._folder, pod_uid)
 
     def known(self) -> tuple[str, ...]:
         """The uids of all pods with an entry."""
@@ -285,7 +287,10 @@ class FakeRuntime:
 
         def over() -> None:
             self._timers.discard(timer)
-            self._end(entry, entry.code)
+            try:
+                self._end(entry, entry.code)
+            except OSError:
+                self._end_at(entry, self._clock() + _NEXT_TRY)
 
         timer = loop.call_later(delay, over)
         self._timers.add(timer)
@@ -293,15 +298,17 @@ class FakeRuntime:
     def _end(self, entry: _Entry, code: int, signal: int | None = None) -> None:
         if entry.exit is not None or self._entries.get(entry.key) is not entry:
             return
-        entry.exit = Exit(
+        ended = Exit(
             code=code,
             reason=ExitReason.COMPLETED if code == 0 else ExitReason.ERROR,
             started_at=entry.started_at,
             finished_at=self._clock(),
             signal=signal,
         )
-        self._save(entry)
-        self._ends.put_nowait(Ended(entry.key, entry.attempt, entry.exit))
+        # An end that cannot be kept has not happened, so the caller tries again.
+        self._save(replace(entry, exit=ended))
+        entry.exit = ended
+        self._ends.put_nowait(Ended(entry.key, entry.attempt, ended))
 
     def _save(self, entry: _Entry) -> None:
         if self._folder is None:

@@ -9,6 +9,7 @@ which these pods ask again after a start. See ``docs/how-to/run-the-agent.md``.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
@@ -72,8 +73,9 @@ def save(folder: Path, run: KeptRun) -> None:
 
 
 def forget(folder: Path, pod_uid: str) -> None:
-    """Remove all attempts of a pod."""
-    shutil.rmtree(folder / pod_uid, ignore_errors=True)
+    """Remove all attempts of a pod. Raises ``OSError``."""
+    with suppress(FileNotFoundError):
+        shutil.rmtree(folder / pod_uid)
 
 
 def _read(path: Path, shape: type[T]) -> T:
