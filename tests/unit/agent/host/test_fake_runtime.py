@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -48,14 +49,20 @@ async def test_what_fails_once_is_done_when_it_is_asked_for_again(
 ) -> None:
     """Nothing counts as done before it is in the files."""
     fails = True
+    save, forget = fake_files.save, fake_files.forget
 
-    def full(*given: object) -> None:
+    def saved(folder: Path, run: KeptRun) -> None:
         if fails:
             raise OSError(errno.ENOSPC, "No space left on device")
+        save(folder, run)
 
-    save, forget = fake_files.save, fake_files.forget
-    monkeypatch.setattr(fake_files, "save", lambda *given: (full(), save(*given)))
-    monkeypatch.setattr(fake_files, "forget", lambda *given: (full(), forget(*given)))
+    def forgotten(folder: Path, pod_uid: str) -> None:
+        if fails:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        forget(folder, pod_uid)
+
+    monkeypatch.setattr(fake_files, "save", saved)
+    monkeypatch.setattr(fake_files, "forget", forgotten)
     runtime = FakeRuntime(tmp_path)
     key = ContainerKey("u", "c")
     given = launch("serve", key=key)
@@ -64,7 +71,11 @@ async def test_what_fails_once_is_done_when_it_is_asked_for_again(
     assert not runtime.running()
     fails = False
     assert isinstance(await runtime.start(given), Started)
-    for ask in (lambda: runtime.stop(key, 0), lambda: runtime.forget("u")):
+    asks: list[Callable[[], Awaitable[None]]] = [
+        lambda: runtime.stop(key, 0),
+        lambda: runtime.forget("u"),
+    ]
+    for ask in asks:
         fails = True
         with pytest.raises(OSError, match="space"):
             await ask()
