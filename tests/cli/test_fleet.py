@@ -12,9 +12,13 @@ import msgspec
 import pytest
 
 from cli.commands import EXAMPLES, Runner
+from numalet.cli import fleet_view
 from numalet.core.cluster import building
+from numalet.core.cluster.cluster import Cluster
+from numalet.core.findings.cluster import ClusterPodRefusedNow
+from numalet.core.model.value import replace
 from numalet.insight.output import schemas
-from values import gpu_dump
+from values import gpu_dump, gpu_fleet
 
 BIG = "nvidia.com/gpu=4,cpu=16,memory=128Gi"
 SMALL = "nvidia.com/gpu=1,cpu=4,memory=32Gi"
@@ -116,7 +120,7 @@ def test_a_dry_run_says_what_would_change(numalet: Runner, dump: str) -> None:
     asked = ("fleet", "traps", "--shape", BIG, "--dump", dump, "--cordon", "--at-most", "1")
     ended = numalet(*asked)
     assert ended.status == 1
-    assert "--cordon would change (say --yes to do it):\n  gpu-1\n" in ended.out
+    assert "--cordon would change (only a live cluster can be changed):\n  gpu-1\n" in ended.out
     assert "1 more are over the cap" in ended.out
     document = _document("fleet-traps", numalet(*asked, "-o", "json").out)
     assert document["kept_away"]["nodes"] == ["gpu-1"]
@@ -141,13 +145,15 @@ def test_what_must_go_is_proved_and_planned(numalet: Runner, dump: str) -> None:
     rows = numalet("fleet", "free", BIG, "--dump", dump, "-o", "csv").out.splitlines()
     assert (
         rows[1]
-        == "gpu-1,published,makes-room,smallest,default,gpu-1-b,gpu-1-b,0,ReplicaSet/of-gpu-1-b"
+        == "gpu-1,published,makes-room,smallest,default,gpu-1-b,gpu-1-b,0,ReplicaSet/of-gpu-1-b,1,"
     )
 
 
 def test_nothing_that_goes_helps_a_pod_that_never_fits(numalet: Runner, dump: str) -> None:
     ended = numalet("fleet", "free", WHOLE, "--dump", dump, "--lower-priority-only")
     assert ended.status == 1
+    assert f"{WHOLE}: never fits: 8 of nvidia.com/gpu never fit: no NUMA node has" in ended.out
+    ended = numalet("fleet", "free", BIG, "--dump", dump, "--lower-priority-only")
     assert "no set of pods that may go makes room" in ended.out
     assert "kept: equal-priority" in ended.out
     ended = numalet("fleet", "free", BIG, "--dump", dump, "--most-sets", "0")
@@ -229,10 +235,10 @@ def test_a_day_costs_what_blindness_costs(numalet: Runner, dump: str, tmp_path: 
         (("fit", "cpu=1,memory=1Gi,cpu=2"), "asks for cpu twice"),
         (("fit", ""), "is neither a file nor a list of amounts"),
         (("traps", "--cordon", "--taint"), "--cordon does not go together with --taint"),
-        (("traps", "--yes"), "--yes does not go together with"),
+        (("traps", "--yes"), "--yes needs --cordon, --taint or --undo"),
         (("traps", "--cordon", "--watch"), "--watch does not go together with --cordon"),
-        (("traps", "--cordon", "--yes"), "change Nodes of a cluster that is asked"),
-        (("traps", "--undo"), "change Nodes of a cluster that is asked"),
+        (("traps", "--cordon", "--yes"), "need the cluster itself"),
+        (("traps", "--undo"), "need the cluster itself"),
         (("free", JOBS), "asks for 2 kinds of pods, and one is asked about at a time"),
         (("fit", SMALL, "--context", "x"), "--dump does not go together with --context"),
         (("what-if", "--release", "9.9"), "is no release"),
@@ -284,6 +290,40 @@ def test_a_file_without_a_cluster_is_refused(
     assert ended.err.startswith("error: ")
 
 
+def test_copies_without_room_are_asked_about_one_after_the_other(
+    numalet: Runner, dump: str, tmp_path: Path
+) -> None:
+    limits = {"nvidia.com/gpu": "4", "cpu": "8", "memory": "8Gi"}
+    container = {"name": "c", "image": "i", "resources": {"limits": limits}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    spec = {"parallelism": 4, "completions": 4, "template": template}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
+    (path := tmp_path / "job.json").write_text(json.dumps(job))
+    asked = ("fleet", "free", str(path), "--dump", dump)
+
+    table, printed = numalet(*asked), _document("fleet-free", numalet(*asked, "-o", "json").out)
+    rows = numalet(*asked, "-o", "csv").out.splitlines()
+
+    fit = printed["fit"]
+    assert table.out.startswith(f"j: there is room for {fit} of 4 copies now\n")
+    assert f"j, copy {fit + 1} of 4: " in table.out
+    assert printed["copies"] == 4
+    assert [each["copy"] for each in printed["further"]] == [*range(fit + 2, 5)]
+    assert {each.split(",")[9] for each in rows[1:]} == {*map(str, range(fit + 1, 5))}
+
+
+def test_notes_have_their_own_texts_and_some_stand_for_many(numalet: Runner) -> None:
+    notes = [ClusterPodRefusedNow(pod=f"p{at}", reason="r") for at in range(7)]
+    nodes = {
+        name: replace(gpu_fleet.running(name, []), notes=tuple(notes[: 7 if name == "a" else 1]))
+        for name in "ab"
+    }
+    lines = [str(each) for each in fleet_view.noted(Cluster(nodes=nodes))]
+    assert lines[0].startswith("  a (and 1 more): p0 runs, but would be refused now")
+    assert lines[1].startswith("  a: p1 runs")
+    assert lines[5:] == ["  and 2 notes of this kind on 1 node (see -o json)"]
+
+
 UNDECIDED = {
     "kind": "List",
     "items": [
@@ -302,7 +342,7 @@ WHY = (
     ("question", "status", "said"),
     [
         (("fit", SMALL), 1, "    3  not decided: it has no NumaNode object"),
-        (("traps",), 0, "There is no node that can be decided on.\n\nNodes: 3 undecided."),
+        (("traps",), 2, "There is no node that can be decided on.\n\nNodes: 3 undecided."),
         (("free", SMALL), 1, "there is no node that can be decided on"),
         (("what-if", "--policy", "none"), 0, "before        0 "),
     ],

@@ -216,9 +216,14 @@ class FleetNotLive(Finding):
 class FleetNothingToChange(Finding):
     code = "fleet/nothing-to-change"
     sentence = (
-        "--cordon, --taint and --undo change Nodes of a cluster that is asked; what was printed or "
-        "described has none"
+        "--undo, and --yes with --cordon or --taint, need the cluster itself; a dump or a "
+        "description cannot be changed, so leave --dump and --fleet out"
     )
+
+
+class FleetYesAlone(Finding):
+    code = "fleet/yes-alone"
+    sentence = "--yes needs --cordon, --taint or --undo"
 
 
 class FleetNotOneShape(Finding):

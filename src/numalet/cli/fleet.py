@@ -122,8 +122,8 @@ def fit(
   numalet fleet traps --shape train.yaml --taint --at-most 3 --yes
   numalet fleet traps --undo --yes
 
-Exit status: 0 no node is a trap (or what was to be done is done), 1 some are, 2 unusable input,
-3 a bug.
+Exit status: 0 no node is a trap (or what was to be done is done), 1 some are, 2 unusable input or
+no node that can be decided, 3 a bug.
 """
     ),
 )
@@ -170,7 +170,8 @@ def traps(
   numalet fleet free nvidia.com/gpu=8,cpu=32,memory=256Gi --plan
   numalet fleet free train.yaml --lower-priority-only --node gpu-7
 
-Exit status: 0 there is such a set (or room already), 1 there is none, 2 unusable input, 3 a bug.
+Exit status: 0 there is room for all copies (then, or already), 1 there is none, 2 unusable input,
+3 a bug.
 """
     ),
 )

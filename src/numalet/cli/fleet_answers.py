@@ -67,7 +67,12 @@ def traps(
     with progress.waiting(_ASKING):
         answer = trapping.traps(cluster, asked, finder)
     print_traps(cluster, shapes, answer, form)
-    return 1 if answer.traps else 0
+    return exit_status(cluster, answer)
+
+
+def exit_status(cluster: Cluster, answer: Traps) -> int:
+    """1 if some nodes are traps, 2 if no node can be decided, so that this is not known."""
+    return 2 if not cluster.nodes else 1 if answer.traps else 0
 
 
 def print_traps(
@@ -96,29 +101,30 @@ def print_traps(
 def free(
     cluster: Cluster, shape: PodShape, question: FreeQuestion, form: FleetFormat, *, plans: bool
 ) -> int:
-    """What must go for one pod of the shape, and where it could run instead.
+    """What must go for the copies of the shape that have no room, and where it could run instead.
 
     Raises:
         BadInput: the question is limited to a node that is not there.
     """
     from numalet.cli import fleet_csv, fleet_names, fleet_view
-    from numalet.insight.fleet import free as freeing
-    from numalet.insight.fleet import moves
+    from numalet.insight.fleet import free_copies, moves
     from numalet.insight.output import fleet_free_document
 
     fleet_names.check_nodes(cluster, question.only)
     with progress.waiting(_ASKING):
-        answer = freeing.free(cluster, shape.pod, question)
-        plan = moves.plan(cluster, answer) if plans else None
+        answer = free_copies.free_copies(cluster, shape.pod, shape.count, question)
+        planned = [
+            moves.plan(each.before, each.answer) if plans else None for each in answer.copies
+        ]
     match form:
         case FleetFormat.JSON:
-            document = fleet_free_document.of(cluster, shape.name, answer, plan)
+            document = fleet_free_document.of(cluster, shape.name, answer, planned)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
             fleet_csv.print_rows(fleet_csv.free(answer))
         case FleetFormat.TABLE:
-            fleet_view.free(cluster, shape.name, answer, plan)
-    return 1 if answer.best is None else 0
+            fleet_view.free(cluster, shape.name, answer, planned)
+    return 0 if answer.is_enough else 1
 
 
 def what_if(

@@ -10,7 +10,7 @@ from numalet.cli.fleet_view import held
 from numalet.core.model import resources
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet.fit import Fit
-from numalet.insight.fleet.free import FreeAnswer
+from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.replay import ReplayAnswer
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
@@ -51,17 +51,20 @@ def traps(answer: Traps, names: Sequence[str]) -> Iterator[Sequence[object]]:
             yield each.node, each.pool, each.origin.value, resource, amount, each.text, refused
 
 
-def free(answer: FreeAnswer) -> Iterator[Sequence[object]]:
+def free(answer: CopiesAnswer) -> Iterator[Sequence[object]]:
     """A row for each pod that must go on a node; one without a pod for each other node."""
-    yield "node", "origin", "outcome", "proof", "namespace", "pod", "uid", "priority", "controller"
-    for each in answer.nodes:
+    pod_columns = "namespace", "pod", "uid", "priority", "controller"
+    yield "node", "origin", "outcome", "proof", *pod_columns, "copy", "never"
+    every = ((one.number, each) for one in answer.copies for each in one.answer.nodes)
+    for copy, each in every:
         about = (each.name, each.origin.value, each.outcome.value, each.proof.value)
         if not each.going:
-            yield *about, "", "", "", "", ""
+            yield *about, "", "", "", "", "", copy, each.never
         for one in each.going:
             pod = one.pod
             owner = controller_text(one)
-            yield *about, pod.namespace, pod.name, pod.uid, pod.priority or 0, owner
+            of_pod = pod.namespace, pod.name, pod.uid, pod.priority or 0, owner
+            yield *about, *of_pod, copy, each.never
 
 
 def what_if(document: FleetWhatIfDocument) -> Iterator[Sequence[object]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from numalet.cli.findings import FleetNothingToChange, FleetOption
+from numalet.cli.findings import FleetNothingToChange, FleetOption, FleetYesAlone
 from numalet.cli.fleet_options import FleetFormat, SourceOptions
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.core.model.findings import BadInput
@@ -38,7 +38,7 @@ def _made(cordon: bool, taint: bool, undo: bool, at_most: int, yes: bool) -> Kee
     if len(chosen) > 1:
         raise BadInput([FleetOption(option=f"--{chosen[0]}", other=f"--{chosen[1]}")])
     if yes and not chosen:
-        raise BadInput([FleetOption(option="--yes", other="a question alone")])
+        raise BadInput([FleetYesAlone()])
     return KeepingOptions(chosen[0] if chosen else None, at_most, yes)
 
 
@@ -84,7 +84,7 @@ def keep_away(
     shapes: Sequence[PodShape],
     form: FleetFormat,
 ) -> int:
-    """0 when what was to be done is done; 1 where it was only said, and there is something.
+    """0 if all was done, 1 if a dry run found something to do, 2 if no node can be decided.
 
     Raises:
         BadInput: the cluster can not be asked, or can not be changed.
@@ -102,6 +102,8 @@ def keep_away(
     else:
         done = _kept(keeping, source, answer.traps)
     fleet_answers.print_traps(cluster, shapes, answer, form, done)
+    if not cluster.nodes:
+        return 2
     return 1 if done.is_dry_run and done.nodes else 0
 
 
@@ -125,6 +127,7 @@ def _kept(
     return KeptAwayDocument(
         how=keeping.how,
         is_dry_run=not keeping.is_meant,
+        can_change=source.is_live,
         nodes=list(plan.nodes),
         over_the_cap=list(plan.over_the_cap),
         still_used=list(plan.still_used),
@@ -148,6 +151,7 @@ def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
     return KeptAwayDocument(
         how="undo",
         is_dry_run=not keeping.is_meant,
+        can_change=source.is_live,
         nodes=nodes,
         over_the_cap=over,
         still_used=[],

@@ -11,6 +11,7 @@ from numalet.core.snapshot.placement import Placement
 from numalet.insight.fleet import held as holding
 from numalet.insight.fleet.fit import Fit
 from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, Proof
+from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_fit_document import KeptAwayDocument
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 40
 """So many rows of a table; -o json has all."""
+_MOST_TEXTS: Final = 5
 _ORIGINS: Final[Mapping[Origin, str]] = {
     Origin.PUBLISHED: "published",
     Origin.REBUILT: "rebuilt from their pods",
@@ -42,9 +44,11 @@ def traps(
     output.print_all(_traps(cluster, answer, names, kept_away))
 
 
-def free(cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None) -> None:
-    """Print what must go, node by node, and where it could run instead."""
-    output.print_all(_free(cluster, name, answer, plan))
+def free(
+    cluster: Cluster, name: str, answer: CopiesAnswer, plans: Sequence[MovePlan | None]
+) -> None:
+    """Print what must go, copy by copy and node by node, and where it could run instead."""
+    output.print_all(_copies(cluster, name, answer, plans))
 
 
 def table(*columns: str) -> Table:
@@ -66,19 +70,28 @@ def origins(cluster: Cluster) -> str:
 
 
 def noted(cluster: Cluster) -> Iterator[RenderableType]:
-    """Why nothing can be said of some nodes, and what is to be said of others, each kind once."""
-    kinds: dict[str, list[tuple[str, str]]] = {}
+    """Why nothing can be decided on some nodes, and notes on others: each text once.
+
+    Of one kind of note only the first texts are printed, and how many more there are.
+    """
+    kinds: dict[str, dict[str, list[str]]] = {}
     for name, each in sorted(cluster.undecided.items()):
         mend = f"; {each.why.mend}" if each.why.mend else ""
         text = f"not decided on: {each.why}{mend}"
-        kinds.setdefault(each.why.code, []).append((name, text))
+        kinds.setdefault(each.why.code, {}).setdefault(text, []).append(name)
     for name, on in sorted(cluster.nodes.items()):
         for note in on.notes:
-            kinds.setdefault(note.code, []).append((name, str(note)))
-    for every in kinds.values():
-        (name, text), names = every[0], {each for each, _ in every}
-        more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        yield output.one_line(f"  {name}{more}: {text}", "dim")
+            kinds.setdefault(note.code, {}).setdefault(str(note), []).append(name)
+    for by_text in kinds.values():
+        texts = list(by_text.items())
+        for text, names in texts[:_MOST_TEXTS]:
+            more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+            yield output.one_line(f"  {names[0]}{more}: {text}", "dim")
+        rest = {name for _, names in texts[_MOST_TEXTS:] for name in names}
+        if rest:
+            count = numbers.counted(len(texts) - _MOST_TEXTS, "note")
+            nodes = numbers.counted(len(rest), "node")
+            yield output.one_line(f"  and {count} of this kind on {nodes} (see -o json)", "dim")
 
 
 def ending(cluster: Cluster) -> Iterator[RenderableType]:
@@ -169,7 +182,7 @@ def _traps(
         for pool in answer.pools:
             pools.add_row(
                 output.printable(pool.pool) or "-",
-                str(pool.nodes),
+                numbers.nodes_and_closed(pool.nodes, pool.closed),
                 str(pool.traps),
                 numbers.amounts(pool.stranded),
                 numbers.amounts(pool.free),
@@ -183,7 +196,8 @@ def _traps(
 def _kept_away(done: KeptAwayDocument) -> Iterator[RenderableType]:
     yield ""
     if done.is_dry_run:
-        yield output.one_line(f"--{done.how} would change (say --yes to do it):")
+        how = "add --yes to do it" if done.can_change else "only a live cluster can be changed"
+        yield output.one_line(f"--{done.how} would change ({how}):")
         yield from (output.one_line(f"  {name}") for name in done.nodes or ["nothing"])
     else:
         yield output.one_line(f"--{done.how} changed:")
@@ -201,12 +215,32 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
 
 
+def _copies(
+    cluster: Cluster, name: str, answer: CopiesAnswer, plans: Sequence[MovePlan | None]
+) -> Iterator[RenderableType]:
+    if answer.asked > 1:
+        style = "green" if answer.fit == answer.asked else "yellow"
+        text = f"{name}: there is room for {answer.fit} of {answer.asked} copies now"
+        yield output.one_line(text, style)
+    if not cluster.nodes:
+        yield output.one_line(f"{name}: there is no node that can be decided on", "red")
+    for each, plan in zip(answer.copies, plans, strict=True):
+        of = f"{name}, copy {each.number} of {answer.asked}" if answer.asked > 1 else name
+        yield from _free(each.before, of, each.answer, plan)
+    left = answer.asked - answer.copies[-1].number
+    if left and answer.fit != answer.asked:
+        yield output.one_line(f"Not asked about: {left} more")
+    yield from ending(cluster)
+
+
 def _free(
     cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None
 ) -> Iterator[RenderableType]:
-    best = answer.best
+    best, never = answer.best, answer.never
     if not cluster.nodes:
-        yield output.one_line(f"{name}: there is no node that can be decided on", "red")
+        return
+    if best is None and never:
+        yield output.one_line(f"{name}: never fits: {never}", "red")
     elif best is None:
         yield output.one_line(f"{name}: no set of pods that may go makes room", "red")
     elif not best.going:
@@ -228,7 +262,6 @@ def _free(
     yield from _other_nodes(answer)
     if plan is not None:
         yield from _plan(plan)
-    yield from ending(cluster)
 
 
 def _going(best: NodeAnswer) -> Table:
@@ -272,6 +305,8 @@ def _of_node(answer: NodeAnswer) -> str:
             return f"{pods} must go{proof}"
         case Outcome.LARGER:
             return "more must go"
+        case Outcome.NO_SET if answer.never:
+            return f"never fits: {answer.never}"
         case Outcome.NO_SET:
             return f"nothing that may go makes room{because}"
         case Outcome.UNDECIDED:

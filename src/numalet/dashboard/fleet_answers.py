@@ -129,6 +129,7 @@ class FleetAnswers:
             # It is known that a node without any has none to give.
             free_by_numa_node=free or (0,),
             is_trap=cell.trap is not None,
+            is_closed=not cell.is_open,
             words="; ".join(words),
             href=href,
         )

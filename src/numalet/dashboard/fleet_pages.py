@@ -230,7 +230,7 @@ def _count(text: str) -> int | None:
 def _pool(pool: MappedPool, resource: str) -> dict[str, Any]:
     return {
         "name": pool.name,
-        "nodes": pool.nodes,
+        "nodes": numbers.nodes_and_closed(pool.nodes, pool.closed),
         "traps": pool.traps,
         "free": numbers.amount(resource, pool.free),
         "total": numbers.amount(resource, pool.total),
@@ -267,18 +267,18 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
 
 def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
     """Nodes of which too little is known, one row for each reason."""
-    by_code: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for name, each in sorted(cluster.undecided.items()):
-        by_code.setdefault(each.why.code, []).append(name)
+        by_text.setdefault(str(each.why), []).append(name)
     return [
         {
             "nodes": len(names),
-            "why": str(cluster.undecided[names[0]].why),
+            "why": why,
             "mend": cluster.undecided[names[0]].why.mend,
             "first": names[0],
             "path": fleet_words.node_path(path, names[0]),
         }
-        for names in by_code.values()
+        for why, names in by_text.items()
     ]
 
 

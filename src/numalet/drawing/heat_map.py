@@ -1,8 +1,8 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
-How dark a part is says how much is free there; a node that promises room which no pod can have has
-a triangle, one of which nothing is known is hatched. Cells are links, and smaller where there are
-many, so that 5,000 nodes are one picture.
+How dark a part is says how much is free there. A node that promises room which no pod can have has
+a triangle, one of which nothing is known is hatched, one that gets no new pods is crossed. Cells
+are links, and smaller where there are many, so that 5,000 nodes are one picture.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _STYLE: Final = (
     + "svg.heat .unknown{fill:url(#numalet-unknown)}"
     "svg.heat .hatch{stroke:var(--kept);stroke-width:1.5}"
     "svg.heat .trap{fill:var(--bad);stroke:var(--paper);stroke-width:1}"
+    "svg.heat .closed{stroke:var(--ink);stroke-width:1.5}"
     "svg.heat .frame{fill:none;stroke:var(--line)}"
     "svg.heat a:hover .frame{stroke:var(--ink);stroke-width:2}"
     "svg.heat a:focus-visible .frame{stroke:var(--accent);stroke-width:2}"
@@ -48,6 +49,8 @@ class HeatCell(Value, kw_only=True):
     name: str
     free_by_numa_node: tuple[int, ...] | None
     is_trap: bool = False
+    is_closed: bool = False
+    """Whether it gets no new pods, so that what is free there is room for none."""
     words: str = ""
     href: str = ""
 
@@ -72,7 +75,8 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     # Cells are links, and nothing in an image can have the focus.
     picture.set("role", "group")
     _hatching(picture)
-    _legend(picture, resource, width_px)
+    has_closed = any(cell.is_closed for pool in pools for cell in pool.cells)
+    _legend(picture, resource, width_px, has_closed=has_closed)
     top_px = _LEGEND_PX
     for pool, pool_px in zip(pools, heights, strict=True):
         group = svg.add(picture, "g", transform=f"translate(0 {top_px})", data_pool=pool.name)
@@ -93,6 +97,8 @@ def _counts(cells: Sequence[HeatCell]) -> str:
     parts = [numbers.counted(len(cells), "node")]
     parts += [numbers.counted(traps, "trap")] if traps else []
     parts += [f"{unknown} not known"] if unknown else []
+    closed = sum(cell.is_closed for cell in cells)
+    parts += [f"{closed} without new pods"] if closed else []
     return ", ".join(parts)
 
 
@@ -121,19 +127,25 @@ def _hatching(picture: Element) -> None:
     svg.add(pattern, "line", css_class="hatch", x1=0, y1=0, x2=0, y2=4)
 
 
-def _legend(picture: Element, resource: str, width_px: int) -> None:
+def _legend(picture: Element, resource: str, width_px: int, *, has_closed: bool) -> None:
     """Shades from nothing to all, and the marks; entries that do not fit are left out."""
     group = svg.add(picture, "g", css_class="legend")
     left_px = 0.0
     entries = [("shade-0", f"no {resource}"), ("shade-4", "all"), ("trap", "trap")]
-    for css_class, words in (*entries, ("unknown", "not known")):
+    entries.append(("unknown", "not known"))
+    if has_closed:
+        entries.append(("closed", "no new pods"))
+    for css_class, words in entries:
         wide_px = 20 + text.width_px(words) + 16
         if left_px + wide_px - 16 > width_px:
             break
         if css_class == "trap":
             _triangle(group, left_px, 4, 12)
         else:
-            svg.add(group, "rect", css_class=css_class, x=left_px, y=4, width=12, height=12)
+            if css_class == "closed":
+                _crossed(group, left_px, 4, 12)
+            else:
+                svg.add(group, "rect", css_class=css_class, x=left_px, y=4, width=12, height=12)
             svg.add(group, "rect", css_class="frame", x=left_px, y=4, width=12, height=12)
         svg.add(group, "text", words, x=left_px + 20, y=15)
         left_px += wide_px
@@ -183,9 +195,19 @@ def _cell(
         mark, "rect", css_class="frame", x=left_px + 0.5, y=top_px + 0.5, width=cell_px - 1,
         height=cell_px - 1,
     )  # fmt: skip
+    if cell.is_closed:
+        _crossed(mark, left_px, top_px, cell_px)
     if cell.is_trap:
         size_px = max(cell_px / 2, 6)
         _triangle(mark, left_px + cell_px - size_px, top_px + cell_px - size_px, size_px)
+
+
+def _crossed(parent: Element, left_px: float, top_px: float, size_px: float) -> None:
+    right_px, bottom_px = left_px + size_px, top_px + size_px
+    for start_px, end_px in ((left_px, right_px), (right_px, left_px)):
+        svg.add(
+            parent, "line", css_class="closed", x1=start_px, y1=top_px, x2=end_px, y2=bottom_px
+        )  # fmt: skip
 
 
 def _triangle(parent: Element, left_px: float, top_px: float, size_px: float) -> None:

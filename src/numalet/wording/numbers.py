@@ -27,6 +27,11 @@ def singular(text: str) -> str:
     return _ONE.sub(lambda found: f"{found[1]}CPU{' is' if found[2] else ''}", text)
 
 
+def nodes_and_closed(nodes: int, closed: int) -> str:
+    """How many nodes, and how many of them get no new pods."""
+    return f"{nodes} ({closed} closed)" if closed else str(nodes)
+
+
 def rounded_size(size_bytes: int) -> str:
     """Bytes for people, all in one form: in the largest unit that they fill, rounded."""
     value, unit = float(size_bytes), ""

@@ -49,6 +49,17 @@ def test_traps_have_a_triangle_and_unknown_nodes_are_hatched() -> None:
     assert picture[1].text == "1 pool: 2 nodes, 1 trap, 1 not known"
 
 
+def test_nodes_without_new_pods_are_crossed_and_the_legend_says_so() -> None:
+    closed = HeatCell(name="n1", free_by_numa_node=(4,), is_closed=True)
+    picture = _read([_pool(closed, HeatCell(name="n2", free_by_numa_node=(4,)))])
+    assert [_classes(each) for each in _cells(picture)] == [
+        ["shade-4", "frame", "closed", "closed"],
+        ["shade-4", "frame"],
+    ]
+    assert picture[1].text == "1 pool: 2 nodes, 1 without new pods"
+    assert "no new pods" in [each.text for each in picture.iter(f"{_SVG}text")]
+
+
 def test_shades_say_what_is_free_at_all() -> None:
     cells = tuple(HeatCell(name=str(n), free_by_numa_node=(n,)) for n in (0, 1, 99, 100, 101))
     drawn = _cells(_read([_pool(*cells, most=100)]))

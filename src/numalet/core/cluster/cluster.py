@@ -138,6 +138,11 @@ class ClusterNode(Value, kw_only=True):
     uid: str = ""
     """Of the Node object."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the scheduler may send pods there: it is ready and not cordoned."""
+        return self.is_ready and not self.is_cordoned
+
 
 class UndecidedNode(Value, kw_only=True):
     """A node about which too little is known to decide on it, and why."""

@@ -6,7 +6,7 @@ answer carries the decision that proves it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -17,6 +17,7 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, field, replace
 from numalet.core.node.node import Node
 from numalet.insight.fleet import eligible, victims
+from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.judging import StateJudge
 from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
@@ -50,7 +51,8 @@ class NodeAnswer(Value, kw_only=True):
     """One node: the pods that must go, and the decision on the pod once they are gone.
 
     ``leaving`` are uids of pods that are being deleted already and count as gone. ``rejection`` is
-    why the pod is rejected as long as only these are gone; None where it is admitted.
+    why the pod is rejected as long as only these are gone; None where it is admitted. ``never`` is
+    why the node rejects it even without any pod, empty where it does not.
     """
 
     name: str
@@ -62,6 +64,7 @@ class NodeAnswer(Value, kw_only=True):
     leaving: tuple[str, ...] = ()
     kept: Mapping[str, WhyKept] = field(default_factory=dict)
     rejection: Rejection | None = None
+    never: str = ""
     decision: Decision | None = None
 
 
@@ -81,6 +84,12 @@ class FreeAnswer(Value):
         """The node on which the fewest pods must go, the cheapest of these; None without any."""
         first = self.nodes[0] if self.nodes else None
         return first if first is not None and first.outcome is Outcome.MAKES_ROOM else None
+
+    @property
+    def never(self) -> str:
+        """Why the pod never fits on any of the nodes; empty where it may fit on one."""
+        reasons = [each.never for each in self.nodes]
+        return reasons[0] if reasons and all(reasons) else ""
 
     @property
     def is_proved(self) -> bool:
@@ -133,12 +142,29 @@ def free(
         size += 1
         active = [each for each in active if not each.is_done(size)]
     answers = [each.answer(is_answered) for each in searches]
+    answers = _with_reasons(cluster, new, answers)
     return FreeAnswer(
         pod=new,
         nodes=tuple(sorted(answers, key=_rank)),
         not_eligible=len(asked) - len(chosen),
         sets_tried=question.most_sets - shared.sets_left,
     )
+
+
+def _with_reasons(
+    cluster: Cluster, pod: ClusterPod, answers: Sequence[NodeAnswer]
+) -> list[NodeAnswer]:
+    """The same; of nodes without a set it is known why they reject the pod even if empty."""
+    hopeless = [cluster.nodes[each.name] for each in answers if each.outcome is Outcome.NO_SET]
+    emptied = [
+        replace(each, node=without(each.node.without_plugins(), each.node.snapshot.pods))
+        for each in hopeless
+    ]
+    assessed = Assessor().anew(replace(cluster, nodes={}), emptied, pod)
+    never = {
+        name: each.obstacle.text for name, each in assessed.items() if each.obstacle is not None
+    }
+    return [replace(each, never=never.get(each.name, "")) for each in answers]
 
 
 _ORDER: Final = (Outcome.MAKES_ROOM, Outcome.LARGER, Outcome.UNDECIDED, Outcome.NO_SET)

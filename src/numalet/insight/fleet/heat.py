@@ -66,13 +66,17 @@ class FleetCell(Value, kw_only=True):
 
 
 class MappedPool(Value, kw_only=True):
-    """The nodes of one pool by name, and its figures; ``nodes`` counts those that are decided."""
+    """The nodes of one pool by name, and its figures; ``nodes`` counts those that are decided.
+
+    The ``closed`` ones among them get no new pods, and nothing of them counts as free.
+    """
 
     name: str
     nodes: int
     cells: tuple[FleetCell, ...]
     undecided: tuple[UndecidedNode, ...]
     traps: int
+    closed: int
     free: int
     total: int
     most_on_one: int
@@ -166,15 +170,17 @@ def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
 
 
 def _pool(name: str, cells: Sequence[FleetCell], undecided: Sequence[UndecidedNode]) -> MappedPool:
+    opened = [each for each in cells if each.is_open]
     return MappedPool(
         name=name,
         nodes=len(cells),
         cells=tuple(cells),
         undecided=tuple(undecided),
         traps=sum(each.trap is not None for each in cells),
-        free=sum(each.in_all.free for each in cells),
+        closed=len(cells) - len(opened),
+        free=sum(each.in_all.free for each in opened),
         total=sum(each.in_all.total for each in cells),
-        most_on_one=max((each.most_on_one for each in cells), default=0),
+        most_on_one=max((each.most_on_one for each in opened), default=0),
     )
 
 
@@ -194,7 +200,7 @@ def _cell(on: ClusterNode, facts: StateFacts, resource: str, trap: Trap | None) 
         in_all=in_all,
         elsewhere=elsewhere,
         trap=trap,
-        is_open=on.is_ready and not on.is_cordoned,
+        is_open=on.is_open,
     )
 
 

@@ -63,10 +63,14 @@ class Trap(Value, kw_only=True):
 
 
 class PoolTraps(Value, kw_only=True):
-    """What is stranded in one pool. ``free`` is what the sums promise of the same resources."""
+    """What is stranded in one pool. ``free`` is what the sums promise of the same resources.
+
+    Of the nodes some are ``closed``: they get no new pods, so their sums promise nothing.
+    """
 
     pool: str
     nodes: int
+    closed: int
     traps: int
     stranded: Mapping[str, int]
     free: Mapping[str, int]
@@ -211,11 +215,13 @@ def _by_pool(
     answers = []
     for pool, nodes in cluster.pools().items():
         stranded = _sum(each.stranded for each in there.get(pool, ()))
-        free = _sum(free_of[each.name] for each in nodes) if stranded else {}
+        opened = [each for each in nodes if each.is_open]
+        free = _sum(free_of[each.name] for each in opened) if stranded else {}
         answers.append(
             PoolTraps(
                 pool=pool,
                 nodes=len(nodes),
+                closed=len(nodes) - len(opened),
                 traps=len(there.get(pool, ())),
                 stranded=stranded,
                 free={name: free.get(name, 0) for name in stranded},

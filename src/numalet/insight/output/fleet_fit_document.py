@@ -118,20 +118,28 @@ class TrapDocument(OutputDocument, kw_only=True):
 
 
 class PoolTrapsDocument(OutputDocument, kw_only=True):
-    """One pool; ``free`` is what the sums promise of what is stranded."""
+    """One pool; ``free`` is what the sums promise of what is stranded.
+
+    ``closed`` nodes are cordoned or not ready, and their sums are left out.
+    """
 
     pool: str
     nodes: int
+    closed: int
     traps: int
     stranded: dict[str, int]
     free: dict[str, int]
 
 
 class KeptAwayDocument(OutputDocument, kw_only=True):
-    """What is done, or would be: ``changed`` is empty in a dry run."""
+    """What is done, or would be: ``changed`` is empty in a dry run.
+
+    ``can_change`` says whether the nodes can be changed at all: those of a dump cannot.
+    """
 
     how: Literal["cordon", "taint", "undo"]
     is_dry_run: bool
+    can_change: bool
     nodes: list[str]
     over_the_cap: list[str]
     still_used: list[str]
@@ -274,6 +282,7 @@ def _pool(pool: PoolTraps) -> PoolTrapsDocument:
     return PoolTrapsDocument(
         pool=pool.pool,
         nodes=pool.nodes,
+        closed=pool.closed,
         traps=pool.traps,
         stranded=dict(pool.stranded),
         free=dict(pool.free),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from numalet.core.cluster.cluster import Cluster, ClusterPod
-from numalet.insight.fleet.free import FreeAnswer, NodeAnswer
+from numalet.insight.fleet.free import NodeAnswer
+from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.moves import AdmissionStep, MovePlan, Step
 from numalet.insight.fleet.victims import priority
 from numalet.insight.output import fleet_fit_document
@@ -32,6 +34,7 @@ class FreeNodeDocument(OutputDocument, kw_only=True):
     where nothing that may go makes room; ``undecided``, where the search was bounded before.
     ``leaving`` are uids of pods that are being deleted already; ``kept`` says why pods may not go,
     by uid. ``rejection`` is the code of the reason for which the pod is rejected now, or null.
+    ``never`` says why the node rejects it even without pods; empty where it does not.
     """
 
     node: str
@@ -42,6 +45,7 @@ class FreeNodeDocument(OutputDocument, kw_only=True):
     leaving: list[str]
     kept: dict[str, str]
     rejection: str | None
+    never: str
     containers: dict[str, FleetPlacementDocument]
 
 
@@ -65,29 +69,59 @@ class MovePlanDocument(OutputDocument, kw_only=True):
     is_bounded: bool
 
 
+class FreeCopyDocument(OutputDocument, kw_only=True):
+    """A further copy that has no room, after the ones before it: the nodes, the best one first."""
+
+    copy: int
+    is_proved: bool
+    nodes: list[FreeNodeDocument]
+    plan: MovePlanDocument | None
+
+
 class FleetFreeDocument(OutputDocument, kw_only=True):
-    """The nodes, the best one first; ``plan`` is null unless one was asked for."""
+    """The nodes, the best one first; ``plan`` is null unless one was asked for.
+
+    Of so many ``copies`` so many ``fit`` without any going. The answer is about the first copy that
+    does not, or about the first one if all fit; ``further`` are the copies after it.
+    """
 
     schema: Literal["numalet.fleet-free/1"]
     shape: str
+    copies: int
+    fit: int
     is_proved: bool
     sets_tried: int
     not_eligible: int
     nodes: list[FreeNodeDocument]
     plan: MovePlanDocument | None
+    further: list[FreeCopyDocument]
     origins: OriginsDocument
 
 
-def of(cluster: Cluster, name: str, answer: FreeAnswer, plan: MovePlan | None) -> FleetFreeDocument:
-    """The document of this answer; ``name`` is the shape's."""
+def of(
+    cluster: Cluster, name: str, copies: CopiesAnswer, plans: Sequence[MovePlan | None]
+) -> FleetFreeDocument:
+    """The document of this answer; ``name`` is the shape's, and each copy has its plan or None."""
+    answer, plan = copies.copies[0].answer, plans[0]
     return FleetFreeDocument(
         schema=SCHEMA,
         shape=name,
+        copies=copies.asked,
+        fit=copies.fit,
         is_proved=answer.is_proved,
         sets_tried=answer.sets_tried,
         not_eligible=answer.not_eligible,
         nodes=[_node(each) for each in answer.nodes],
         plan=None if plan is None else _plan(plan),
+        further=[
+            FreeCopyDocument(
+                copy=each.number,
+                is_proved=each.answer.is_proved,
+                nodes=[_node(on) for on in each.answer.nodes],
+                plan=None if moves is None else _plan(moves),
+            )
+            for each, moves in zip(copies.copies[1:], plans[1:], strict=True)
+        ],
         origins=fleet_fit_document.origins(cluster),
     )
 
@@ -118,6 +152,7 @@ def _node(answer: NodeAnswer) -> FreeNodeDocument:
         leaving=list(answer.leaving),
         kept={uid: why.value for uid, why in sorted(answer.kept.items())},
         rejection=None if answer.rejection is None else answer.rejection.code,
+        never=answer.never,
         containers=fleet_fit_document.placements({} if decision is None else decision.placements),
     )
 

@@ -17,7 +17,9 @@ from numalet.core.model.node_constraints import HostPort, NodeConstraints
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.insight.fleet import free as freeing
+from numalet.insight.fleet import free_copies
 from numalet.insight.fleet.free import FreeAnswer, FreeQuestion, NodeAnswer, Outcome, Proof
+from numalet.insight.fleet.free_copies import CopiesAnswer
 from numalet.insight.fleet.victims import VictimRules, WhyKept
 from values import gpu_fleet
 
@@ -287,3 +289,45 @@ def test_storage_is_no_device() -> None:
         pods.append(replace(pod, app_containers=(changed,)))
     answer = free(gpu_fleet.cluster([gpu_fleet.running("n", pods)]), BIG)
     assert _going(answer.best) == ["a"]
+
+
+def test_a_node_that_rejects_the_pod_without_any_other_is_never_freed() -> None:
+    answer = free(gpu_fleet.cluster([_fragmented()]), gpu_fleet.pod("big", 8))
+    (node,) = answer.nodes
+    assert node.outcome is Outcome.NO_SET
+    assert answer.never == node.never
+    assert "8 of nvidia.com/gpu never fit" in answer.never
+
+
+def test_a_node_on_which_something_stays_may_fit_one_day() -> None:
+    question = FreeQuestion(rules=VictimRules(equal_priority=False))
+    answer = free(gpu_fleet.cluster([_fragmented()]), BIG, question)
+    assert [(each.outcome, each.never) for each in answer.nodes] == [(Outcome.NO_SET, "")]
+    assert answer.never == ""
+
+
+def copies(cluster: Cluster, count: int) -> CopiesAnswer:
+    """The answer for so many copies of a pod of 4 GPUs."""
+    return free_copies.free_copies(cluster, ClusterPod(pod=BIG), count, DEFAULT)
+
+
+def test_copies_that_fit_are_not_asked_about_again() -> None:
+    cluster = gpu_fleet.cluster([gpu_fleet.running("z", [])])
+    answer = copies(cluster, 2)
+    assert (answer.fit, answer.is_enough) == (2, True)
+    assert [(each.number, _going(each.answer.best)) for each in answer.copies] == [(1, [])]
+
+
+def test_each_further_copy_finds_what_the_one_before_it_left() -> None:
+    nodes = [_fragmented("a"), gpu_fleet.running("z", [gpu_fleet.pod("whole", 4)])]
+    budget = DisruptionBudget(
+        namespace="default", name="b", allowed=1, pod_uids=frozenset({"a-b", "a-d"})
+    )
+    cluster = replace(gpu_fleet.cluster(nodes), budgets=(budget,))
+    answer = copies(cluster, 4)
+    assert answer.fit == 1
+    assert [each.number for each in answer.copies] == [2, 3, 4]
+    first, second, third = (each.answer.best for each in answer.copies)
+    assert (len(_going(first)), len(_going(second)), third) == (1, 1, None)
+    assert {*_going(first), *_going(second)} < {"a-b", "a-d", "whole"}
+    assert not answer.is_enough

@@ -119,7 +119,9 @@ def test_nodes_that_are_drawn_alike_are_folded_traps_first() -> None:
     assert [(each.name, each.count) for each in pool.cells] == [
         ("split", 1), ("empty-0", 5), ("cordoned", 1),
     ]  # fmt: skip
-    assert pool.nodes == 7
+    assert (pool.nodes, pool.closed) == (7, 1)
+    opened = [each for each in fleet.pools[0].cells if each.is_open]
+    assert pool.free == sum(each.in_all.free for each in opened) < pool.total
     (alike,) = fleet.alike("empty-3").pools
     assert [each.name for each in alike.cells] == [f"empty-{at}" for at in range(5)]
     assert fleet.alike("none").pools == ()

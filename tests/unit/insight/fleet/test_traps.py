@@ -154,3 +154,12 @@ def test_what_an_administrator_has_cordoned_stays_so() -> None:
     cordoned = {"metadata": {}, "spec": {"unschedulable": True}}
     assert keeping_away.patch(cordoned, KeepAway.TAINT) is None
     assert keeping_away.undoing(cordoned) is None
+
+
+def test_what_a_closed_node_has_is_not_promised() -> None:
+    cluster = split_fleet()
+    closed = [
+        replace(cluster.nodes[name], is_ready=False) for name in cluster.nodes if name != "split"
+    ]
+    (pool,) = traps.traps(cluster.with_nodes(closed), [asking(4)]).pools
+    assert (pool.nodes, pool.closed, pool.free[GPU]) == (4, 3, 4)

@@ -1,0 +1,80 @@
+"""What must go so that several copies of a pod have room: copy by copy, each on what is left.
+
+Copies that fit land first. Each further one finds the cluster as the evictions and the landing of
+the copy before it leave it; so each set is the smallest for its copy, and not for all together.
+"""
+
+from __future__ import annotations
+
+from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.model.value import Value, replace
+from numalet.insight.fleet import fit, free
+from numalet.insight.fleet.assessing import copy_of
+from numalet.insight.fleet.free import FreeAnswer, FreeQuestion, NodeAnswer
+
+MOST_COPIES = 20
+"""So many copies without room are asked about at most."""
+
+
+class CopyAnswer(Value):
+    """What must go for the copy of this number, in the cluster as it is ``before`` it."""
+
+    number: int
+    before: Cluster
+    answer: FreeAnswer
+
+
+class CopiesAnswer(Value):
+    """How many copies are asked for and fit, and what must go for the next ones.
+
+    If all fit, the answer is about the first one. Otherwise it ends with a copy for which nothing
+    makes room, if there is one.
+    """
+
+    asked: int
+    fit: int
+    copies: tuple[CopyAnswer, ...]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is room for all copies, once the pods that must go have gone."""
+        last = self.copies[-1]
+        return last.answer.best is not None and (
+            self.fit == self.asked or last.number == self.asked
+        )
+
+
+def free_copies(
+    cluster: Cluster, pod: ClusterPod, count: int, question: FreeQuestion
+) -> CopiesAnswer:
+    """What must go for so many copies of the pod, at least one."""
+    only = question.only or cluster.nodes.keys()
+    nodes = {name: each for name, each in cluster.nodes.items() if name in only}
+    landed = fit.fit(replace(cluster, nodes=nodes), pod, count)
+    number, now = landed.count + 1, cluster.with_nodes(landed.after.nodes.values())
+    if landed.count == count:
+        number, now = 1, cluster
+    copies: list[CopyAnswer] = []
+    while number <= count and len(copies) < MOST_COPIES:
+        answer = free.free(now, pod, question)
+        copies.append(CopyAnswer(number, now, answer))
+        if answer.best is None or landed.count == count:
+            break
+        now = _after(now, answer.best, answer.pod, number)
+        number += 1
+    return CopiesAnswer(count, landed.count, tuple(copies))
+
+
+def _after(cluster: Cluster, best: NodeAnswer, pod: ClusterPod, number: int) -> Cluster:
+    """The cluster after the pods have gone and the copy has come."""
+    on = cluster.nodes[best.name]
+    gone = {*best.leaving, *(each.pod.uid for each in best.going)}
+    node, _ = free.without(on.node.without_plugins(), gone).admit(copy_of(pod.pod, number))
+    return replace(
+        cluster.with_nodes([replace(on, node=node)]),
+        pods={uid: each for uid, each in cluster.pods.items() if uid not in gone},
+        budgets=tuple(
+            replace(each, allowed=each.allowed - len(each.pod_uids.intersection(gone)))
+            for each in cluster.budgets
+        ),
+    )
