@@ -169,6 +169,7 @@ schemas: $(READY)  ## write docs/schemas, the tables of generated pages and the 
 	$(TOOLS)/python -m numalet.insight.output.schemas docs/schemas
 	$(TOOLS)/python -m numalet.io.documents.pod_table.page docs/reference/pod-manifests.md
 	$(TOOLS)/python -m numalet.insight.output.releases_page docs/reference/releases.md
+	$(TOOLS)/python -m numalet.insight.output.formats_page docs/reference/kubelet-files.md
 	$(TOOLS)/python -m numalet.io.documents.custom_resources packaging/kubernetes/crds
 	$(TOOLS)/python -m numalet.cli.manual packaging/man
 

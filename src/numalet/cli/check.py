@@ -50,8 +50,9 @@ EPILOG = """Examples:
   numalet check --explain lint/unbalanced-reservation
 
 Exit status: 0 clean (warnings, without --strict, and notes aside), 1 the kubelet would not start
-or findings of severity error, 2 the input can not be used, 3 a bug. Of several configurations and
-machines every combination is checked, and the worst counts.
+or findings of severity error, 2 the input can not be used, 3 a bug, 4 cannot tell whether it starts
+(a vendor sets fields outside the file, and they decide). Of several configurations and machines
+every combination is checked, and the worst counts.
 """
 
 
@@ -183,7 +184,6 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
     from numalet.core.model.findings import BadInput
     from numalet.insight.lint import rows
     from numalet.insight.usecases import checking
-    from numalet.wording import kubelet_start
 
     try:
         result = checking.check(pieces)
@@ -199,9 +199,9 @@ def _run(pieces: CheckInputs, output: CheckFormat, *, strict: bool) -> int:
             check_view.print_json(result.rows, result.checked, result.behaviour)
         case _:
             refused = result.checked.refused
-            start_error = "" if refused is None else kubelet_start.text(refused)
+            start_error = check_view.start_error(refused)
             _print_rows(pieces, output, result.rows, start_error, strict=strict)
-    return 1 if result.fails(strict=strict) else 0
+    return result.exit_status(strict=strict)
 
 
 def _run_upgrade(
@@ -245,7 +245,7 @@ def _run_each(
         check_view.print_several(checks)
     else:
         check_view.print_several_for_program(checks, output.value, strict=strict)
-    return max(each.exit_status(strict=strict) for each in checks)
+    return checking.worst_status(each.exit_status(strict=strict) for each in checks)
 
 
 def _print_rows(

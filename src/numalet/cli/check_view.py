@@ -26,6 +26,7 @@ from numalet.wording import kubelet_start, numbers
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from numalet.core.config.rules import StartRefused
     from numalet.insight.lint.rules import Checked
     from numalet.insight.usecases.checking import CheckCombination, CheckResult
 
@@ -121,7 +122,7 @@ def print_several_for_program(
             JunitSuite(
                 each.name,
                 [_relative(row) for row in each.rows],
-                _start_error(each.result),
+                "" if each.result is None else start_error(each.result.checked.refused),
                 skips_start=each.result is None,
             )
             for each in checks
@@ -157,9 +158,9 @@ def _print_several_json(checks: Sequence[CheckCombination]) -> None:
     output.print_document(check_document.of_several(results), output.OutputFormat.JSON)
 
 
-def _start_error(result: CheckResult | None) -> str:
-    refused = None if result is None else result.checked.refused
-    return "" if refused is None else kubelet_start.text(refused)
+def start_error(refused: StartRefused | None) -> str:
+    """The error with which the kubelet ends; empty if it starts, or if that is undecided."""
+    return "" if refused is None or refused.is_undecided else kubelet_start.text(refused)
 
 
 def _relative_file(main_file: str | None) -> str:
@@ -188,12 +189,16 @@ def _several_drawn(checks: Sequence[CheckCombination]) -> Iterator[RenderableTyp
             yield from _drawn(each.result, rules_said)
         yield ""
     results = [each.result for each in checks if each.result is not None]
-    starting = sum(result.checked.refused is None for result in results)
+    refusals = [result.checked.refused for result in results]
+    starting = sum(refused is None for refused in refusals)
+    undecided = sum(refused is not None and refused.is_undecided for refused in refusals)
     missing = len(checks) - len(results)
-    unusable = f", {missing} can not be checked" if missing else ""
+    rest = f", {missing} can not be checked" if missing else ""
+    if undecided:
+        rest = f", cannot tell for {undecided}{rest}"
     yield text(
         f"{numbers.counted(len(checks), 'combination')}: {starting} would start,"
-        f" {len(results) - starting} would not{unusable}",
+        f" {len(results) - starting - undecided} would not{rest}",
         "",
         0,
     )
@@ -209,10 +214,12 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
         if unknown:
             listed = ", ".join(_NOT_LOOKED_AT[name] for name in unknown)
             yield text(f"Not checked: {listed}.", "dim", 0)
+    elif refused.is_undecided:
+        yield text(kubelet_start.complaint(who, refused), "bold", 0)
     else:
         yield text(f"{who} would not start. It would say:", "", 0)
         yield text(kubelet_start.text(refused), "bold", 2)
-    yield from blocks(result.rows, rules_said, _start_error(result))
+    yield from blocks(result.rows, rules_said, start_error(refused))
     yield ""
     yield text(_summary(result), "", 0)
 

@@ -71,8 +71,9 @@ def say_written(written: ChangedFile) -> None:
 
 def say_refused(refused: StartRefused, release: Release) -> None:
     """Print why the kubelet of a release would not start, although the memory adds up."""
-    text, kubelet = kubelet_start.text(refused), releases.kubelet(release.name)
-    typer.echo(f"error: {kubelet} would still not start: {text}", err=True)
+    kubelet = releases.kubelet(release.name)
+    text = kubelet_start.complaint(kubelet, refused).replace("would not", "would still not", 1)
+    typer.echo(f"error: {text}", err=True)
     output.show_findings((*refused.findings, *refused.further))
 
 

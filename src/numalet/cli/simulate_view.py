@@ -120,8 +120,8 @@ def show_start_error(
         output.print_document(simulation_document.not_started(refused, release), chosen)
     root_dir = kubelet_start.ROOT_DIR if state_dir is None else str(state_dir.path)
     if refused.stage is not StartStage.NUMALET:
-        text = kubelet_start.text(refused, root_dir)
-        output.complain(Severity.ERROR, f"{releases.kubelet(release.name)} would not start: {text}")
+        who = releases.kubelet(release.name)
+        output.complain(Severity.ERROR, kubelet_start.complaint(who, refused, root_dir))
     findings = (*refused.findings, *refused.further)
     output.show_findings(_placed(finding, state_dir) for finding in findings)
 

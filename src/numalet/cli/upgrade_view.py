@@ -52,6 +52,9 @@ def _drawn(upgrade: Upgrade) -> Iterator[RenderableType]:
 
 def _start(release: Release, refused: StartRefused | None) -> Iterator[RenderableType]:
     verb = "starts" if refused is None else "does not start. It says:"
+    if refused is not None and refused.is_undecided:
+        yield check_view.text(kubelet_start.complaint(f"v{release.name}", refused), "", 0)
+        return
     yield check_view.text(f"A kubelet v{release.name} {verb}", "", 0)
     if refused is not None:
         yield check_view.text(kubelet_start.text(refused), "bold", 2)

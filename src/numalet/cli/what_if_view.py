@@ -118,7 +118,7 @@ def _named(row: VariantRow, at: int) -> str:
 
 def _figures(row: VariantRow) -> tuple[str, ...]:
     if row.refused is not None:
-        return "no start", "", "", "", ""
+        return "undecided" if row.refused.is_undecided else "no start", "", "", "", ""
     fewest, middle, most = row.admitted
     admitted = str(most) if len(row.runs) == 1 else f"{fewest}-{middle:g}-{most}"
     return (
@@ -185,12 +185,13 @@ def _differing(rows: Sequence[VariantRow]) -> list[int]:
 def _refusals(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     from rich.text import Text
 
-    texts: dict[str, list[str]] = {}
+    texts: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.refused is not None:
             names = " ".join(filter(None, _names(row)))
-            texts.setdefault(kubelet_start.text(row.refused), []).append(names)
-    for text, variants in texts.items():
+            what = "Undecided" if row.refused.is_undecided else "The kubelet would not start"
+            texts.setdefault((what, kubelet_start.text(row.refused)), []).append(names)
+    for (what, text), variants in texts.items():
         yield Text("")
-        yield Text(output.printable(f"The kubelet would not start ({'; '.join(variants)}):"))
+        yield Text(output.printable(f"{what} ({'; '.join(variants)}):"))
         yield Text(output.printable(f"  {text}"), style="dim")

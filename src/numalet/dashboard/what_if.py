@@ -95,7 +95,7 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
         )
     beginning = _beginning(view, question)
     if isinstance(beginning, StartRefused):
-        text = f"The kubelet would not start: {kubelet_start.text(beginning)}"
+        text = kubelet_start.complaint("The kubelet", beginning)
         return WhatIfAnswer(findings=findings, problem=text)
     active = view.node.snapshot.pods
     gone = [str(pod) for uid, pod in active.items() if uid not in beginning.node.snapshot.pods]

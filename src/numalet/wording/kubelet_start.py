@@ -47,7 +47,7 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
             return f"start cpu manager error: {_state(refused.findings[0], 'CPU', root_dir)}"
         case StartStage.MEMORY_MANAGER_START:
             return f"start memory manager error: {_state(refused.findings[0], 'memory', root_dir)}"
-        case StartStage.NUMALET:
+        case StartStage.NUMALET | StartStage.UNDECIDED:
             # No text of the kubelet's: it would crash, hang, or start where we can not follow.
             return str(refused.findings[0])
         case StartStage.CONFIG_DECODE:
@@ -56,6 +56,13 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
             return go_text.joined_errors(_texts(refused))
         case stage:
             return _PREFIXES.get(stage, "") + " ".join(_texts(refused))
+
+
+def complaint(who: str, refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
+    """The sentence that this kubelet would not start, with its error; or that this is undecided."""
+    if refused.is_undecided:
+        return f"{who}: {refused.findings[0]}"
+    return f"{who} would not start: {text(refused, root_dir)}"
 
 
 def by_chance(refused: StartRefused) -> tuple[str, ...]:

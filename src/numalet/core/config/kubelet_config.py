@@ -8,15 +8,15 @@ empty; the reader of documents fills in the default thresholds where the kubelet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
 
 from numalet.core.config.housekeeping import AS_DEFAULTED, Housekeeping
 from numalet.core.model import go_duration
-from numalet.core.model.findings import Finding, Location
+from numalet.core.model.findings import NOWHERE, Finding, Location
 from numalet.core.model.quantity import Quantity
-from numalet.core.model.value import Value, field
+from numalet.core.model.value import Value, field, replace
 
 
 def _empty() -> Mapping[str, str]:
@@ -41,6 +41,30 @@ class CommandFlag(Value):
     problem: Finding | None = None
 
 
+class UnknownFields(Value, kw_only=True):
+    """Fields that a system sets outside of the file, each with two values that it may have.
+
+    A name is that of a field, or of a key of a map: ``maxPods``, ``kubeReserved.cpu``. The values
+    are texts; an empty one means that the field is not set. ``command`` prints the whole
+    configuration of a node. ``where`` is the file.
+    """
+
+    system: str
+    fields: Mapping[str, tuple[str, str]]
+    command: str
+    where: Location = NOWHERE
+
+    def without(self, names: Iterable[str]) -> UnknownFields | None:
+        """The fields that are none of these and no keys of them; None if there are none left."""
+        known = frozenset(names)
+        left = {
+            name: values
+            for name, values in self.fields.items()
+            if name not in known and name.partition(".")[0] not in known
+        }
+        return replace(self, fields=MappingProxyType(left)) if left else None
+
+
 class KubeletConfig(Value, kw_only=True):
     """What of a KubeletConfiguration the managers honour.
 
@@ -54,6 +78,7 @@ class KubeletConfig(Value, kw_only=True):
     type than their field's, where a start with them was recorded; readers raise them otherwise.
     ``flags`` are all flags of the command line, because a flag that a release does not have stops
     its kubelet.
+    ``unknown`` are fields that the file leaves to a vendor: see ``core.config.unknown``.
     """
 
     cpu_manager_policy: str = "none"
@@ -96,6 +121,7 @@ class KubeletConfig(Value, kw_only=True):
     undecoded: tuple[Finding, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
     origins: Mapping[str, Location] = MappingProxyType({})
+    unknown: UnknownFields | None = None
 
     def __repr__(self) -> str:
         """What differs from the defaults, without the places that it comes from."""

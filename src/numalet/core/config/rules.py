@@ -134,6 +134,8 @@ class StartStage(Enum):
     NODE_ALLOCATABLE = "node-allocatable"
     NUMALET = "numalet"
     """The kubelet would crash or hang, or this program can not follow it: our own refusal."""
+    UNDECIDED = "undecided"
+    """The start depends on fields that the configuration file leaves to a vendor."""
 
 
 class StartRefused(Value):
@@ -146,3 +148,8 @@ class StartRefused(Value):
     stage: StartStage
     findings: tuple[Finding, ...]
     further: tuple[Finding, ...] = ()
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the kubelet may start after all: it depends on unknown fields."""
+        return self.stage is StartStage.UNDECIDED

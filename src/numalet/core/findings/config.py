@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from typing import Final
 
-from numalet.core.model.findings import Finding
+from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 from numalet.core.model.go_text import GoText
 
 _GATES: Final = (
     "A feature gate can be set only if the release has it and has not locked it to one value."
 )
+
+
+class ConfigUndecided(WarningFinding):
+    code = "config/undecided"
+    sentence = (
+        "cannot tell {question} without {fields_unknown}, which {system} sets outside this file; "
+        "give the output of '{command}', or the flags of these fields"
+    )
+    why = "A field that a vendor sets on the node decides here, and the file does not contain it."
+    mend = "check the whole configuration of a node, or add the flags to the command"
+    question: str
+    fields_unknown: str
+    system: str
+    command: str
+
+
+class ConfigDependOnUnknown(NoteFinding):
+    code = "config/depend-on-unknown"
+    sentence = "cannot tell whether these apply without {fields_unknown}: {codes}"
+    why = "Each of them is found with some values of these fields, and not with others."
+    mend = "check the whole configuration of a node, or add the flags to the command"
+    fields_unknown: str
+    codes: str
 
 
 class GateUnknown(Finding):

@@ -17,6 +17,7 @@ from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import state_files
 from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config import start as configuration
+from numalet.core.config import unknown
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import NodeRules, StartRefused
@@ -187,16 +188,21 @@ def start(
     Order as in the kubelet: build the managers, start them on their files, check node
     allocatable, register devices.
     """
-    rules = configuration.resolve(config, machine, behaviour=behaviour)
-    if isinstance(rules, StartRefused):
-        return rules
-    staff = roster.build(replace(rules, identity=identity), plugins, managers)
-    if isinstance(staff, StartRefused):
-        return staff
-    snapshot = state_files.restore(staff, files or {}, running)
-    if isinstance(snapshot, StartRefused):
-        return snapshot
-    refused = configuration.check_node_allocatable(rules)
-    if refused is not None:
-        return refused
-    return Node(staff, snapshot).devices_reported(devices)
+    managers, running = tuple(managers), tuple(running)
+
+    def started(config: KubeletConfig) -> Node | StartRefused:
+        rules = configuration.resolve(config, machine, behaviour=behaviour)
+        if isinstance(rules, StartRefused):
+            return rules
+        staff = roster.build(replace(rules, identity=identity), plugins, managers)
+        if isinstance(staff, StartRefused):
+            return staff
+        snapshot = state_files.restore(staff, files or {}, running)
+        if isinstance(snapshot, StartRefused):
+            return snapshot
+        refused = configuration.check_node_allocatable(rules)
+        if refused is not None:
+            return refused
+        return Node(staff, snapshot).devices_reported(devices)
+
+    return unknown.decided(config, started)

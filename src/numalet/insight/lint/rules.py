@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from numalet.core.config import unknown
 from numalet.core.config.rules import NodeRules, StartRefused
-from numalet.core.model.findings import Finding, worst_first
-from numalet.core.model.value import Value
+from numalet.core.findings.config import ConfigDependOnUnknown
+from numalet.core.model.findings import Finding, Severity, worst_first
+from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 from numalet.insight.lint import (
     on_claim_amounts,
@@ -109,10 +111,27 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
     """
     started = starting.start(subject)
-    found = (*noticed, *_own(subject, started.empty))
+    found = (*noticed, *_whatever_is_unknown(subject, started.empty))
     own = worst_first(found)
-    unknown = on_host.not_looked_at(subject)
-    return Checked(started.refused, started.findings, own, unknown)
+    return Checked(started.refused, started.findings, own, on_host.not_looked_at(subject))
+
+
+def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
+    """The findings of our rules that hold whatever the unknown fields are; codes of the others."""
+    fields = subject.config.unknown
+    if fields is None:
+        yield from _own(subject, node)
+        return
+    first, second = (
+        tuple(_own(each, starting.start(each).empty))
+        for each in (replace(subject, config=config) for config in unknown.variants(subject.config))
+    )
+    certain = unknown.in_both(first, second)
+    yield from certain
+    codes = {each.code for each in (*first, *second) if each.severity is not Severity.NOTE}
+    if depend := ", ".join(sorted(codes - {each.code for each in certain})):
+        names = ", ".join(fields.fields)
+        yield ConfigDependOnUnknown(fields_unknown=names, codes=depend, where=fields.where)
 
 
 def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:

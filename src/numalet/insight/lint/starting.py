@@ -75,7 +75,7 @@ def _not_reached(
     subject: LintSubject, stage: StartStage, empty: Node | StartRefused
 ) -> tuple[Finding, ...]:
     """What comes after the stage at which the start ended."""
-    if stage is StartStage.NODE_ALLOCATABLE:
+    if stage in (StartStage.NODE_ALLOCATABLE, StartStage.UNDECIDED):
         return ()
     if stage in (StartStage.CPU_MANAGER_START, StartStage.MEMORY_MANAGER_START):
         # Without the files it gets to the last stage.

@@ -52,13 +52,15 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     """The result of a check. ``start_error`` is null if the kubelet starts.
 
     ``release`` is the one whose kubelet was asked about, null if the input can not be used.
-    ``starts`` is null if the input can not be used, so that nothing is known but the findings.
+    ``status`` is ``undecided`` if the start depends on fields that the file leaves to a vendor.
+    ``starts`` is null then, and if the input can not be used.
     ``not_looked_at`` is what can also keep a kubelet from starting, and was not checked.
     """
 
     schema: Literal["numalet.check/1"]
     mode: Mode
     release: str | None
+    status: Literal["starts", "does-not-start", "undecided", "unusable"]
     starts: bool | None
     start_error: StartErrorDocument | None
     not_looked_at: list[str]
@@ -100,16 +102,28 @@ def of(
     counts = {
         severity.value: sum(row.severity is severity for row in rows) for severity in Severity
     }
+    is_undecided = refused is not None and refused.is_undecided
     return CheckDocument(
         schema=SCHEMA,
         mode=behaviour.mode,
         release=None if checked is None else behaviour.release.name,
-        starts=None if checked is None else refused is None,
-        start_error=None if refused is None else of_refusal(refused),
+        status=_status(checked),
+        starts=None if checked is None or is_undecided else refused is None,
+        start_error=None if refused is None or is_undecided else of_refusal(refused),
         not_looked_at=[] if checked is None else list(checked.not_looked_at),
         counts=counts,
         findings=[of_row(row) for row in rows],
     )
+
+
+def _status(
+    checked: Checked | None,
+) -> Literal["starts", "does-not-start", "undecided", "unusable"]:
+    if checked is None:
+        return "unusable"
+    if checked.refused is None:
+        return "starts"
+    return "undecided" if checked.refused.is_undecided else "does-not-start"
 
 
 def of_refusal(refused: StartRefused) -> StartErrorDocument:

@@ -200,6 +200,10 @@ def _starts(
     before: LintSubject, after: LintSubject, first: Checked, second: Checked
 ) -> Iterator[Finding]:
     earlier, later = before.release.name, after.release.name
+    undecided = [each.refused for each in (first, second) if each.refused is not None]
+    if any(each.is_undecided for each in undecided):
+        yield from next(each.findings for each in undecided if each.is_undecided)
+        return
     if second.refused is not None:
         error = kubelet_start.text(second.refused)
         if first.refused is None:

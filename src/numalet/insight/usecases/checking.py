@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.release import Release
@@ -37,6 +37,16 @@ from numalet.io.files import state_directory
 from numalet.io.machines import LoadedMachine, MachineChoice
 
 T = TypeVar("T")
+
+
+UNDECIDED: Final = 4
+"""The exit status if the start depends on fields that the file leaves to a vendor."""
+_BEST_FIRST: Final = (0, UNDECIDED, 1, 2)
+
+
+def worst_status(statuses: Iterable[int]) -> int:
+    """The exit status of several checks."""
+    return max(statuses, key=_BEST_FIRST.index)
 
 
 class CheckInputs(Value, kw_only=True):
@@ -73,10 +83,13 @@ class CheckResult(Value):
     ignored_count: int = 0
     claim_count: int = 0
 
-    def fails(self, *, strict: bool = False) -> bool:
-        """Whether the node does not start, or an error (``strict``: or a warning) counts."""
-        bad = rows.failing(strict=strict)
-        return self.checked.refused is not None or any(row.severity in bad for row in self.rows)
+    def exit_status(self, *, strict: bool = False) -> int:
+        """0 clean, 1 no start or errors (``strict``: or warnings), 4 the start is undecided."""
+        bad, refused = rows.failing(strict=strict), self.checked.refused
+        is_undecided = refused is not None and refused.is_undecided
+        if any(row.severity in bad for row in self.rows) or not (refused is None or is_undecided):
+            return 1
+        return UNDECIDED if is_undecided else 0
 
 
 class CheckCombination(Value):
@@ -102,10 +115,8 @@ class CheckCombination(Value):
         return self.unusable if self.result is None else self.result.rows
 
     def exit_status(self, *, strict: bool = False) -> int:
-        """0 clean, 1 it fails, 2 a part can not be read."""
-        if self.result is None:
-            return 2
-        return 1 if self.result.fails(strict=strict) else 0
+        """0 clean, 1 it fails, 2 a part can not be read, 4 undecided whether it starts."""
+        return 2 if self.result is None else self.result.exit_status(strict=strict)
 
 
 class _Part(Value, Generic[T]):

@@ -9,6 +9,7 @@ from typing import Final
 from numalet.core.cluster import classes, rebuilding
 from numalet.core.cluster.building import ClassRule
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Controller, Origin
+from numalet.core.config import unknown
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.machine_shape import resembles_shape
@@ -42,7 +43,7 @@ _SYSTEM: Final = "kubernetes.io/os"
 
 class FleetConfigurationRefused(Finding):
     code = "fleet/configuration-refused"
-    sentence = "a kubelet of pool {pool!r} would not start: {problem}"
+    sentence = "the configuration of pool {pool!r} cannot be used: {problem}"
     pool: str
     problem: str
 
@@ -187,7 +188,7 @@ def _opened(pool: FleetPool, described: FleetFile) -> FleetClass:
             ]
             + [*warnings]
         )
-    spec = classes.spec_of(node, config.config)
+    spec = classes.spec_of(node, unknown.assumed(config.config))
     empty = classes.start(spec)
     assert isinstance(empty, Node), empty
     return FleetClass(pool, empty, spec, warnings)

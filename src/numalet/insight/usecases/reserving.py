@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.core.config import feature_gates, node_allocatable, reservation, start
+from numalet.core.config import feature_gates, node_allocatable, reservation, start, unknown
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
 from numalet.core.config.reservation import MemoryParts, NodeShare, Spare, Spread, Strategy
-from numalet.core.config.rules import MemoryPolicy, StartRefused
+from numalet.core.config.rules import MemoryPolicy, NodeRules, StartRefused
 from numalet.core.model import resources
 from numalet.core.model.findings import (
     BadInput,
@@ -25,6 +25,7 @@ from numalet.core.model.findings import (
     Findings,
     Location,
     NoteFinding,
+    Severity,
     WarningFinding,
 )
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
@@ -167,12 +168,10 @@ def plan_for(
     Raises:
         BadInput: there is no legal reservation, or no strategy of this name.
     """
-    findings = Findings()
     chosen = parse_strategy(strategy)
-    rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
-    config = node_allocatable.with_default_eviction(config, rules, machine.os)
-    parts = reservation.memory_parts(config, machine, findings)
-    findings.raise_errors()
+    given = config
+    config, parts = _parts(unknown.assumed(config), machine, behaviour)
+    _refuse_unknown(given, parts, machine, behaviour)
     shares = reservation.split(machine, parts.total, chosen)
     if isinstance(shares, Finding):
         is_about_strategy = shares.code in _ABOUT_STRATEGY
@@ -189,9 +188,34 @@ def plan_for(
         shares=shares,
         entries=entries,
         notes=tuple(_notes(config, machine, shares, dropped)),
-        refused=_refusal(config, machine, entries, behaviour),
+        refused=_refusal(given, machine, entries, behaviour),
         behaviour=behaviour,
     )
+
+
+def _parts(
+    config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour
+) -> tuple[KubeletConfig, MemoryParts]:
+    """The configuration with default thresholds, and the parts of its sum. Raises ``BadInput``."""
+    findings = Findings()
+    rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
+    config = node_allocatable.with_default_eviction(config, rules, machine.os)
+    parts = reservation.memory_parts(config, machine, findings)
+    findings.raise_errors()
+    return config, parts
+
+
+def _refuse_unknown(
+    config: KubeletConfig, parts: MemoryParts, machine: MachineInfo, behaviour: Behaviour
+) -> None:
+    """Raise ``BadInput`` if the sum depends on fields that the file leaves to a vendor."""
+    if config.unknown is None:
+        return
+    if _parts(unknown.variants(config)[1], machine, behaviour)[1] == parts:
+        return
+    names = [name for name in config.unknown.fields if ".memory" in name]
+    finding = unknown.undecidable(config, names, "how much reservedMemory is right")
+    raise BadInput([finding.of_severity(Severity.ERROR)])
 
 
 def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) -> ChangedFile:
@@ -263,14 +287,21 @@ def _refusal(
     if policy == MemoryPolicy.NONE.value:
         policy = _policy(machine).value
     tried = replace(config, reserved_memory=entries, memory_manager_policy=policy)
-    rules = start.resolve(tried, machine, behaviour=behaviour)
-    if isinstance(rules, StartRefused):
-        own = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
-        if own:
-            # The split is legal: these are about huge pages, which are the user's own.
-            raise BadInput(own)
-        return rules
-    return start.check_node_allocatable(rules)
+
+    def resolved(config: KubeletConfig) -> NodeRules | StartRefused:
+        rules = start.resolve(config, machine, behaviour=behaviour)
+        if isinstance(rules, StartRefused):
+            return rules
+        return start.check_node_allocatable(rules) or rules
+
+    rules = unknown.decided(tried, resolved)
+    if not isinstance(rules, StartRefused):
+        return None
+    own = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
+    if own:
+        # The split is legal: these are about huge pages, which are the user's own.
+        raise BadInput(own)
+    return rules
 
 
 def _is_own(finding: Finding) -> bool:

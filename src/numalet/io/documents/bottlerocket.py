@@ -10,21 +10,19 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.core.model.value import Mutable, field
-from numalet.io.documents import enclosed_config, typed, yaml_source
-from numalet.io.documents.enclosed_config import ConfigPart
+from numalet.core.model.value import Mutable, Value, field
+from numalet.io.documents import kubelet_flags, typed, vendor_facts, yaml_source
 from numalet.io.findings.config_files import (
     ConfigFileExtraConfig,
-    ConfigFileNoSettings,
     ConfigFileToml,
     ConfigFileUnknownSetting,
 )
 
-_SETTINGS: Final = ("settings", "kubernetes")
 _FIRST_LINE: Final = re.compile(
     r"(?:\s|#[^\n]*\n)*(?:\[\[?\s*[\w.\" -]+\]\]?\s*(?:#|\n|$)|[\w.-]+ *= *\S)"
 )
@@ -88,51 +86,71 @@ def is_meant(text: str, document: str) -> bool:
     return document.endswith(".toml") or _FIRST_LINE.match(text) is not None
 
 
-def read(text: str, document: str) -> ConfigPart:
-    """The configuration in user data.
+class TomlDocument(Value, dict=True):
+    """User data in TOML: its value, and where its parts are, as of a YAML document."""
+
+    value: Any
+    document: str
+    text: str
+    duplicates: tuple[Finding, ...] = ()
+
+    @cached_property
+    def _lines(self) -> Mapping[str, int]:
+        return {".".join(names): line for names, line in _lines(self.text)}
+
+    def line_of(self, path: str) -> int | None:
+        """The line of a path such as ``$.settings.kubernetes``, or of the nearest part around."""
+        around = path.removeprefix("$.")
+        while around and around not in self._lines:
+            around = around[: max(around.rfind("."), around.rfind("["), 0)]
+        return self._lines.get(around)
+
+    def location(self, path: str) -> Location:
+        """The path with document and line, for a finding."""
+        return Location(self.document, path, self.line_of(path))
+
+
+def load(text: str, document: str) -> TomlDocument:
+    """The document of a text.
 
     Raises:
-        BadInput: it is no TOML, or has no ``[settings.kubernetes]``.
+        BadInput: it is no TOML.
     """
     # Here, because this module is imported wherever a configuration is read, and few are in TOML.
     import tomllib
 
     try:
-        value: Any = tomllib.loads(text)
+        return TomlDocument(tomllib.loads(text), document, text)
     except (ValueError, RecursionError) as error:
         problem = str(error) or type(error).__name__
         raise BadInput([ConfigFileToml(problem=problem, where=Location(document))]) from None
-    for name in _SETTINGS:
-        value = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(value, dict):
-        raise BadInput([ConfigFileNoSettings(where=Location(document))])
-    translation = _Translation(document, dict(_lines(text)))
-    translation.translate(value)
-    where = translation.location("$")
-    return ConfigPart(
-        value=translation.fields,
-        locate=translation.location,
-        duplicates=tuple(translation.warnings),
-        note=enclosed_config.read_from(
-            "user data of Bottlerocket, its settings.kubernetes", where, "Bottlerocket"
-        ),
-    )
+
+
+def fields(
+    settings: Mapping[str, Any], locate: Callable[[str], Location]
+) -> tuple[dict[str, Any], Callable[[str], Location], tuple[Finding, ...]]:
+    """The fields that settings become, where each of them was given, and warnings.
+
+    ``locate`` gives the place of a setting, such as ``kube-reserved.memory``; of all for ``""``.
+    """
+    translation = _Translation(locate)
+    translation.translate(settings)
+    return translation.fields, translation.location, tuple(translation.warnings)
 
 
 class _Translation(Mutable):
     """Fields made of settings, and for each path of a field the setting that it was made of."""
 
-    document: str
-    lines: Mapping[tuple[str, ...], int]
+    locate: Callable[[str], Location]
     fields: dict[str, Any] = field(default_factory=dict)
-    made_of: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    made_of: dict[str, str] = field(default_factory=dict)
     warnings: list[Finding] = field(default_factory=list)
 
     def translate(self, settings: Mapping[str, Any]) -> None:
         """Make the fields of all settings; what is unknown is a warning."""
         for name, value in settings.items():
             if name not in _KNOWN:
-                where, nearest = self._place((*_SETTINGS, name)), typed.nearest(name, _KNOWN)
+                where, nearest = self.locate(name), typed.nearest(name, _KNOWN)
                 self.warnings.append(
                     ConfigFileUnknownSetting(name=name, nearest=nearest, where=where)
                 )
@@ -149,29 +167,22 @@ class _Translation(Mutable):
                 self._put_reserved_memory(value)
         if _EXTRA in settings:
             self._put_extra(settings[_EXTRA])
+        reserved, pods = self.fields.setdefault("kubeReserved", {}), self.fields.get("maxPods")
+        if isinstance(reserved, dict) and isinstance(pods, int):
+            # Bottlerocket: kube_reserve_memory, as EKS.
+            reserved.setdefault("memory", f"{255 + 11 * pods}Mi")
 
     def location(self, path: str) -> Location:
         """The place of the setting that the field at a path was made of."""
-        around, rest = path.removeprefix("$."), ""
+        around = path.removeprefix("$").removeprefix(".")
+        name = around
         while around and around not in self.made_of:
-            at = max(around.rfind("."), around.rfind("["), 0)
-            around, rest = around[:at], around[at:] + rest
-        if not around:
-            return self._place(_SETTINGS)
-        inner = tuple(name for name in re.split(r"[.\[\]]", rest) if name)
-        # A key such as memory.available has a dot of its own: one name, in this order of trying.
-        exact = (*self.made_of[around], rest.removeprefix("."))
-        return self._place(exact if exact in self.lines else (*self.made_of[around], *inner))
+            around = around[: max(around.rfind("."), around.rfind("["), 0)]
+        return self.locate(self.made_of[around] + name[len(around) :] if around else "")
 
-    def _place(self, names: tuple[str, ...]) -> Location:
-        around = names
-        while around and around not in self.lines:
-            around = around[:-1]
-        return Location(self.document, ".".join(("$", *names)), self.lines.get(around))
-
-    def _put(self, name: str, value: Any, *setting: str) -> None:
+    def _put(self, name: str, value: Any, setting: str) -> None:
         self.fields[name] = value
-        self.made_of[name] = (*_SETTINGS, *setting)
+        self.made_of[name] = setting
 
     def _put_reserved_memory(self, value: Any) -> None:
         """One entry for each NUMA node that is enabled; the rest of its table are amounts."""
@@ -184,7 +195,7 @@ class _Translation(Mutable):
             if isinstance(amounts, dict) and amounts.get("enabled") is not True:
                 continue
             at = f"reservedMemory[{len(entries)}]"
-            self.made_of[at] = self.made_of[f"{at}.limits"] = (*_SETTINGS, _RESERVED_MEMORY, node)
+            self.made_of[at] = self.made_of[f"{at}.limits"] = f"{_RESERVED_MEMORY}.{node}"
             entry: Any = _plain(amounts)
             if isinstance(amounts, dict):
                 limits = {name: _plain(size) for name, size in amounts.items() if name != "enabled"}
@@ -193,14 +204,14 @@ class _Translation(Mutable):
 
     def _put_extra(self, value: Any) -> None:
         """The further fields, YAML in base64; Bottlerocket refuses those that are settings."""
-        where = self._place((*_SETTINGS, _EXTRA))
+        where = self.locate(_EXTRA)
         try:
             text = base64.b64decode(value, validate=True).decode()
-            (document,) = yaml_source.load_documents(text, self.document)
+            (document,) = yaml_source.load_documents(text, where.document)
         except (BadInput, TypeError, ValueError, binascii.Error):
             problem = typed.described(value)
             raise BadInput([ConfigFileExtraConfig(value=problem, where=where)]) from None
-        for name, each in enclosed_config.fields_of(document.value, where).items():
+        for name, each in vendor_facts.fields_of(document.value, where).items():
             if name not in self.fields:
                 self._put(name, each, _EXTRA)
 
@@ -213,7 +224,7 @@ def _texts(value: Any) -> Any:
     """Options as the kubelet accepts them: texts, whatever they were written as."""
     if not isinstance(value, dict):
         return _plain(value)
-    return {name: enclosed_config.flag_text(_plain(each)) for name, each in value.items()}
+    return {name: kubelet_flags.flag_text(_plain(each)) for name, each in value.items()}
 
 
 def _plain(value: Any) -> Any:

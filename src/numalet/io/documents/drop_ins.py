@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from numalet.core.model.findings import NOWHERE, BadInput, Location
 from numalet.io import os_problem
-from numalet.io.documents.enclosed_config import Part
+from numalet.io.documents.config_parts import Part
 from numalet.io.documents.yaml_source import child_path
 from numalet.io.findings.config_files import ConfigFileDirectory
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -18,22 +19,26 @@ from typing import Any, Final
 from numalet.core.config import node_allocatable
 from numalet.core.config.behaviour import Behaviour, Mode
 from numalet.core.config.housekeeping import Housekeeping
-from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
+from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig, UnknownFields
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.machine_info import OperatingSystem
+from numalet.core.model.quantity import ZERO, Quantity
+from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
+    config_pools,
     drop_ins,
-    enclosed_config,
     kubelet_config_file,
     kubelet_flags,
     kubelet_types,
     numalet_config,
     plain_sizes,
+    vendor_facts,
 )
+from numalet.io.documents.config_parts import ConfigPart
 from numalet.io.documents.kubelet_field_reader import FieldReader, Locate
 from numalet.io.documents.kubelet_fields import (
     DEFAULTED_WHEN_EMPTY,
@@ -44,11 +49,18 @@ from numalet.io.documents.kubelet_fields import (
 )
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.typed import Place
+from numalet.io.documents.vendor_format import SUM, VendorFormat
 from numalet.io.findings.config_files import (
     ConfigFileNotAMapping,
 )
 
 _EVICTION = "evictionHard"
+_RESERVED = "reservedMemory"
+_SUMMED = (
+    ("kubeReserved", "memory"),
+    ("systemReserved", "memory"),
+    (_EVICTION, node_allocatable.MEMORY_AVAILABLE),
+)
 
 
 class Base(Enum):
@@ -107,6 +119,8 @@ class GatheredConfig(Value):
     problems: tuple[CommandFlag, ...]
     has_file_defaults: bool
     notices: tuple[Finding, ...]
+    part: ConfigPart | None = None
+    """The part of the file, None without one."""
 
     def loaded(self, release: str | None, kubelets: Sequence[KubeletAtHand] = ()) -> LoadedConfig:
         """The configuration as a kubelet of the named release, or of those at hand, reads it.
@@ -126,10 +140,15 @@ class GatheredConfig(Value):
             has_default_eviction=self.has_file_defaults,
         )
         warnings.extend((*remarks, *said))
+        vendor = None if self.part is None else self.part.vendor
+        if vendor is not None:
+            config = replace(config, unknown=_unknown(vendor, self.merged.value, self.sources))
         config = kubelet_flags.applied(config, kubelet_flags.parse_placed(self.inside, followed))
         config = replace(config, flags=(*config.flags, *self.problems))
         config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))
         warnings.extend(plain_sizes.warnings(config))
+        if self.part is not None and vendor is not None:
+            warnings.add(config_pools.note(self.part, vendor, config.unknown))
         return LoadedConfig(config, warnings.all, own, has_own)
 
 
@@ -151,11 +170,13 @@ def gather(sources: ConfigSources) -> GatheredConfig:
     inside: Sequence[tuple[str, str, Location]] = ()
     problems: tuple[CommandFlag, ...] = ()
     merged = drop_ins.MergedDocuments()
+    part: ConfigPart | None = None
     if sources.config_file is not None:
         file = kubelet_config_file.read(sources.config_file)
         has_file_defaults = file.has_defaults
         config_dir = config_dir or file.config_dir
-        merged.merge(file.part)
+        _merge(merged, file.part)
+        part = file.part
         warnings.extend(file.notices)
         own = numalet_config.of_documents(file.own)
         inside, problems = file.part.flags, file.part.problems
@@ -171,7 +192,45 @@ def gather(sources: ConfigSources) -> GatheredConfig:
     own = numalet_config.with_flags(
         own, sources.mode, sources.memory_node_classes, str(sources.config_file or "")
     )
-    return GatheredConfig(sources, merged, own, inside, problems, has_file_defaults, warnings.all)
+    return GatheredConfig(
+        sources, merged, own, inside, problems, has_file_defaults, warnings.all, part
+    )
+
+
+def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
+    """Put a part over what its vendor sets."""
+    vendor, sets = part.vendor, dict(part.sets)
+    if vendor is not None:
+        if vendor.replaces_maps:
+            sets = {name: value for name, value in sets.items() if name not in part.value}
+        nowhere = Location(f"set by {vendor.system} ({vendor.source})")
+        by_vendor = ConfigPart(value=sets, locate=lambda path: replace(nowhere, path=path))
+        merged.merge(by_vendor)
+    merged.merge(part)
+    if merged.value.get(_RESERVED) == SUM:
+        sizes = (merged.value.get(field, {}).get(key, "0") for field, key in _SUMMED)
+        with suppress(QuantityError, AttributeError):
+            total = sum((Quantity.parse(each) for each in sizes), ZERO)
+            merged.value[_RESERVED] = [{"numaNode": 0, "limits": {"memory": str(total)}}]
+
+
+def _unknown(
+    vendor: VendorFormat, given: Mapping[str, Any], sources: ConfigSources
+) -> UnknownFields | None:
+    """The fields that the vendor's file leaves open, without those that are given."""
+    known = [
+        name
+        for name in vendor.unknown
+        for field, _, key in (name.partition("."),)
+        if (key in given.get(field, {}) if key else field in given)
+    ]
+    unknown = UnknownFields(
+        system=vendor.system,
+        fields=vendor.unknown,
+        command=vendor.command,
+        where=Location(str(sources.config_file)),
+    )
+    return unknown.without(known)
 
 
 def decode(value: object, document: str, release: Release = NEWEST) -> KubeletConfig:
@@ -209,7 +268,7 @@ def decode_placed(
     def locate(path: str) -> Location:
         return place._replace(path=place.path + path.removeprefix("$")).location
 
-    fields = enclosed_config.fields_of(value, place.location)
+    fields = vendor_facts.fields_of(value, place.location)
     config, remarks = _decode(fields, locate, release, has_default_eviction=True)
     return LoadedConfig(config, (*remarks, *plain_sizes.warnings(config)))
 

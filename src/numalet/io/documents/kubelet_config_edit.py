@@ -234,7 +234,8 @@ def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedM
     try:
         old, new = (yaml_source.load_documents(text, document) for text in (before, after))
         (was,), (now,) = old, new
-        holds_others = any(part.note for part in enclosed_config.of_document(was, before))
+        parts = enclosed_config.of_document(was, before)
+        holds_others = any(part.note or part.vendor for part in parts)
         read = kubelet_config.decode({FIELD: now.value[FIELD]}, document).reserved_memory
     except (BadInput, ValueError, KeyError):
         raise _refused(document, "the result could not be read again") from None

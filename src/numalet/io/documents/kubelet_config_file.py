@@ -10,18 +10,23 @@ from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     bottlerocket,
+    config_pools,
     enclosed_config,
     kubelet_command_line,
     numalet_config,
+    vendor_facts,
+    vendor_table,
     yaml_source,
 )
-from numalet.io.documents.enclosed_config import ConfigPart
+from numalet.io.documents.bottlerocket import TomlDocument
+from numalet.io.documents.config_parts import ConfigPart, Document
 from numalet.io.documents.kubelet_command_line import CommandLine
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
     ConfigFileEmpty,
     ConfigFileKind,
+    ConfigFileNoSettings,
     ConfigFileNotAMapping,
     ConfigFileSeveralDocuments,
 )
@@ -44,33 +49,43 @@ class ConfigFile(Value):
 def read(path: Path | str) -> ConfigFile:
     """The one configuration of a file, in whatever object; ``-`` is the standard input.
 
+    ``FILE#NAME`` is that of a group of machines, where the file has several.
+
     Raises:
         BadInput: it can not be read, or holds no configuration, or several.
     """
-    name = str(path)
+    name, pool = str(path), ""
+    if "#" in name and not Path(name).exists():
+        name, _, pool = name.rpartition("#")
     text = yaml_source.read_text_or_input(name)
     line = kubelet_command_line.read(text, name)
-    return _of_text(text, name) if line is None else _of_command_line(line, name)
+    return _of_text(text, name, pool) if line is None else _of_command_line(line, name)
 
 
-def _of_text(text: str, name: str) -> ConfigFile:
-    if bottlerocket.is_meant(text, name):
-        part = bottlerocket.read(text, name)
-        return _alone(part)
-    documents = yaml_source.load_documents(text, name)
+def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
+    documents: list[Document] = (
+        [bottlerocket.load(text, name)]
+        if bottlerocket.is_meant(text, name)
+        else [*yaml_source.load_documents(text, name)]
+    )
     if not documents:
         raise BadInput([ConfigFileEmpty(where=Location(name))])
-    own = tuple(each for each in documents if numalet_config.is_meant(each.value))
+    own = tuple(
+        each
+        for each in documents
+        if isinstance(each, YamlDocument) and numalet_config.is_meant(each.value)
+    )
     others = [each for each in documents if not numalet_config.is_meant(each.value)]
     if len(own) > 1:
         raise _several(documents)
-    enclosed = [(each, part) for each in others for part in enclosed_config.of_document(each, text)]
-    if not enclosed:
+    enclosed = [(each, enclosed_config.of_document(each, text)) for each in others]
+    parts = [part for _, inside in enclosed for part in inside]
+    if not parts:
         raise _no_configuration((others or documents)[0])
-    if len(enclosed) > 1:
-        raise _several([document for document, _ in enclosed])
-    ((document, part),) = enclosed
-    note = enclosed_config.among([each for each in others if each is not document], part)
+    if sum(part.vendor is None for part in parts) > 1:
+        raise _several([document for document, inside in enclosed if inside])
+    part = config_pools.chosen(parts, pool, name)
+    note = enclosed_config.among([document for document, inside in enclosed if not inside], part)
     notes = [each for each in (part.note, note) if each is not None]
     return ConfigFile(part, own, (*_warnings(part), *notes))
 
@@ -128,14 +143,20 @@ def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
     return tuple(each.of_severity(Severity.WARNING) for each in part.duplicates)
 
 
-def _no_configuration(document: YamlDocument) -> BadInput:
+def _no_configuration(document: Document) -> BadInput:
     value, where = document.value, document.location("$")
+    if isinstance(document, TomlDocument):
+        return BadInput([ConfigFileNoSettings(where=Location(document.document))])
     if not isinstance(value, dict):
         return BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
-    api_version, kind = value.get("apiVersion"), value.get("kind")
-    return BadInput([ConfigFileKind(api_version=api_version, kind=kind, where=where)])
+    vendor, what = vendor_table.of(value), vendor_facts.described(value)
+    if vendor is not None:
+        paths = ", ".join(each.path for each in vendor.settings)
+        what = f"this is the {vendor.name}, with nothing at {paths}:"
+    others = ", ".join(vendor_table.SYSTEMS)
+    return BadInput([ConfigFileKind(what=what, others=others, where=where)])
 
 
-def _several(documents: Sequence[YamlDocument]) -> BadInput:
+def _several(documents: Sequence[Document]) -> BadInput:
     where = Location(documents[0].document)
     return BadInput([ConfigFileSeveralDocuments(count=len(documents), where=where)])

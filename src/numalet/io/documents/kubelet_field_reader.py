@@ -225,8 +225,9 @@ class FieldReader:
             if key not in known:
                 path = f"{place}.{key}" if place else key
                 where = self.locate(f"$.{path}")
-                close = difflib.get_close_matches(key, known, n=1)
-                hint = f" (did you mean {close[0]!r}?)" if close else ""
+                folded = {each.casefold(): each for each in known}
+                close = difflib.get_close_matches(key.casefold(), sorted(folded), n=1)
+                hint = f" (did you mean {folded[close[0]]!r}?)" if close else ""
                 self.findings.add(ConfigFileUnknownField(field=path, hint=hint, where=where))
 
 

@@ -153,6 +153,11 @@ def of_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield option, value
 
 
+def flag_text(value: object) -> str:
+    """A value as a flag of the kubelet has it: ``true`` and ``false`` in small letters."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
     """The configuration with the flags over it."""
     changes: dict[str, Any] = {}
@@ -169,6 +174,8 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
         origins[place] = given.places[flag]
         if attribute == "eviction_hard":
             changes["uses_default_eviction"] = False
+    if config.unknown is not None:
+        changes["unknown"] = config.unknown.without(_FLAGS[flag][0] for flag in given.values)
     flags = (*config.flags, *given.all)
     return replace(config, **changes, flags=flags, origins=MappingProxyType(origins))
 

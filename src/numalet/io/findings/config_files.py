@@ -30,13 +30,12 @@ class ConfigFileNotAMapping(Finding):
 class ConfigFileKind(Finding):
     code = "config-file/kind"
     sentence = (
-        "apiVersion {api_version!r} and kind {kind!r} are not known here; allowed are "
-        "'kubelet.config.k8s.io/v1beta1' and 'KubeletConfiguration', or an object that holds one: "
-        "a ConfigMap, a KubeletConfig of OpenShift, the answer of /configz, a machine "
-        "configuration of Talos, user data of Bottlerocket, a kubelet's command line"
+        "{what} without kubelet settings that can be read here; give a KubeletConfiguration, the "
+        "output of 'kubectl get --raw /api/v1/nodes/NODE/proxy/configz', a kubelet's command line, "
+        "or a document of one of these: {others}"
     )
-    api_version: object
-    kind: object
+    what: str
+    others: str
 
 
 class ConfigFileCommandLine(Finding):
@@ -110,11 +109,22 @@ class ConfigFileReadFrom(NoteFinding):
 class ConfigFileReadInPart(NoteFinding):
     code = "config-file/read-in-part"
     sentence = (
-        "read from here: {source}; what {system} sets besides is not known here, so give the "
-        "answer of /configz for the whole configuration of a node"
+        "read from here: {source}. This file cannot tell: {fields_unknown}. The whole "
+        "configuration of a node: {command}"
     )
     source: str
-    system: str
+    fields_unknown: str
+    command: str
+
+
+class ConfigFilePools(Finding):
+    code = "config-file/pools"
+    sentence = (
+        "this file has settings for several groups of machines: {names}; choose one, such as "
+        "{example}"
+    )
+    names: str
+    example: str
 
 
 class ConfigFileUnknownField(WarningFinding):

@@ -174,7 +174,7 @@ def test_a_kubelet_config_of_openshift(write: Write) -> None:
         "$.spec.kubeletConfig.reservedMemory[0].limits.memory",
         13,
     )
-    assert "KubeletConfig tuning of OpenShift" in note(loaded)
+    assert "KubeletConfig or MachineConfig of OpenShift, tuning" in note(loaded)
 
 
 def test_a_machine_configuration_of_talos(write: Write) -> None:
@@ -211,7 +211,7 @@ def test_a_wrong_flag_in_a_machine_configuration_has_its_line(write: Write) -> N
         ("kubeletconfig: 5\n", "config-file/kind"),
         ("machine: {kubelet: 5}\n", "config-file/kind"),
         ("machine: {kubelet: {extraConfig: 5}}\n", "config-file/not-a-mapping"),
-        ("machine: {kubelet: {extraArgs: 5}}\n", "config-file/not-a-mapping"),
+        ("machine: {kubelet: {extraArgs: 5}}\n", "document/type"),
         ("machine: {kubelet: {extraArgs: {reserved-cpus: {}}}}\n", "document/type"),
         (
             OPENSHIFT.replace("    cpuManagerPolicy", "    kind: Pod\n    cpuManagerPolicy"),

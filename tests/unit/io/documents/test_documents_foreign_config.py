@@ -94,7 +94,7 @@ def test_settings_of_bottlerocket_become_fields(given: Path) -> None:
     ) == (0, {"memory": "1224Mi", "hugepages-2Mi": "64Mi"})
     (note,) = loaded.warnings
     assert Severity.NOTE is note.severity
-    assert "what Bottlerocket sets besides is not known here" in note.located
+    assert "read from here: settings of Bottlerocket; Bottlerocket also sets" in note.located
 
 
 @pytest.mark.parametrize(

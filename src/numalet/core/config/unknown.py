@@ -1,0 +1,108 @@
+"""Answers that hold whatever the unknown fields of a configuration are.
+
+A vendor's file leaves fields to the vendor. The core answers twice, once with each of the two
+values that such a field may have. An answer that differs depends on the field, and is undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.findings.config import ConfigUndecided
+from numalet.core.model.findings import Finding
+from numalet.core.model.value import replace
+
+T = TypeVar("T")
+
+_ATTRIBUTES: Final = {
+    "kubeReserved": "kube_reserved",
+    "systemReserved": "system_reserved",
+    "evictionHard": "eviction_hard",
+    "maxPods": "max_pods",
+}
+
+
+def assumed(config: KubeletConfig) -> KubeletConfig:
+    """The configuration with the first value of each unknown field."""
+    return config if config.unknown is None else _with(config, {})
+
+
+def variants(config: KubeletConfig) -> tuple[KubeletConfig, KubeletConfig]:
+    """The configuration with the first values of its unknown fields, and with the second."""
+    every = () if config.unknown is None else config.unknown.fields
+    return assumed(config), _with(config, every)
+
+
+def decided(
+    config: KubeletConfig, ask: Callable[[KubeletConfig], T | StartRefused]
+) -> T | StartRefused:
+    """The answer for this configuration; if it depends on an unknown field, that it does."""
+    if config.unknown is None:
+        return ask(config)
+    first, second = map(ask, variants(config))
+    if not isinstance(first, StartRefused) and not isinstance(second, StartRefused):
+        return first
+    if isinstance(first, StartRefused) and isinstance(second, StartRefused):
+        certain = in_both(first.findings, second.findings)
+        if certain and first.stage is second.stage:
+            further = in_both(first.further, second.further)
+            return replace(first, findings=certain, further=further)
+    decisive = [
+        name for name in config.unknown.fields if _differ(first, ask(_with(config, (name,))))
+    ]
+    return StartRefused(
+        StartStage.UNDECIDED,
+        (undecidable(config, decisive or config.unknown.fields, "whether the kubelet starts"),),
+    )
+
+
+def undecidable(config: KubeletConfig, names: Iterable[str], question: str) -> Finding:
+    """The finding that a question depends on these unknown fields."""
+    assert config.unknown is not None
+    return ConfigUndecided(
+        question=question,
+        fields_unknown=", ".join(names),
+        system=config.unknown.system,
+        command=config.unknown.command,
+        where=config.unknown.where,
+    )
+
+
+def in_both(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings of the first that are, to the letter, among the second."""
+    others = {_identity(each) for each in second}
+    return tuple(each for each in first if _identity(each) in others)
+
+
+def _identity(finding: Finding) -> tuple[str, str]:
+    return finding.code, repr((finding.where, finding.fields))
+
+
+def _differ(one: object, other: object) -> bool:
+    if isinstance(one, StartRefused) and isinstance(other, StartRefused):
+        return not in_both(one.findings, other.findings)
+    return isinstance(one, StartRefused) is not isinstance(other, StartRefused)
+
+
+def _with(config: KubeletConfig, second: Iterable[str]) -> KubeletConfig:
+    """The configuration with the second value of these fields, and the first of the others."""
+    assert config.unknown is not None
+    changes: dict[str, Any] = {"unknown": None}
+    chosen = frozenset(second)
+    for name, values in config.unknown.fields.items():
+        field, _, key = name.partition(".")
+        attribute, value = _ATTRIBUTES[field], values[name in chosen]
+        if not value:
+            continue
+        if not key:
+            changes[attribute] = int(value)
+            continue
+        former = changes.get(attribute, getattr(config, attribute))
+        changes[attribute] = MappingProxyType({**former, key: value})
+        if attribute == "eviction_hard":
+            changes["uses_default_eviction"] = False
+    return replace(config, **changes)

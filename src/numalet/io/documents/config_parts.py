@@ -1,0 +1,221 @@
+"""Parts of a configuration, and how each form in which vendors write settings becomes one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import shlex
+import urllib.parse
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from numalet.core.config.kubelet_config import CommandFlag
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
+from numalet.io.documents import bottlerocket, kubelet_flags, typed, vendor_facts
+from numalet.io.documents.vendor_format import VendorFormat, VendorSettings
+from numalet.io.findings.documents import DocumentType
+
+_LARGEST_FILE: Final = 4 * 1024 * 1024
+
+
+class Part(Protocol):
+    """A mapping of fields that says where each of them was given."""
+
+    @property
+    def value(self) -> Any:
+        """The mapping."""
+
+    def location(self, path: str) -> Location:
+        """The place of a path such as ``$.maxPods`` of the mapping."""
+
+
+class ConfigPart(Value, kw_only=True):
+    """The fields of a configuration, and what stands beside them in the same place.
+
+    ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
+    ``problems`` are what else stands on its command line and stops it.
+    ``note`` says what was read, None for a plain KubeletConfiguration. ``pools`` names the group
+    of machines that it is for, from the outer to the inner; empty for all. ``vendor`` is the
+    format, None for a whole configuration; ``sets`` are the fields that the vendor sets.
+    """
+
+    value: dict[str, Any]
+    locate: Callable[[str], Location]
+    duplicates: tuple[Finding, ...] = ()
+    flags: tuple[tuple[str, str, Location], ...] = ()
+    problems: tuple[CommandFlag, ...] = ()
+    note: Finding | None = None
+    pools: tuple[str, ...] = ()
+    vendor: VendorFormat | None = None
+    sets: Mapping[str, Any] = {}
+
+    def location(self, path: str) -> Location:
+        """The place of a path of the configuration, in the file."""
+        return self.locate(path)
+
+
+class Document(Protocol):
+    """A document of a text: its value, and where its parts are."""
+
+    @property
+    def value(self) -> Any:
+        """Mappings, lists, texts, numbers."""
+
+    @property
+    def document(self) -> str:
+        """The name of the file."""
+
+    @property
+    def duplicates(self) -> tuple[Finding, ...]:
+        """Keys that came twice."""
+
+    def line_of(self, path: str) -> int | None:
+        """The line of a path, or of the nearest part around it."""
+
+    def location(self, path: str) -> Location:
+        """The path with document and line."""
+
+
+def _unmoved(where: Location) -> Location:
+    return where
+
+
+class Source(Value):
+    """A document, the text that it is in, and where that text is in the file."""
+
+    document: Document
+    text: str
+    move: Callable[[Location], Location] = _unmoved
+
+    def location(self, path: str) -> Location:
+        return self.move(self.document.location(path))
+
+    @property
+    def duplicates(self) -> tuple[Finding, ...]:
+        return tuple(each.at(self.move(each.where)) for each in self.document.duplicates)
+
+
+def fields(settings: VendorSettings, value: object, path: str, source: Source) -> ConfigPart:
+    """The fields of a mapping, some of them under the vendor's own names."""
+    if settings.only_named and isinstance(value, dict):
+        given: dict[str, Any] = value
+    else:
+        given = vendor_facts.fields_of(value, source.location(path))
+    fields: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for name, inner in given.items():
+        is_around = any(each.startswith(f"{name}.") for each in settings.names)
+        each_inner = inner.items() if is_around and isinstance(inner, dict) else ()
+        members = {f"{name}.{key}": each for key, each in each_inner} or {name: inner}
+        for own, each in members.items():
+            field = settings.names.get(own, None if settings.only_named else own)
+            if field is not None:
+                _put(fields, field, each)
+                places[field.removesuffix("<")] = own
+
+    def locate(asked: str) -> Location:
+        around = wanted = asked.removeprefix("$").removeprefix(".")
+        while around and around not in places:
+            around = around[: max(around.rfind("."), around.rfind("["), 0)]
+        inside = places[around] + wanted[len(around) :] if around else wanted
+        return source.location(f"{path}.{inside}" if inside else path)
+
+    return ConfigPart(value=fields, locate=locate, duplicates=source.duplicates)
+
+
+def _put(fields: dict[str, Any], field: str, value: Any) -> None:
+    """Set a field, or a key of it; ``field<`` is a map that may be written as its flag."""
+    if field.endswith("<") and isinstance(value, str):
+        pairs = (pair.partition("<") for pair in value.split(",") if pair)
+        fields[field[:-1]] = {key.strip(): threshold.strip() for key, _, threshold in pairs}
+        return
+    name, _, key = field.removesuffix("<").partition(".")
+    if not key:
+        fields[name] = value
+    elif isinstance(fields.setdefault(name, {}), dict):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        fields[name][key] = str(value) if is_number else value
+
+
+def flags(value: Any, path: str, source: Source) -> Iterator[tuple[str, str, Location]]:
+    """Flags as a mapping, a list of names with values, a list of texts, or a text."""
+    where = source.location(path)
+    if isinstance(value, dict):
+        for name, each in value.items():
+            for one in each if isinstance(each, list) else [each]:
+                yield _flag(name, one, source.location(f"{path}.{name}"))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            place = source.location(f"{path}[{at}]")
+            if isinstance(item, dict) and "name" in item:
+                yield _flag(item["name"], item.get("value", ""), place)
+            elif isinstance(item, str):
+                name, _, text = item.partition("=")
+                yield _flag(name, text if "=" in item else "true", place)
+            else:
+                raise _no_text(item, place)
+    elif isinstance(value, str) and value.startswith("--"):
+        try:
+            words = shlex.split(value)
+        except ValueError:
+            raise _no_text(value, where) from None
+        for name, text in kubelet_flags.of_arguments(words):
+            yield _flag(name, text, where)
+    elif isinstance(value, str):
+        name, _, text = value.partition("=")
+        yield _flag(name, text, where)
+    else:
+        raise _no_text(value, where)
+
+
+def _flag(name: Any, value: Any, where: Location) -> tuple[str, str, Location]:
+    if value is None or isinstance(value, dict | list) or not isinstance(name, str):
+        raise _no_text(value, where)
+    return name.strip().removeprefix("--").replace("_", "-"), kubelet_flags.flag_text(value), where
+
+
+def _no_text(value: object, where: Location) -> BadInput:
+    return BadInput([DocumentType(expected="a text", got=typed.described(value), where=where)])
+
+
+def of_bottlerocket(value: Any, path: str, source: Source) -> ConfigPart:
+    """The fields that settings of Bottlerocket become."""
+    settings = vendor_facts.fields_of(value, source.location(path))
+
+    def locate(setting: str) -> Location:
+        return source.location(f"{path}.{setting}" if setting else path)
+
+    fields, located, warnings = bottlerocket.fields(settings, locate)
+    return ConfigPart(value=fields, locate=located, duplicates=(*source.duplicates, *warnings))
+
+
+def content(file: Any) -> str:
+    """The text of a file for a kubelet that Ignition or cloud-init writes; empty for others."""
+    path = file.get("path") if isinstance(file, Mapping) else None
+    if not isinstance(path, str) or "kubelet" not in path:
+        return ""
+    inner = file.get("contents")
+    data = inner.get("source") if isinstance(inner, Mapping) else None
+    text = file.get("content", data)
+    encoding = str(file.get("encoding", ""))
+    if not isinstance(text, str):
+        return ""
+    if not text.startswith("data:"):
+        return _decoded(text, encoding) if encoding else text
+    head, _, body = text.partition(",")
+    body = urllib.parse.unquote(body)
+    is_packed = isinstance(inner, Mapping) and inner.get("compression") == "gzip"
+    return _decoded(body, f"base64{'gzip' * is_packed}") if head.endswith(";base64") else body
+
+
+def _decoded(text: str, encoding: str) -> str:
+    """What is base64, and perhaps gzip; empty if it is not."""
+    try:
+        content = base64.b64decode(text)
+        if "gz" in encoding:
+            content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, _LARGEST_FILE)
+        return content.decode()
+    except (binascii.Error, zlib.error, ValueError):
+        return ""

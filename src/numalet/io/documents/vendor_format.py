@@ -1,0 +1,121 @@
+"""A vendor's document that holds settings of a kubelet, as data: one value for each format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final
+
+from numalet.core.model.value import Value
+
+CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NODE/proxy/configz"
+"""Prints the whole configuration of a node, flags and drop-ins included."""
+
+SUM: Final = "equal to their sum"
+"""A value of reservedMemory: on NUMA node 0 what kubeReserved and its like come to."""
+
+
+class VendorForm(Enum):
+    """How the settings are written at their place."""
+
+    FIELDS = "fields of a KubeletConfiguration"
+    FLAGS = "flags of the kubelet"
+    TEXT = "a text that is a file of its own"
+    FILE = "a file with a path and a content"
+    BOTTLEROCKET = "settings of Bottlerocket"
+
+
+class VendorSettings(Value):
+    """Where the settings are: names from the top, with ``/`` between them.
+
+    ``name[*]`` is every item of a list, one group of machines each; ``name[]`` every item, for the
+    same machines. ``names`` are the vendor's own names of fields, and the fields that they are;
+    None is a name that is no field. ``only_named`` leaves out all other names.
+    """
+
+    path: str
+    form: VendorForm = VendorForm.FIELDS
+    names: Mapping[str, str | None] = MappingProxyType({})
+    only_named: bool = False
+
+
+def _anything(_document: Mapping[str, Any]) -> bool:
+    return True
+
+
+class VendorFormat(Value, kw_only=True):
+    """One format.
+
+    Recognition: ``group`` begins apiVersion, ``kinds`` are the kinds; for a document without both,
+    one of ``keys`` is there, written as a path. ``accepts`` narrows it.
+    ``is_pool``: each object is a group of machines, called by its name.
+    ``sets`` are the fields that the vendor sets, ``sets_when`` those that it sets if the document
+    has one of these values at this path. ``replaces_maps``: a map in the file replaces the
+    vendor's as a whole. ``pool_replaces``: settings of a group replace those of the cluster.
+    ``unknown`` are the fields that the file does not contain, each with two values that it may
+    have: see ``core.config.kubelet_config.UnknownFields``. ``source`` documents both.
+    """
+
+    name: str
+    settings: tuple[VendorSettings, ...]
+    system: str
+    group: str = ""
+    kinds: tuple[str | None, ...] = ()
+    keys: tuple[str, ...] = ()
+    accepts: Callable[[Mapping[str, Any]], bool] = _anything
+    is_pool: bool = False
+    sets: Mapping[str, Any] = MappingProxyType({})
+    sets_when: tuple[tuple[str, tuple[str, ...], Mapping[str, Any]], ...] = ()
+    replaces_maps: bool = False
+    pool_replaces: bool = False
+    unknown: Mapping[str, tuple[str, str]] = MappingProxyType({})
+    command: str = CONFIGZ
+    source: str = ""
+
+    def matches(self, value: Mapping[str, Any]) -> bool:
+        """Whether a document is of this format."""
+        api_version, kind = value.get("apiVersion"), value.get("kind")
+        if self.kinds:
+            is_named = kind in self.kinds and str(api_version or self.group).startswith(self.group)
+            return is_named and self.accepts(value)
+        if kind is not None or (api_version is not None and not self.group):
+            return False
+        is_there = not self.keys or any(next(found(value, key), None) for key in self.keys)
+        return is_there and self.accepts(value)
+
+    def fields_set(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields that the vendor sets beside a document with this value."""
+        fields = dict(self.sets)
+        for path, values, more in self.sets_when:
+            if any(given in values for _, _, given in found(value, path)):
+                fields |= more
+        return fields
+
+
+def found(value: Any, path: str) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """Everything at a path: the groups of machines, where it is in the document, the value."""
+    yield from _below(value, path.split("/") if path else [], (), "")
+
+
+def _below(
+    value: Any, names: list[str], pools: tuple[str, ...], place: str
+) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    if not names:
+        if value is not None:
+            yield pools, place, value
+        return
+    name, is_each, _ = names[0].partition("[")
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    place = f"{place}.{name}"
+    if not is_each:
+        yield from _below(inner, names[1:], pools, place)
+        return
+    for at, item in enumerate(inner if isinstance(inner, list) else ()):
+        own = (_name_of(item, at),) if names[0].endswith("[*]") else ()
+        yield from _below(item, names[1:], (*pools, *own), f"{place}[{at}]")
+
+
+def _name_of(item: Any, at: int) -> str:
+    given = [item.get(key) for key in ("name", "role")] if isinstance(item, Mapping) else []
+    return next((each for each in given if isinstance(each, str) and each), str(at))
