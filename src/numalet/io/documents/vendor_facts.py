@@ -156,7 +156,7 @@ def fields_of(value: object, where: Location) -> dict[str, Any]:
 
 
 def described(value: Mapping[str, Any]) -> str:
-    """What a document looks like."""
+    """A document by its kind, or by its keys."""
     kind, api_version = value.get("kind"), value.get("apiVersion")
     if kind is not None or api_version is not None:
         return f"this is kind {kind!r} of apiVersion {api_version!r}"
