@@ -535,7 +535,7 @@ def test_a_file_without_settings_is_named_with_what_to_give(
     [
         ("kubelet-arg:\n- 5\n", "document/type", 2),
         ("kubelet-arg: 5\n", "document/type", 1),
-        ("kubelet-arg:\n- max-pods=x\n", "flag/invalid", 2),
+        ('kubelet-arg: "--a=\'"\n', "document/type", 1),
         ("kubelet: {maxPods: x}\n", "config-file/wrong-type", 1),
         (GROUPS.replace("{maxPods: 8}", "[]"), "config-file/not-a-mapping", 4),
         (
@@ -558,6 +558,19 @@ def test_what_is_wrong_in_a_document_has_its_line(
     finding = refused(write(text))
 
     assert (finding.code, finding.where.line) == (code, line or finding.where.line)
+
+
+def test_flags_in_a_document_are_checked_as_any_other(write: Write) -> None:
+    flags = load(write("kubelet-arg:\n- max-pods=x\n- cpu_manager-policy=static\n")).config.flags
+
+    assert [each.name for each in flags] == ["max-pods", "cpu-manager-policy"]
+    problem = flags[0].problem
+    assert problem is not None
+    assert (problem.code, problem.where.line) == ("flag/invalid", 2)
+
+
+def test_flags_in_one_text(write: Write) -> None:
+    assert load(write("kubelet-arg: --max-pods=9 --v=2\n")).config.max_pods == 9
 
 
 def test_a_misspelt_field_names_the_one_that_is_meant(write: Write) -> None:
