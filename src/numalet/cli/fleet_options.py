@@ -91,7 +91,7 @@ _DUMP: Final = option(
             "--dump",
             metavar="PATH",
             help="Output of 'kubectl get nodes,pods,pdb -A -o json', a folder of such files"
-            " (must-gather), or '-'; repeatable.",
+            " (must-gather), the same as .gz or .tar.gz, or '-'; repeatable.",
             rich_help_panel=_GROUP,
             show_default=False,
         ),

@@ -2,9 +2,9 @@
 
     kubectl get nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses -A -o json
 
-A folder is what ``must-gather`` or ``kubectl cluster-info dump --output-directory`` made; of a file
-in it that can not be read the others are none the worse. Objects come one by one, and of an object
-that can not be read there is a warning: fifty thousand others can. The last one of a name counts.
+A folder, or a tarball, is what ``must-gather`` or ``kubectl cluster-info dump --output-directory``
+made; a file in it that cannot be read is a warning, and the others are read. Objects come one by
+one. For an object that cannot be read there is a warning too. The last one of a name counts.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, Final
 
 import msgspec
 
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
-from numalet.io.documents import cluster_decoder, object_stream, yaml_source
+from numalet.io.documents import cluster_decoder, object_stream, packed_dump, yaml_source
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.object_stream import ObjectText
+from numalet.io.documents.packed_dump import SUFFIXES
 from numalet.io.documents.typed import LineOf, Place, no_line
 from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnreadable
 
-SUFFIXES: Final = (".json", ".yaml", ".yml")
-"""Files of a folder that are read; others are passed over."""
-
+_OF_A_FOLDER: Final = (*SUFFIXES, *(f"{each}.gz" for each in SUFFIXES))
 _KIND_BYTES: Final = 400
 _KIND: Final = re.compile(
     rb'\A\s*\{\s*(?:"apiVersion":\s*"[^"\\]*",\s*)?"kind":\s*"([A-Za-z0-9]+)"'
@@ -50,25 +51,25 @@ def load(paths: Iterable[str]) -> ClusterObjects:
     reader = ObjectReader()
     findings = Findings()
     for path in paths:
-        if Path(path).is_dir():
-            for file in _files(path):
-                try:
-                    reader.read_file(file)
-                except BadInput as bad:
-                    findings.extend(each.of_severity(Severity.WARNING) for each in bad.findings)
-        else:
+        is_folder = Path(path).is_dir()
+        for file in _files(path) if is_folder else [path]:
             try:
-                reader.read_file(path)
+                findings.extend(reader.read_file(file))
             except BadInput as bad:
-                findings.extend(bad.findings)
+                findings.extend(_warnings(bad) if is_folder else bad.findings)
     findings.raise_errors()
     return reader.objects(findings.all)
+
+
+def _warnings(bad: BadInput) -> Iterator[Finding]:
+    """What is wrong with one file of many."""
+    return (each.of_severity(Severity.WARNING) for each in bad.findings)
 
 
 def _files(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders.sort()
-        yield from (str(Path(place, name)) for name in sorted(names) if name.endswith(SUFFIXES))
+        yield from (str(Path(place, name)) for name in sorted(names) if name.endswith(_OF_A_FOLDER))
 
 
 class ObjectReader:
@@ -78,19 +79,28 @@ class ObjectReader:
         self._decoder = ObjectDecoder()
         self._kept: dict[str, dict[str, Any]] = {}
 
-    def read_file(self, path: str) -> None:
-        """Read a file, or the standard input for ``-``. Raises ``BadInput``."""
+    def read_file(self, path: str) -> list[Finding]:
+        """Read a file, or the standard input for ``-``; what is wrong in files of a tarball.
+
+        Raises:
+            BadInput: it can not be read as a whole.
+        """
+        warnings: list[Finding] = []
         try:
-            if path == yaml_source.STANDARD_INPUT:
-                self.read(sys.stdin.buffer, path)
-                return
-            with Path(path).open("rb") as file:
-                self.read(file, path)
+            with _opened(path) as file:
+                for name, content in packed_dump.streams(file, path):
+                    try:
+                        self.read(content, name)
+                    except BadInput as bad:
+                        if name == path:
+                            raise
+                        warnings += _warnings(bad)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise BadInput([DocumentUnreadable(reason=reason, where=Location(path))]) from None
+        return warnings
 
-    def read(self, source: BinaryIO, document: str) -> None:
+    def read(self, source: IO[bytes], document: str) -> None:
         """Read all objects of a text. Raises ``BadInput``."""
         for count, each in enumerate(object_stream.objects(source, document)):
             if count == limits.OBJECTS_OF_A_DUMP:
@@ -118,6 +128,14 @@ class ObjectReader:
         made = self._decoder.decode(kind, text, Place(document, each.path, lines))
         if made is not None:
             self._kept.setdefault(kind, {})[made[0]] = made[1]
+
+
+def _opened(path: str) -> AbstractContextManager[BufferedReader]:
+    if path == yaml_source.STANDARD_INPUT:
+        # Standard input stays open, and is read on from what was peeked at.
+        source: Any = sys.stdin.buffer
+        return nullcontext(source if isinstance(source, BufferedReader) else BufferedReader(source))
+    return Path(path).open("rb")
 
 
 def _kind(each: ObjectText) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import BinaryIO, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 import msgspec
 
@@ -54,7 +54,7 @@ class ObjectText(NamedTuple):
     is_json: bool = True
 
 
-def objects(source: BinaryIO, document: str) -> Iterator[ObjectText]:
+def objects(source: IO[bytes], document: str) -> Iterator[ObjectText]:
     """The objects of a text, in order.
 
     Raises:
@@ -72,7 +72,7 @@ def objects(source: BinaryIO, document: str) -> Iterator[ObjectText]:
 class _Pieces:
     """What was read of the source and is not used yet; ``line`` is that of its beginning."""
 
-    def __init__(self, source: BinaryIO, document: str) -> None:
+    def __init__(self, source: IO[bytes], document: str) -> None:
         self._source = source
         self.document = document
         self.held = b""

@@ -63,3 +63,18 @@ class FleetFileTaint(Finding):
         "{value} is no taint; write key=value:NoSchedule, or an object with key, value and effect"
     )
     value: str
+
+
+class ClusterDumpDamaged(Finding):
+    code = "cluster/dump-damaged"
+    sentence = "this compressed file or tarball is damaged or cut off: {problem}"
+    mend = "copy it again, or write the dump again"
+    problem: str
+
+
+class ClusterDumpUnpacksTooLarge(Finding):
+    code = "cluster/dump-unpacks-too-large"
+    sentence = "it unpacks to too much: more than {limit} {what}"
+    mend = "unpack it yourself, and give the file or folder"
+    what: str
+    limit: int

@@ -8,15 +8,11 @@ reader of machines uses are kept. A *root* is the directory inside the tarball t
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
 import tarfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final, Self, cast
+from typing import IO, Any, Final, cast
 
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Mutable, field
@@ -27,12 +23,12 @@ from numalet.io.findings.machines import (
     MachineArchiveName,
     MachineArchiveTooLarge,
 )
+from numalet.io.packed import BROKEN, LimitPassedError, Meter, StrictTarInfo, first_line, unpacked
 from numalet.io.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
 
 MOST_MEMBERS: Final = 500_000
 MOST_UNPACKED_BYTES: Final = 256 << 20
 MOST_KEPT_BYTES: Final = 64 << 20
-_LARGEST_HEADER_BYTES: Final = 1 << 20
 _LONGEST_NAME: Final = 4096
 
 _WANTED = re.compile(
@@ -42,60 +38,6 @@ _WANTED = re.compile(
 )
 _DEPTH: Final = 7
 """Levels below ``devices/system/cpu`` that hold anything of interest: cpu0/cache/index0/id."""
-
-_BROKEN = (EOFError, OSError, tarfile.TarError, zlib.error, lzma.LZMAError, ValueError)
-
-
-class _LimitPassedError(Exception):
-    """A limit was passed; carries the fields of the finding."""
-
-    def __init__(self, what: str, limit: int) -> None:
-        self.what = what
-        self.limit = limit
-        super().__init__(what)
-
-
-class _Meter:
-    """A stream that counts what went through it and stops at a limit.
-
-    The limit moves on with the members, so that a header can not be a bomb either.
-    """
-
-    def __init__(self, inner: IO[bytes]) -> None:
-        self._inner = inner
-        self._read = 0
-        self._header_limit = _LARGEST_HEADER_BYTES
-
-    def expect_header_at(self, offset: int) -> None:
-        """Let what stands before the next header pass, and the header."""
-        self._header_limit = offset + _LARGEST_HEADER_BYTES
-
-    def read(self, size: int = -1, /) -> bytes:
-        """The next bytes."""
-        content = self._inner.read(size)
-        self._read += len(content)
-        if self._read > MOST_UNPACKED_BYTES:
-            raise _LimitPassedError("unpacked bytes", MOST_UNPACKED_BYTES)
-        if self._read > self._header_limit:
-            raise _LimitPassedError("bytes in a header", _LARGEST_HEADER_BYTES)
-        return content
-
-
-class _StrictTarInfo(tarfile.TarInfo):
-    """A header that ends the archive only where the archive says so.
-
-    Python's own reader mistakes a damaged header in the middle for the end of the archive.
-    """
-
-    @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
-        """The next header."""
-        try:
-            return super().fromtarfile(archive)
-        except tarfile.HeaderError as error:
-            if type(error).__name__ == "EOFHeaderError":
-                raise
-            raise tarfile.ReadError(str(error)) from error
 
 
 class _Root(Mutable):
@@ -117,57 +59,38 @@ def read_archive(path: Path, document: str) -> Archive:
     """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
     reader, where = _Reader(document), Location(document)
     try:
-        with path.open("rb") as raw, _unpacked(raw) as plain:
-            meter = _Meter(plain)
+        with path.open("rb") as raw, unpacked(raw, raw.peek(6)) as plain:
+            meter = Meter(plain, MOST_UNPACKED_BYTES)
             for member, content in _members(meter):
                 reader.add(member, content)
             # The rest is read too, so that a damaged end does not pass for a whole archive.
             meter.expect_header_at(MOST_UNPACKED_BYTES)
             while meter.read(1 << 16):
                 pass
-    except _LimitPassedError as passed:
+    except LimitPassedError as passed:
         too_large = MachineArchiveTooLarge(what=passed.what, limit=passed.limit, where=where)
         raise BadInput([too_large]) from None
-    except _BROKEN as error:
-        damaged = MachineArchiveDamaged(problem=_first_line(error), where=where)
+    except BROKEN as error:
+        damaged = MachineArchiveDamaged(problem=first_line(error), where=where)
         raise BadInput([damaged]) from None
     return reader.finish()
 
 
-def _first_line(error: Exception) -> str:
-    """A library's error, short enough for one line."""
-    text = str(error).strip().splitlines() or [type(error).__name__]
-    return text[0][:200]
-
-
-def _unpacked(raw: IO[bytes]) -> IO[bytes]:
-    """The decompressed stream; the first bytes show the kind of compression."""
-    head = raw.read(6)
-    raw.seek(0)
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
-    if head.startswith(b"BZh"):
-        return bz2.BZ2File(raw)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(raw)
-    return raw
-
-
-def _members(stream: _Meter) -> Iterator[tuple[tarfile.TarInfo, bytes | None]]:
+def _members(stream: Meter) -> Iterator[tuple[tarfile.TarInfo, bytes | None]]:
     """Every member, with its content where that may be wanted."""
     count = 0
     with tarfile.open(
-        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_StrictTarInfo, errorlevel=2
+        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=StrictTarInfo, errorlevel=2
     ) as archive:
         while (member := archive.next()) is not None:
             stream.expect_header_at(archive.offset)
             count += 1
             if count > MOST_MEMBERS:
-                raise _LimitPassedError("members", MOST_MEMBERS)
+                raise LimitPassedError("members", MOST_MEMBERS)
             content = None
             if member.isreg() and _wanted(_plain(member.name)):
                 if member.size > LARGEST_FILE_BYTES:
-                    raise _LimitPassedError(f"bytes in {member.name[:100]}", LARGEST_FILE_BYTES)
+                    raise LimitPassedError(f"bytes in {member.name[:100]}", LARGEST_FILE_BYTES)
                 file = archive.extractfile(member)
                 content = b"" if file is None else file.read()
             # The library remembers every header; one pass needs none of them.
@@ -220,7 +143,7 @@ class _Reader:
         if content is not None:
             self._kept += len(content)
             if self._kept > MOST_KEPT_BYTES:
-                raise _LimitPassedError("bytes of interest", MOST_KEPT_BYTES)
+                raise LimitPassedError("bytes of interest", MOST_KEPT_BYTES)
             root.files[path] = content
         elif member.isdir():
             root.folders.add(path)
