@@ -32,7 +32,9 @@ _QUOTED: Final = re.compile(r"""\\(.)|"((?:[^"\\]|\\.)*)"|'([^']*)'""", re.DOTAL
 _ESCAPED: Final = re.compile(r"""\\(["\\$`])""")
 _LOG_LINE: Final = re.compile(r'FLAG: --([\w-]+)=("(?:[^"\\\n]|\\.)*")')
 _ASSIGNMENT: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=")
-_UPPER_CASE: Final = re.compile(r"\s*(?:export\s+)?[A-Z][A-Z0-9_]*=")
+_VARIABLES: Final = re.compile(
+    r"""\s*(?:export\s+)?(?:[A-Z][A-Z0-9_]*=|[A-Za-z_]\w*=["']?\s*--?[a-z])"""
+)
 _FLAG: Final = re.compile(r"\s*--?[A-Za-z]")
 _UNIT: Final = re.compile(
     r"(?m)^[ \t]*\[(?:Unit|Service|Install)\][ \t\r]*$"
@@ -83,7 +85,7 @@ def read(text: str, document: str) -> CommandText | None:
     reader: Callable[[str], CommandText | None] = _of_command
     if _UNIT_LINE.match(head) and _UNIT.search(plain):
         reader = _of_unit
-    elif _UPPER_CASE.match(head):
+    elif _VARIABLES.match(head):
         reader = _of_environment
     elif _FLAG.match(head):
         reader = _of_arguments

@@ -12,6 +12,7 @@ from numalet.io.documents import (
     bottlerocket,
     config_pools,
     enclosed_config,
+    foreign_text,
     kubelet_command_line,
     numalet_config,
     vendor_facts,
@@ -59,6 +60,9 @@ def read(path: Path | str) -> ConfigFile:
         name, _, pool = name.rpartition("#")
     text = yaml_source.read_text_or_input(name)
     line = kubelet_command_line.read(text, name)
+    problem = foreign_text.problem(text, name) if line is None else None
+    if problem is not None:
+        raise BadInput([problem])
     return _of_text(text, name, pool) if line is None else _of_command_line(line, name)
 
 

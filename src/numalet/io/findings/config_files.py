@@ -46,12 +46,19 @@ class ConfigFileCommandLine(Finding):
 
 class ConfigFileNoKubelet(Finding):
     code = "config-file/no-kubelet"
-    sentence = "this looks like {found}, and has no flag of a kubelet"
-    mend = (
-        "give the kubelet's own unit or environment file, its line in the output of ps, or the "
-        "answer of /configz"
+    sentence = (
+        "this is {found}, and has no flag of a kubelet; give the unit or environment file of the "
+        "kubelet, its line of ps, or what 'kubectl get --raw /api/v1/nodes/NAME/proxy/configz' "
+        "prints"
     )
     found: str
+
+
+class ConfigFileNotUsable(Finding):
+    code = "config-file/not-usable"
+    sentence = "this is {found}, which does not contain a kubelet's configuration; give {instead}"
+    found: str
+    instead: str
 
 
 class ConfigFileNotAtHand(WarningFinding):

@@ -1,0 +1,73 @@
+"""Texts that people give as a configuration and that have none: what each is, what to give."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from numalet.core.model.findings import Finding, Location
+from numalet.io.findings.config_files import ConfigFileNotUsable
+
+_CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"
+_HEAD: Final = 4096
+_NOT_MARKED_UP: Final = re.compile(r"[^:=\[\]{}<>\"'&*!%@|-][^:={}\[\]]*")
+_TEXTS: Final = tuple(
+    (re.compile(pattern), found, instead)
+    for pattern, found, instead in (
+        (
+            r"(?:[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: )?[IWEF]\d{4} \d\d:\d\d:\d\d",
+            "a log without the FLAG lines of a kubelet",
+            f"the log from the start of a kubelet with --v=1 or more, or what '{_CONFIGZ}' prints",
+        ),
+        (
+            r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} \S+ \S+: |-- (?:Journal|Logs) begin",
+            "a journal without the FLAG lines of a kubelet",
+            "the journal from the start of a kubelet with --v=1 or more, or what "
+            f"'{_CONFIGZ}' prints",
+        ),
+        (
+            r"Name: +\S+\nRoles: ",
+            "what 'kubectl describe node' prints",
+            f"what '{_CONFIGZ}' prints",
+        ),
+        (
+            r"(?:NAMESPACE|NAME) {2,}[A-Z]",
+            "a table of kubectl",
+            f"what '{_CONFIGZ}' prints",
+        ),
+        (
+            r"(?:Architecture: |available: \d+ nodes|CPU +NODE)",
+            "a description of a machine",
+            "it after -m, and after -c the configuration of the kubelet",
+        ),
+        (
+            r"#!.*sh\b",
+            "a shell script",
+            "the command line that it starts the kubelet with",
+        ),
+        (r"(?i)<(?:!doctype|html|\?xml)", "a web page", "the file that the page shows"),
+        (r"-----BEGIN ", "a key or certificate", "the file that --config names"),
+        (
+            r"(?:.*\n)*?\[plugins\b|\[crio\b",
+            "the configuration of a container runtime",
+            "that of the kubelet",
+        ),
+    )
+)
+
+
+def problem(text: str, document: str) -> Finding | None:
+    """What this text is and what to give instead; None if it may be a configuration."""
+    head = text[:_HEAD].lstrip("\n")
+    where = Location(document)
+    for pattern, found, instead in _TEXTS:
+        if pattern.match(head):
+            return ConfigFileNotUsable(found=found, instead=instead, where=where)
+    lines = [line for line in head.split("\n") if line.strip()]
+    if lines and not lines[0].startswith("#") and all(map(_NOT_MARKED_UP.fullmatch, lines)):
+        instead = (
+            "a KubeletConfiguration, a unit or environment file of the kubelet, its line of ps, or "
+            f"what '{_CONFIGZ}' prints"
+        )
+        return ConfigFileNotUsable(found="plain text", instead=instead, where=where)
+    return None
