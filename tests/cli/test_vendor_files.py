@@ -67,6 +67,31 @@ def test_a_program_gets_the_status(numalet: Runner) -> None:
     assert "oc get --raw" in finding["message"]
 
 
+def test_a_start_that_is_undecided_is_a_skipped_test(numalet: Runner) -> None:
+    for files in (["-c", "memory.yaml"], ["-c", "cpu.yaml", "-c", "memory.yaml"]):
+        printed = numalet("check", *files, *SHAPE, "-o", "junit").out
+        assert printed.count("<skipped />") == 1
+
+
+def test_state_files_are_judged_without_a_guess(numalet: Runner) -> None:
+    Path("state").mkdir()
+    numalet("simulate", "-c", "cpu.yaml", *SHAPE, "--state-dir", "state", "pod.yaml")
+    kept = numalet("state", "restore-check", "-c", "cpu.yaml", *GIVEN, *SHAPE, "state")
+    assert (kept.status, kept.out.splitlines()[0]) == (0, "The kubelet starts with these files.")
+
+    ended = numalet("state", "restore-check", "-c", "memory.yaml", *SHAPE, "state")
+    assert ended.status == 2
+    assert ended.out.startswith("cannot tell whether the kubelet starts without systemReserved")
+    assert "not start" not in ended.out + ended.err
+
+
+def test_a_recording_has_the_values_that_were_assumed(numalet: Runner) -> None:
+    numalet("simulate", "-c", "cpu.yaml", *SHAPE, "--record", "r.jsonl", "pod.yaml")
+
+    recorded = json.loads(Path("r.jsonl").read_text(encoding="utf-8"))
+    assert recorded["kubelet_config"]["systemReserved"] == {"cpu": "500m", "memory": "1Gi"}
+
+
 def test_of_several_configurations_what_is_wrong_counts_more(numalet: Runner) -> None:
     both = ("check", "-c", "cpu.yaml", "-c", "memory.yaml", *SHAPE)
     ended = numalet(*both)

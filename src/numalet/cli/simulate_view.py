@@ -122,7 +122,7 @@ def show_start_error(
     if refused.stage is not StartStage.NUMALET:
         who = releases.kubelet(release.name)
         output.complain(Severity.ERROR, kubelet_start.complaint(who, refused, root_dir))
-    findings = (*refused.findings, *refused.further)
+    findings = () if refused.is_undecided else (*refused.findings, *refused.further)
     output.show_findings(_placed(finding, state_dir) for finding in findings)
 
 

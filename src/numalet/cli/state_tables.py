@@ -203,7 +203,9 @@ def _change(change_bytes: int | None) -> str:
 def check(checked: RestoreCheck, start_error: str | None) -> Iterator[RenderableType]:
     """The answer, the kubelet's words, the drift, and the way out."""
     sentence, colour = _ANSWERS[checked.answer]
-    yield Text(sentence, style=colour)
+    if checked.refused is not None and checked.refused.is_undecided:
+        sentence, colour = str(checked.refused.findings[0]), "yellow"
+    yield _text(sentence, style=colour)
     if start_error is not None and checked.answer is not RestartAnswer.NOT_ASKED:
         yield Text("")
         yield _text(start_error)

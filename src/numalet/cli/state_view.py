@@ -98,7 +98,7 @@ def show_check(check: RestoreCheck, source: StateSource, chosen: OutputFormat) -
     if check.answer is RestartAnswer.NOT_ASKED and check.refused is not None:
         text = state_document.start_error(check.refused, _root_dir(source))
         kubelet = releases.kubelet(check.behaviour.release.name)
-        if text is not None:
+        if text is not None and not check.refused.is_undecided:
             output.complain(Severity.ERROR, f"{kubelet} would not start: {text}")
         output.show_findings((*check.refused.findings, *check.refused.further))
     if chosen is OutputFormat.TABLE:

@@ -11,6 +11,7 @@ from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from numalet.core.findings.config import ConfigUndecided
 from numalet.core.model.findings import Severity
 from numalet.core.model.value import Value
 from numalet.insight.lint.rows import FindingRow, failing
@@ -22,7 +23,8 @@ _NUMBERS: Final = ("tests", "failures", "errors")
 class JunitSuite(Value):
     """The findings of one check; ``start_error`` is empty if the kubelet starts.
 
-    ``skips_start`` is true where a part can not be read, so that it is not known whether it does.
+    ``skips_start`` is true where a part can not be read, so that it is not known whether it does;
+    the start is skipped too where it is undecided.
     """
 
     name: str
@@ -55,7 +57,7 @@ def _add_tests(tests: Element, suite: JunitSuite, bad: Collection[Severity]) -> 
     start = SubElement(tests, "testcase", {"classname": "numalet", "name": "the kubelet starts"})
     if suite.start_error:
         SubElement(start, "failure", {"type": "error", "message": suite.start_error})
-    elif suite.skips_start:
+    elif suite.skips_start or any(row.code == ConfigUndecided.code for row in suite.rows):
         SubElement(start, "skipped")
     for row in suite.rows:
         names = {"classname": row.code, "name": row.place or row.code}

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, assert_never
 
+from numalet.core.config import unknown
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.managers.device.inventory import Device, Health
@@ -39,7 +40,7 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
         "name": scenario.name,
         "tags": list(scenario.tags),
         "machine": machine_document(scenario.machine),
-        "kubelet_config": config_document(scenario.config),
+        "kubelet_config": config_document(unknown.assumed(scenario.config)),
         "devices": [devices_document(*group) for group in scenario.devices.items()],
         "steps": [_step(step) for step in scenario.steps],
         "expect": dict(outcome),

@@ -14,6 +14,7 @@ from numalet.core.admission import roster
 from numalet.core.admission.roster import Roster
 from numalet.core.checkpoint import cpu_file, device_file, memory_file
 from numalet.core.config import start as configuration
+from numalet.core.config import unknown
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import MemoryPolicy, StartRefused
@@ -146,6 +147,9 @@ def _check(
 ) -> RestoreCheck:
     started = nodes.start(config, machine, files, behaviour=behaviour)
     refused = started if isinstance(started, StartRefused) else None
+    if refused is not None and refused.is_undecided:
+        return RestoreCheck(RestartAnswer.NOT_ASKED, refused, (), None)
+    config = unknown.assumed(config)
     rules = configuration.resolve(config, machine, behaviour=behaviour)
     if isinstance(rules, StartRefused):
         return RestoreCheck(RestartAnswer.NOT_ASKED, rules, (), None)
