@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.host.runtime.port import Ended, Started
+from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
+from numalet.agent.host.runtime.port import Ended, Launch, Started
 from numalet.agent.keeper import decisions, steps, transitions
 from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.manifests import ManifestFolder
@@ -25,6 +27,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 from numalet.core.workload.run import Exit, ExitReason
+from numalet.io import tasks
 from numalet.io.documents import pod_document, pod_record
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
@@ -46,6 +49,31 @@ def _manifest(count: int) -> dict[str, Any]:
         for number in range(count)
     ]
     return found
+
+
+async def test_other_work_has_a_turn_after_each_container(tmp_path: Path) -> None:
+    """The runtime without processes waits for nothing by itself."""
+    turns = 0
+
+    async def work() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    seen: list[int] = []
+
+    def fate(_launch: Launch) -> FakeProgram:
+        seen.append(turns)
+        return FakeProgram()
+
+    runtime = FakeRuntime(fate=fate)
+    async with agents.running(agents.settings(tmp_path), runtime) as agent, tasks.beside(work()):
+        await agent.keeper.create(agents.workload(_manifest(60)))
+        await agent.until(lambda: len(runtime.running()) == 60)
+        await agent.keeper.delete("default", "big", grace_seconds=0)
+        await agent.until(lambda: not agent.names())
+    assert len(set(seen)) == 60
 
 
 def _life(root: Path, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -155,6 +156,24 @@ def test_a_bug_is_said_to_be_one(
         assert said.endswith(
             f"numalet {__version__}: this is a bug; please report the lines above\n"
         )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ImportError("x.so: failed to map segment from shared object"),
+    ],
+)
+def test_too_little_memory_is_no_bug(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, numalet: Runner
+) -> None:
+    _failing_with(error, monkeypatch)
+    ended = numalet("simulate", "x")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("error: out of memory; ")
+    assert "Traceback" not in ended.err
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])

@@ -197,14 +197,15 @@ def test_a_bug_is_an_internal_error_and_reported(root: Path) -> None:
     [
         (errno.EMFILE, (503, "ServiceUnavailable"), 0),
         (errno.EAGAIN, (503, "ServiceUnavailable"), 0),
+        (None, (503, "ServiceUnavailable"), 0),
         (errno.EIO, (500, "InternalError"), 1),
     ],
 )
 def test_what_the_machine_lacks_for_a_moment_is_no_bug(
-    number: int, answer: tuple[int, str], bugs: int, root: Path
+    number: int | None, answer: tuple[int, str], bugs: int, root: Path
 ) -> None:
     def lacking() -> None:
-        raise OSError(number, os.strerror(number))
+        raise MemoryError if number is None else OSError(number, os.strerror(number))
 
     (root / "other").mkdir(mode=0o700)
     with served(root / "other" / "agent.sock") as api:

@@ -1,7 +1,7 @@
 """The command ``numalet``: its subcommands, and every way of ending.
 
 Exit status: 0 fine, 1 the answer is no (a pod rejected, a scenario failed), 2 the input can not
-be used, 3 a bug.
+be used or is too large for the memory, 3 a bug.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ _OF_THE_EXTRA: Final = frozenset(
         *("jsonpatch", "cryptography", "fnv_hash_fast", "sniffio"),
     }
 )
+
+_NOT_MAPPED: Final = "failed to map segment"
+"""The loader says this of a library for which there is no memory."""
 
 _COMPLETION: Final = "_NUMALET_COMPLETE"
 
@@ -192,14 +195,20 @@ def run(arguments: list[str] | None = None) -> int:
         return 0
     except BadInput as bad:
         return _unusable(bad, arguments)
+    except MemoryError:
+        return _out_of_memory()
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _out_of_memory()
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()
         _turn_away_output()
         return _unusable(BadInput([FilesOutputUnwritable(error=error.strerror)]))
     except ModuleNotFoundError as missing:
         return _missing(missing, arguments)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, ImportError) and _NOT_MAPPED in str(error):
+            return _out_of_memory()
         return _bug()
     return status if isinstance(status, int) else 0
 
@@ -241,6 +250,12 @@ def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
     if module not in _OF_THE_EXTRA:
         return _bug()
     return _unusable(BadInput([FilesExtraMissing(module=module)]), arguments)
+
+
+def _out_of_memory() -> int:
+    """It is neither a bug nor a finding that names a place."""
+    typer.echo("error: out of memory; raise the limit (ulimit -v), or give less input", err=True)
+    return EXIT_UNUSABLE
 
 
 def _bug() -> int:

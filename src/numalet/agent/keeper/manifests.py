@@ -167,9 +167,9 @@ class ManifestFolder:
             return _Seen(content, *self._workload(content, str(path)))
         except BadInput as bad:
             return _Seen(content, None, bad.findings)
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             # Reading needs files of its own, modules for example; the content is not at fault.
-            reason = os_problem.text(error)
+            reason = os_problem.text(error) if isinstance(error, OSError) else "out of memory"
             return _Seen(b"", None, (DocumentUnreadable(reason=reason, where=Location(str(path))),))
         except Exception as bug:
             # Other pods are not concerned by what is wrong in the reading of this file.

@@ -122,21 +122,19 @@ class Performer:
         self._state = state
         """The node state that is safe on the disk, asked for anew by every task."""
         self._report = report
-        """How facts go to the keeper."""
         self._clock = clock
         self._tasks: asyncio.Queue[Task] = asyncio.Queue()
         """What waits, in order: the keeper adds, and so do starts that are tried again."""
         self._applied_cpus: CpuLedger | None = None
-        """The ledger of CPUs to which running containers were brought last; compared by identity,
-        since a state that did not change its CPUs keeps the object."""
+        """The ledger to which running containers were brought last; compared by identity."""
         self._applied: dict[ContainerKey, ContainerSettings] = {}
-        """The settings that were last in force for each container of this agent's life: what
-        differs from the kernel though it was applied is drift."""
+        """The settings last in force for each container; a difference from them is drift."""
         self._applied_tree: Mapping[str, CgroupSettings] = {}
         """The same for the cgroups above the containers, by path."""
         self._failed: list[Task] = []
         """Tasks that the operating system refused; the next resync tries them again."""
         self._resync_is_queued = False
+        self._queued_stops: set[StopContainer] = set()
         self._delayed: dict[StartContainer, tuple[float, float]] = {}
         """Starts that wait for the host: when each was first tried, and the next pause."""
         self._plugin_answers: dict[StartContainer, Mapping[str, str] | NotStarted] = {}
@@ -149,8 +147,13 @@ class Performer:
         """Why the last task failed, empty if it did not; shown in the view."""
 
     def enqueue(self, tasks: Iterable[Task]) -> None:
-        """Put tasks at the end of the queue; a resync only if none waits."""
+        """Put tasks at the end of the queue; a resync, or a certain stop, only if none waits."""
         for task in tasks:
+            if isinstance(task, StopContainer):
+                # Every change of a pod asks again for the end of all that still runs of it.
+                if task in self._queued_stops:
+                    continue
+                self._queued_stops.add(task)
             if isinstance(task, Resync):
                 if self._resync_is_queued:
                     # The next one sees what this one would; else they pile up where one is slow.
@@ -174,6 +177,8 @@ class Performer:
                     await self._try(task)
                 finally:
                     self._tasks.task_done()
+                # Not every runtime has to wait for something, and a pod may have many containers.
+                await asyncio.sleep(0)
         finally:
             await ended(*self._plugin_calls.values())
 
@@ -193,6 +198,7 @@ class Performer:
             case StartContainer():
                 await self._start(task)
             case StopContainer(key, grace_seconds):
+                self._queued_stops.discard(task)
                 await self._runtime.stop(key, grace_seconds)
             case ForgetPod(pod_uid) if _goes_on(self._state(), pod_uid):
                 # It could not be done when it was asked for, and the uid has come again.
@@ -345,6 +351,7 @@ class Performer:
                     mended[key] = tuple(written)
                 self._applied[key] = desired
                 self._log_cpuset(state, key, desired.cgroup, written)
+            await asyncio.sleep(0)
             seen = await self._runtime.reality(key)
             if seen is not None:
                 audits[key] = self._desired.audit(state, key, seen, self._clock())

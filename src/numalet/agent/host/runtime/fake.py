@@ -257,7 +257,7 @@ class FakeRuntime:
     async def forget(self, pod_uid: str) -> None:
         """Remove the pod's entries."""
         if self._folder is not None:
-            fake_files.forget(self._folder, pod_uid)
+            await asyncio.to_thread(fake_files.forget, self._folder, pod_uid)
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
             del self._entries[key]
         pod = paths.pod_segment(pod_uid)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -57,6 +59,8 @@ def application(
         return Failure(500, words.BUG).response()
 
     async def starved(request: Request, error: Exception) -> Response:
+        if isinstance(error, MemoryError):
+            error = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
         assert isinstance(error, OSError)
         if error.errno not in TRANSIENT_ERRORS:
             return await broken(request, error)
@@ -70,6 +74,7 @@ def application(
         exception_handlers={
             Failure: failed,
             HTTPException: refused,
+            MemoryError: starved,
             OSError: starved,
             Exception: broken,
         },
