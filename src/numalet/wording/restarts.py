@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numalet.core.model import cpu_set
 from numalet.core.node.restarting import Readmission
 from numalet.core.snapshot.placement import Placement
-from numalet.wording import numbers
+from numalet.wording import kubelet, numbers
 
 
 def condition(pod: Readmission) -> str:
@@ -17,6 +19,16 @@ def condition(pod: Readmission) -> str:
     if not pod.waits_for_plugin:
         return ""
     return ", unless its device plugin registers before the kubelet sees the pod"
+
+
+def rejection(pod: Readmission) -> dict[str, Any]:
+    """The fields of a finding about a pod that is rejected."""
+    return {
+        "pod": str(pod.pod),
+        "condition": condition(pod),
+        "reason": kubelet.reason(pod.decision.rejection),
+        "message": kubelet.message(pod.decision.rejection),
+    }
 
 
 def shown(held: Placement) -> str:

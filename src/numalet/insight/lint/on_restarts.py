@@ -81,9 +81,19 @@ def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
     restart = starting.restarted(subject, node.state_files(), pods, running)
     if not isinstance(restart, StartRefused):
         yield from _rejected(subject, restart.rejected)
+        second = starting.started(subject, restart.node.state_files())
+        if pods and isinstance(second, StartRefused):
+            # A kubelet that places a pod a second time counts it twice, or forgets what it had.
+            placed_whole = (pod for pod in pods if pod.pod_level is not None)
+            yield _stops(subject, next(placed_whole, pods[-1]), second)
     elif admitted and not isinstance(restart.findings[0], CpuStateEmptyDefault):
         # An empty pool has a rule of its own.
-        yield _stops(subject, admitted, restart)
+        first = next(
+            pod
+            for pod, node in admitted
+            if isinstance(starting.started(subject, node.state_files()), StartRefused)
+        )
+        yield _stops(subject, first, restart)
 
 
 def _rejected(subject: LintSubject, pods: tuple[Readmission, ...]) -> Iterator[Finding]:
@@ -94,24 +104,11 @@ def _rejected(subject: LintSubject, pods: tuple[Readmission, ...]) -> Iterator[F
         groups.setdefault(key, []).append(each)
     for first, *others in groups.values():
         more = f" (and {len(others)} more)" if others else ""
-        yield LintPodRejectedAfterRestart(
-            pod=f"{first.pod}{more}",
-            condition=restarts.condition(first),
-            reason=kubelet.reason(first.decision.rejection),
-            message=kubelet.message(first.decision.rejection),
-            where=subject.place_of(first.pod, ""),
-        )
+        fields = restarts.rejection(first) | {"pod": f"{first.pod}{more}"}
+        where = subject.place_of(first.pod, "")
+        yield LintPodRejectedAfterRestart(**fields, where=where)
 
 
-def _stops(
-    subject: LintSubject, admitted: list[tuple[Pod, Node]], refused: StartRefused
-) -> Finding:
-    """The first pod after which the kubelet does not start again."""
-    first = next(
-        pod
-        for pod, node in admitted
-        if isinstance(starting.started(subject, node.state_files()), StartRefused)
-    )
-    return LintPodStopsNextStart(
-        pod=str(first), error=kubelet_start.text(refused), where=subject.place_of(first, "")
-    )
+def _stops(subject: LintSubject, pod: Pod, refused: StartRefused) -> Finding:
+    where = subject.place_of(pod, "")
+    return LintPodStopsNextStart(pod=str(pod), error=kubelet_start.text(refused), where=where)

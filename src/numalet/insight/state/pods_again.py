@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numalet.core.model.findings import Finding, WarningFinding
-from numalet.core.node.restarting import KubeletRestart, Readmission
-from numalet.wording import kubelet, restarts
+from numalet.core.node.restarting import KubeletRestart
+from numalet.wording import restarts
 
 
 class RestartPodRejected(Finding):
@@ -52,9 +52,9 @@ def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[
     """The pods that are lost or moved; ``after_reboot`` is the same without a running container."""
     for each, rebooted in zip(restart.pods, after_reboot.pods, strict=True):
         if not each.decision.admitted:
-            yield _rejected(RestartPodRejected, each)
+            yield RestartPodRejected(**restarts.rejection(each))
         elif not rebooted.decision.admitted:
-            yield _rejected(RestartPodNeedsPlugin, rebooted)
+            yield RestartPodNeedsPlugin(**restarts.rejection(rebooted))
         for move in each.moves:
             yield RestartPodMoved(
                 pod=str(each.pod),
@@ -62,15 +62,3 @@ def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[
                 held=restarts.shown(move.held),
                 holds=restarts.shown(move.holds),
             )
-
-
-def _rejected(
-    finding: type[RestartPodRejected | RestartPodNeedsPlugin], pod: Readmission
-) -> Finding:
-    rejection = pod.decision.rejection
-    return finding(
-        pod=str(pod.pod),
-        condition=restarts.condition(pod),
-        reason=kubelet.reason(rejection),
-        message=kubelet.message(rejection),
-    )

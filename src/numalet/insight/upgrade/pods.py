@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from numalet.core.admission.decision import Decision
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.core.model.pod import Pod, StatusResources
+from numalet.core.model.value import replace
 from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
-from numalet.wording import kubelet, restarts
+from numalet.wording import kubelet, kubelet_start, restarts
 
 
 class UpgradePodRejected(Finding):
@@ -84,6 +86,14 @@ class UpgradePodMoved(WarningFinding):
     after: str
 
 
+class UpgradeStartsOnce(Finding):
+    code = "upgrade/starts-once"
+    sentence = "v{after} starts with the state files, and not a second time: {error}"
+    mend = "drain the node before the kubelet is replaced, and delete the state files"
+    after: str
+    error: str
+
+
 def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
     """What a kubelet decides on the pods of a subject; with state files on pods that run."""
     if subject.state_files:
@@ -101,11 +111,21 @@ def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
 
 
 def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
-    """The pods that run and that the kubelet of a subject rejects or moves after its start."""
+    """The pods that run and that the kubelet of a subject rejects or moves after its start.
+
+    What it writes then may keep it from starting a second time, or lose pods.
+    """
+    for each in restarted.rejected:
+        yield _rejected(subject, each, "runs")
+    kept = [_as_it_writes(each.pod) for each in restarted.pods if each.decision.admitted]
+    second = starting.restarted(subject, restarted.node.state_files(), kept)
+    if isinstance(second, StartRefused):
+        yield UpgradeStartsOnce(after=subject.release.name, error=kubelet_start.text(second))
+    else:
+        standing = f"runs, when v{subject.release.name} starts a second time"
+        for each in second.rejected:
+            yield _rejected(subject, each, standing)
     for each in restarted.pods:
-        decision = each.decision
-        if not decision.admitted:
-            yield _rejected(subject, each, "runs")
         for move in each.moves:
             yield UpgradePodMoved(
                 pod=str(each.pod),
@@ -115,6 +135,15 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
                 where=subject.place_of(each.pod, move.container),
                 after=subject.release.name,
             )
+
+
+def _as_it_writes(pod: Pod) -> Pod:
+    """The pod with the status that its kubelet writes: no entry without ``allocatedResources``."""
+    if pod.allocated is None:
+        return pod
+    both = (pod.allocated.containers, pod.allocated.init_containers)
+    apps, init = ({name: each for name, each in given.items() if each} for given in both)
+    return replace(pod, allocated=StatusResources(apps, init, pod.allocated.running))
 
 
 def changes(
@@ -146,13 +175,9 @@ def changes(
 
 
 def _rejected(after: LintSubject, pod: Readmission, standing: str) -> UpgradePodRejected:
-    rejection = pod.decision.rejection
     return UpgradePodRejected(
-        pod=str(pod.pod),
+        **restarts.rejection(pod),
         standing=standing,
-        condition=restarts.condition(pod),
-        reason=kubelet.reason(rejection),
-        message=kubelet.message(rejection),
         where=after.place_of(pod.pod, ""),
         after=after.release.name,
     )

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from numalet.core.config.behaviour import EXACT, NATIVE
-from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.releases import table
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Finding, Severity
 from numalet.core.model.node_constraints import UNCONSTRAINED
-from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
+from numalet.core.model.pod import Container, ContainerKind, Pod, PodLevelResources, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
@@ -30,8 +30,12 @@ CODES = ("lint/pod-stops-next-start", "lint/pod-rejected-after-restart")
 
 def static(**more: Any) -> KubeletConfig:
     return KubeletConfig(
-        cpu_manager_policy="static",
-        **{"reserved_system_cpus": "0", "uses_default_eviction": True, **more},
+        **{
+            "cpu_manager_policy": "static",
+            "reserved_system_cpus": "0",
+            "uses_default_eviction": True,
+            **more,
+        }
     )
 
 
@@ -129,6 +133,39 @@ def test_a_pod_that_another_one_evicts_does_not_run() -> None:
     small = cpus("small", 9, constraints=UNCONSTRAINED)
     critical = cpus("critical", 5, priority=2_000_001_000, constraints=UNCONSTRAINED)
     assert all("critical" in each.fields["pod"] for each in found(subject(config, small, critical)))
+
+
+WITH_MEMORY = {
+    "memory_manager_policy": "Static",
+    "kube_reserved": {"memory": "100Mi"},
+    "reserved_memory": (ReservedMemory(0, {"memory": Quantity.parse("200Mi")}),),
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({}, "current set of available CPUs"),
+        ({"cpu_manager_policy": "none", **WITH_MEMORY}, "the expected machine state is different"),
+    ],
+)
+def test_a_pod_that_is_placed_a_second_time_stops_the_start_after_that(
+    more: dict[str, Any], error: str
+) -> None:
+    config = static(
+        topology_manager_policy="best-effort",
+        topology_manager_scope="pod",
+        feature_gates={"PodLevelResources": True, "PodLevelResourceManagers": True},
+        **more,
+    )
+    asked = {"cpu": Quantity.parse("2"), "memory": Quantity.parse("200Mi")}
+    whole = builders.pod("whole", Container("a", APP, {}, {}))
+    whole = replace(whole, pod_level=PodLevelResources(asked, asked, QosClass.GUARANTEED))
+    (finding,) = found(subject(config, cpus("p", 2), whole, release="1.36"))
+
+    assert finding.code == "lint/pod-stops-next-start"
+    assert finding.fields["pod"] == "default/whole"
+    assert error in finding.fields["error"]
 
 
 def test_in_native_mode_a_pod_that_runs_goes_on() -> None:

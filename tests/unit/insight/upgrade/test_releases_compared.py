@@ -15,7 +15,14 @@ from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.managers.memory.ledger import MemoryBlock
 from numalet.core.model.findings import Finding, Location, Severity
-from numalet.core.model.pod import Container, ContainerKind, Pod, PodLevelResources, QosClass
+from numalet.core.model.pod import (
+    Container,
+    ContainerKind,
+    Pod,
+    PodLevelResources,
+    QosClass,
+    StatusResources,
+)
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.restarting import KubeletRestart
 from numalet.core.snapshot.placement import Placement
@@ -220,11 +227,31 @@ def test_a_running_pod_that_the_later_release_keeps_is_a_note() -> None:
 def test_a_running_pod_that_gets_other_cpus_is_a_warning() -> None:
     newest = replace(whole(), behaviour=replace(EXACT, release=table.of_name("1.36")))
     again = replace(newest, state_files=seen(newest).node.state_files())
-    moved = [each for each in pods.lost(again, seen(again)) if each.code == "upgrade/pod-moved"]
-    assert str(moved[0]) == (
+    moved = {each.code: str(each) for each in reversed(list(pods.lost(again, seen(again))))}
+    assert moved["upgrade/pod-moved"] == (
         "container a of pod default/u runs with CPUs 2,10 and gets CPUs 4,12 when v1.36 sees the "
         "pod again"
     )
+    assert moved["upgrade/starts-once"].startswith(
+        "v1.36 starts with the state files, and not a second time: start cpu manager error: "
+        "current set of available CPUs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "standing"),
+    [("1.32", "runs"), ("1.33", "runs, when v1.33 starts a second time"), ("1.35", "runs")],
+)
+def test_a_status_that_the_kubelet_writes_counts_at_its_second_start(
+    release: str, standing: str
+) -> None:
+    subject = whole_cores("a", "b")
+    empty = StatusResources({"c": {}}, {}, {"c": True})
+    given = tuple(replace(pod, allocated=empty) for pod in subject.pods)
+    found = compared(replace(subject, pods=given), release, release).changes
+    rejected = [each for each in found if each.code == "upgrade/pod-rejected"]
+
+    assert [each.fields["standing"] for each in rejected] == [standing, standing]
 
 
 def whole_pod() -> Pod:
@@ -257,7 +284,8 @@ def test_gates_that_a_release_refuses_do_not_hide_what_becomes_of_pods() -> None
         "gates": "PodLevelResourceManagers",
     }
     assert found["pod-elsewhere"].fields["holds_before"] == "nothing of its own"
-    assert not [code for code in found if code.startswith("lint/")], "both find the same"
+    of_rules = [code for code in found if code.startswith("lint/")]
+    assert of_rules == ["lint/pod-stops-next-start"], "of all others both find the same"
 
 
 def test_formats_that_the_earlier_release_does_not_read_are_no_way_back() -> None:
