@@ -123,6 +123,23 @@ def test_a_recorded_reason_that_the_policy_never_gives_is_said_first(
     assert simulated.err.startswith(f"warning: {said} gives: ")
 
 
+def test_amounts_that_a_status_lacks_are_derived_from_requests(
+    numalet: Runner, tmp_path: Path
+) -> None:
+    status = "status: {phase: Running, containerStatuses: [{name: c, image: i, imageID: i}]}\n"
+    (manifest := tmp_path / "pod.yaml").write_text(pod("p", "4Gi") + status)
+    flags = (*SHAPE, *STATIC, str(manifest))
+
+    note = "note: the status of 1 pod (default/p) has no allocatedResources: what they hold is"
+    for release, said in (("1.32", ""), ("1.34", note)):
+        simulated = numalet("simulate", *flags, "--release", release)
+        compared = numalet("what-if", *flags, "--release", release)
+        assert said in simulated.err
+        assert said in compared.err
+        assert ("derived" in simulated.err + compared.err) == bool(said)
+        assert "4Gi" in simulated.out
+
+
 def test_with_waiting_pods_alone_there_is_nothing_to_compare(
     numalet: Runner, listing: Path
 ) -> None:

@@ -35,6 +35,29 @@ def counted(pod: Pod, rules: ReleaseRules) -> Pod:
     return replace(pod, qos_class=qos_class, pod_level=replace(asked, count=count))
 
 
+def at_first(pod: Pod) -> Pod:
+    """The pod as it came to its node first, before its status had entries.
+
+    An entry that says an amount counts: the container was resized to it. One that says none is left
+    out: a kubelet v1.33 or v1.34 would take it for nothing, but only when it starts again.
+    """
+    status = pod.allocated
+    if status is None:
+        return pod
+    containers = {name: each for name, each in status.containers.items() if each}
+    init = {name: each for name, each in status.init_containers.items() if each}
+    said = replace(status, containers=containers, init_containers=init)
+    return replace(pod, allocated=said if containers or init else None)
+
+
+def lacks_amounts(pod: Pod) -> bool:
+    """Whether entries of the status of a Guaranteed pod say no amount."""
+    status = pod.allocated
+    if status is None or pod.qos_class is not QosClass.GUARANTEED:
+        return False
+    return not all((*status.containers.values(), *status.init_containers.values()))
+
+
 def is_placed_whole(pod: Pod, rules: ReleaseRules) -> bool:
     """Whether the managers know what the pod asks for as a whole."""
     return pod.pod_level is not None and rules.pod_level_pods_are_placed_whole

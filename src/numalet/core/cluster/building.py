@@ -27,6 +27,7 @@ from numalet.core.config.releases import versions
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.findings.cluster import (
+    ClusterAmountsDerived,
     ClusterClassDoesNotStart,
     ClusterClassUnknown,
     ClusterHoldersUnknown,
@@ -254,7 +255,10 @@ def _with_pods(
     # A pod that runs here was admitted by labels that the node may have had then.
     again = rebuilding.rebuilt(empty, inputs.bound)
     node = replace(member, snapshot=again.node.snapshot)
-    return node, Origin.REBUILT, (*distrust, *again.notes)
+    counts = node.rules.release_rules.allocated_resources_count
+    is_derived = counts and any(each.lacks_amounts for each in inputs.bound)
+    derived = (ClusterAmountsDerived(),) if is_derived else ()
+    return node, Origin.REBUILT, (*distrust, *derived, *again.notes)
 
 
 def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:

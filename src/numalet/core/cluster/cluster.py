@@ -84,6 +84,8 @@ class ClusterPod(Value, kw_only=True):
     created_at_seconds: float | None = None
     started_at_seconds: float | None = None
     is_being_deleted: bool = False
+    lacks_amounts: bool = False
+    """Whether entries of its status have no ``allocatedResources``, and it is Guaranteed."""
     reason: str = ""
     """``status.reason``, such as ``TopologyAffinityError`` of a pod that a kubelet rejected."""
     message: str = ""

@@ -64,6 +64,14 @@ class ClusterPodRefusedNow(NoteFinding):
     reason: str
 
 
+class ClusterAmountsDerived(NoteFinding):
+    code = "cluster/amounts-derived"
+    sentence = (
+        "the status of some of its pods has no allocatedResources: what these hold is derived from"
+        " their requests"
+    )
+
+
 class ClusterUnreadPods(WarningFinding):
     code = "cluster/unread-pods"
     sentence = "{count} pods of this node could not be read; it has less room than it seems"

@@ -194,11 +194,7 @@ def left_out(
         why = each.why_not
         if why is not None:
             groups.setdefault(why, []).append(name)
-    by_code: dict[str, NotDecided] = {}
     for name, unknown in undecided.items():
-        why_undecided = by_code.setdefault(
-            unknown.why.code, NotDecided(unknown.why.code, str(unknown.why))
-        )
-        groups.setdefault(why_undecided, []).append(name)
+        groups.setdefault(NotDecided(unknown.why.code, str(unknown.why)), []).append(name)
     listed = [ReasonGroup(reason, tuple(sorted(names))) for reason, names in groups.items()]
     return tuple(sorted(listed, key=lambda each: (-len(each.nodes), each.text)))

@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
+from numalet.core.admission import counting
+from numalet.core.config.feature_gates import rules_of
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import Scope, TopologyPolicy
@@ -16,7 +18,7 @@ from numalet.insight.explain import matrix
 from numalet.insight.explain.matrix import NamedConfig, NamedMachine, Options, Order, Variant
 from numalet.insight.usecases import kubelet_at_hand, simulating
 from numalet.insight.usecases.explaining import machine_named
-from numalet.insight.usecases.findings import FilesNoPods, pods_ignored
+from numalet.insight.usecases.findings import FilesNoPods, amounts_derived, pods_ignored
 from numalet.insight.usecases.kubelet_at_hand import with_kubelets
 from numalet.insight.usecases.simulating import SimulateInputs
 from numalet.io import machines
@@ -131,9 +133,17 @@ def compare(comparison: Comparison) -> PreparedMatrix:
     )
     notes = [*kubelet.notes]
     notes += [note for each in opened for note in each.reading_notes]
-    warnings = [warning for each in configs for warning in each.warnings]
-    return PreparedMatrix(
-        variants, loaded.pods, (*notes, *warnings, *loaded.notes, *loaded.on_claims, *ignored)
+    notes += [warning for each in configs for warning in each.warnings]
+    notes += (*loaded.notes, *loaded.on_claims, *_derived(loaded.pods, variants), *ignored)
+    return PreparedMatrix(variants, tuple(map(counting.at_first, loaded.pods)), tuple(notes))
+
+
+def _derived(pods: Sequence[Pod], variants: Sequence[Variant]) -> tuple[Finding, ...]:
+    """The note on pods whose amounts are derived, if one of the variants goes by them."""
+    configs = [each.config for each in variants]
+    return amounts_derived(
+        pods,
+        [rules_of(each.behaviour.release, each.config.feature_gates) for each in configs],
     )
 
 

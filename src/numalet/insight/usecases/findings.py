@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from numalet.core.admission import counting
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.model.findings import Finding, NoteFinding
+from numalet.core.model.pod import Pod
 from numalet.io.documents.pod_manifest import Ignored
+from numalet.wording import numbers
 
 
 class FilesNoPods(Finding):
@@ -17,6 +21,24 @@ class FilesPodsIgnored(NoteFinding):
     code = "files/pods-ignored"
     sentence = "ignored: {counts}"
     counts: str
+
+
+class PodsAmountsDerived(NoteFinding):
+    code = "pods/amounts-derived"
+    sentence = (
+        "the status of {pods} ({first}) has no allocatedResources: what they hold is derived from "
+        "their requests"
+    )
+    pods: str
+    first: str
+
+
+def amounts_derived(pods: Iterable[Pod], rules: Iterable[ReleaseRules]) -> tuple[Finding, ...]:
+    """A note on pods whose amounts are unknown, if a kubelet by these rules goes by them."""
+    lacking = [str(each) for each in pods if counting.lacks_amounts(each)]
+    if not lacking or not any(each.allocated_resources_count for each in rules):
+        return ()
+    return (PodsAmountsDerived(pods=numbers.counted(len(lacking), "pod"), first=lacking[0]),)
 
 
 def pods_ignored(ignored: Mapping[Ignored, int]) -> tuple[Finding, ...]:

@@ -12,7 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from numalet.core.admission import counting
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
@@ -27,7 +29,7 @@ from numalet.insight.usecases import (
     scenario_document,
     scenario_file,
 )
-from numalet.insight.usecases.findings import FilesNoPods
+from numalet.insight.usecases.findings import FilesNoPods, amounts_derived
 from numalet.insight.usecases.kubelet_at_hand import UsedKubelet, with_kubelets
 from numalet.io.documents import kubelet_config, kubelet_version, pod_manifest, yaml_source
 from numalet.io.documents import node_labels as node_identities
@@ -284,7 +286,7 @@ def _from_pieces(
         machine=machine.info,
         config=config.config,
         numalet=config.numalet,
-        steps=tuple(AdmitStep(pod) for pod in pods.pods),
+        steps=tuple(AdmitStep(counting.at_first(pod)) for pod in pods.pods),
         devices=devices,
         state_files=kubelet.files if state_dir is None else state_dir.files,
     )
@@ -295,6 +297,7 @@ def _from_pieces(
         notes=(
             *(*kubelet.notes, *machine.reading_notes, *config.warnings),
             *(*pods.notes, *pods.on_claims),
+            *amounts_derived(pods.pods, _rules_of(session)),
         ),
         ignored=pods.ignored,
         rejected=pods.rejected,
@@ -306,6 +309,10 @@ def _from_pieces(
     given, over = {pod.uid for pod in pods.pods}, finished | pods.finished
     is_over = partial(_is_over, over, kubelet)
     return _assume_running(prepared, pieces.forget, given, is_over)
+
+
+def _rules_of(session: Session | StartRefused) -> tuple[ReleaseRules, ...]:
+    return () if isinstance(session, StartRefused) else (session.node.rules.release_rules,)
 
 
 def _is_over(finished: Container[str], kubelet: UsedKubelet, uid: str) -> bool:

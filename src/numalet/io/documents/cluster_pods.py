@@ -140,8 +140,10 @@ class PodReader:
 
     def _cluster_pod(self, given: _PodObject, place: Place, findings: Findings) -> ClusterPod:
         metadata, spec, status = given.metadata, given.spec, given.status or _NO_STATUS
+        pod = self._pod(given, place, findings)
         return ClusterPod(
-            pod=self._pod(given, place, findings),
+            pod=pod,
+            lacks_amounts=pod.qos_class is QosClass.GUARANTEED and _lacks_amounts(status),
             controller=self._controller(metadata.owner_references),
             tolerations=self._tolerations(spec.tolerations, place, findings),
             scheduler_name=spec.scheduler_name or "default-scheduler",
@@ -293,6 +295,12 @@ def _container(given: _Container, place: Place, member: str, findings: Findings)
 
 def _with_amounts(entries: list[_ContainerStatus] | None) -> list[_ContainerStatus]:
     return [each for each in entries or () if _has_amounts(each.allocated_resources)]
+
+
+def _lacks_amounts(status: _Status) -> bool:
+    return any(
+        not _has_amounts(each.allocated_resources) for each in status.container_statuses or ()
+    )
 
 
 def _has_amounts(raw: msgspec.Raw) -> bool:

@@ -21,7 +21,12 @@ from numalet.io.findings.documents import (
     DocumentTooManyErrors,
     DocumentTooManyObjects,
 )
-from numalet.io.findings.pods import PodsEmptyDocument, PodsKind, PodsNestedList
+from numalet.io.findings.pods import (
+    PodsEmptyDocument,
+    PodsKind,
+    PodsKubeletConfig,
+    PodsNestedList,
+)
 
 _WITHOUT_PODS_TEXT: Final = """
     APIService CSIDriver CertificateSigningRequest ClusterRole ClusterRoleBinding ConfigMap
@@ -34,6 +39,26 @@ _WITHOUT_PODS_TEXT: Final = """
 """
 CLAIM_KINDS: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """Kinds of dynamic resource allocation."""
+
+_CONFIGURING: Final = frozenset(
+    [
+        "ClusterConfiguration",
+        "EC2NodeClass",
+        "InitConfiguration",
+        "InstanceGroup",
+        "JoinConfiguration",
+        "KubeadmConfig",
+        "KubeadmConfigTemplate",
+        "KubeadmControlPlane",
+        "KubeletConfig",
+        "KubeletConfiguration",
+        "MachineConfig",
+        "NodeConfig",
+        "PerformanceProfile",
+        "Shoot",
+    ]
+)
+"""Kinds in which Kubernetes and its vendors have a kubelet's configuration."""
 
 WITHOUT_PODS: Final = frozenset((*_WITHOUT_PODS_TEXT.split(), *CLAIM_KINDS))
 _WITH_PODS: Final = (
@@ -150,6 +175,9 @@ def _unfolded(
 def _known(given: KubeObject, findings: Findings) -> Iterator[KubeObject]:
     if given.kind in WITHOUT_PODS or given.kind in _WITH_PODS:
         yield given
+        return
+    if given.kind in _CONFIGURING:
+        findings.add(PodsKubeletConfig(kind=given.kind, where=given.place.member("kind").location))
         return
     findings.add(
         PodsKind(

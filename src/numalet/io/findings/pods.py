@@ -80,6 +80,12 @@ class PodsKind(Finding):
     nearest: str
 
 
+class PodsKubeletConfig(Finding):
+    code = "pods/kubelet-config"
+    sentence = "this is a {kind}, which configures kubelets and has no pods; give the file with -c"
+    kind: str
+
+
 class PodsLimitMissing(Finding):
     code = "pods/limit-missing"
     sentence = "{request} of {resource!r} are requested without a limit; the two must be equal"

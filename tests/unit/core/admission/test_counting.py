@@ -9,6 +9,7 @@ from numalet.core.config.releases import table
 from numalet.core.config.releases.release import V1_32_RULES, ReleaseRules
 from numalet.core.model import pod_demand
 from numalet.core.model.pod import Pod, QosClass
+from numalet.core.model.value import replace
 from values import whole_pods
 from values.whole_pods import asked, pod
 
@@ -122,3 +123,24 @@ def test_an_ordinary_pod_is_the_same_pod_in_every_release() -> None:
         rules = release.rules_with(lambda _: True)
         assert counting.counted(of, rules) is of
         assert counting.for_managers(of, rules) is of
+
+
+def test_before_its_first_admission_a_pod_has_no_entries_of_nothing() -> None:
+    entries = [entry("c0", cpu="1", memory="128Mi"), entry("c1")]
+    containers = {name: asked("2", "512Mi") for name in ("c0", "c1")}
+    of = pod("u", None, containers, status={"containerStatuses": entries})
+    without = pod("u", None, containers, status={"containerStatuses": entries[1:]})
+
+    first = counting.at_first(of)
+
+    assert first.allocated is not None
+    assert [*first.allocated.containers] == ["c0"]
+    assert counting.at_first(first) == first
+    assert counting.at_first(without).allocated is None
+    assert [*map(counting.lacks_amounts, (of, without, first))] == [True, True, False]
+
+
+def test_amounts_are_lacking_only_where_managers_go_by_them() -> None:
+    of = pod("u", None, {"c0": asked("2", "512Mi")}, status={"containerStatuses": [entry("c0")]})
+    assert not counting.lacks_amounts(replace(of, qos_class=QosClass.BURSTABLE))
+    assert not counting.lacks_amounts(replace(of, allocated=None))

@@ -101,6 +101,16 @@ def test_a_node_without_an_object_is_rebuilt_by_a_rule_of_the_user() -> None:
     assert set(made.node.snapshot.cpu.exclusive) == {"p0", "p1"}
 
 
+@pytest.mark.parametrize(("release", "noted"), [("1.32", False), ("1.34", True)])
+def test_amounts_that_the_status_lacks_are_derived(release: str, noted: bool) -> None:
+    given = objects(1, 2, states={}, classes={})
+    pods = {uid: replace(each, lacks_amounts=uid == "p1") for uid, each in given.pods.items()}
+    named = next(each for each in table.RELEASES if each.name == release)
+    rule = ClassRule(spec=SPEC, release=named)
+    made = building.build(replace(given, pods=pods), [rule]).nodes["n"]
+    assert [each.code for each in made.notes] == ["cluster/amounts-derived"] * noted
+
+
 def test_a_rule_may_name_the_release() -> None:
     rule = ClassRule(spec=SPEC, release=table.NEWEST)
     made = building.build(objects(states={}), [rule]).nodes["n"]

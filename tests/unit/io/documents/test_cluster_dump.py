@@ -135,6 +135,8 @@ def test_a_status_without_amounts_does_not_say_that_a_pod_holds_nothing(
     statuses = [{"name": "main", **entry}]
     given = with_(pod(), "status", containerStatuses=statuses, initContainerStatuses=statuses)
     assert read_pod(given).pod.allocated is None
+    guaranteed = with_(given, "status", containerStatuses=statuses, qosClass="Guaranteed")
+    assert read_pod(guaranteed).lacks_amounts
 
 
 def test_what_only_the_cluster_knows_of_a_pod() -> None:

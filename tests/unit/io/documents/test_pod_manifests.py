@@ -229,6 +229,14 @@ def test_a_rejected_pod_is_asked_about_on_its_own_node_only() -> None:
     assert there.ignored == {Ignored.OTHER_NODE: 1}
 
 
+@pytest.mark.parametrize("kind", ["KubeletConfiguration", "KubeletConfig", "JoinConfiguration"])
+def test_a_configuration_is_not_a_manifest(kind: str) -> None:
+    (finding,) = findings_of(f"{{kind: {kind}}}")
+    assert str(finding) == (
+        f"this is a {kind}, which configures kubelets and has no pods; give the file with -c"
+    )
+
+
 def test_objects_without_pods_are_counted() -> None:
     text = "{kind: Service, metadata: {name: s}}\n---\n{kind: ConfigMap}\n---\n" + pod_with({})
     loaded = pod_manifest.read_pods(text, "f")
