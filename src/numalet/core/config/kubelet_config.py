@@ -46,13 +46,15 @@ class UnknownFields(Value, kw_only=True):
 
     A name is that of a field, or of a key of a map: ``maxPods``, ``kubeReserved.cpu``. The values
     are texts; an empty one means that the field is not set. ``command`` prints the whole
-    configuration of a node. ``where`` is the file.
+    configuration of a node. ``where`` is the file. ``files`` and the like are not at hand, and may
+    set any field.
     """
 
     system: str
     fields: Mapping[str, tuple[str, str]]
     command: str
     where: Location = NOWHERE
+    files: tuple[str, ...] = ()
 
     def without(self, names: Iterable[str]) -> UnknownFields | None:
         """The fields that are none of these and no keys of them; None if there are none left."""
@@ -62,7 +64,7 @@ class UnknownFields(Value, kw_only=True):
             for name, values in self.fields.items()
             if name not in known and name.partition(".")[0] not in known
         }
-        return replace(self, fields=MappingProxyType(left)) if left else None
+        return replace(self, fields=MappingProxyType(left)) if left or self.files else None
 
 
 class KubeletConfig(Value, kw_only=True):

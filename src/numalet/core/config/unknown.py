@@ -12,12 +12,14 @@ from typing import Any, Final, TypeVar
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused, StartStage
-from numalet.core.findings.config import ConfigUndecided
+from numalet.core.findings.config import ConfigNotAtHand, ConfigUndecided
+from numalet.core.findings.flags import FlagArgument, FlagInvalid, FlagSyntax, FlagUnknown
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import replace
 
 T = TypeVar("T")
 
+_OF_FLAGS: Final = {each.code for each in (FlagArgument, FlagInvalid, FlagSyntax, FlagUnknown)}
 _ATTRIBUTES: Final = {
     "kubeReserved": "kube_reserved",
     "systemReserved": "system_reserved",
@@ -43,6 +45,8 @@ def decided(
     """The answer for this configuration; if it depends on an unknown field, that it does."""
     if config.unknown is None:
         return ask(config)
+    if config.unknown.files:
+        return _without_files(config, ask(assumed(config)))
     first, second = map(ask, variants(config))
     if not isinstance(first, StartRefused) and not isinstance(second, StartRefused):
         return first
@@ -60,9 +64,21 @@ def decided(
     )
 
 
+def _without_files(config: KubeletConfig, answer: object) -> StartRefused:
+    """What is certain without files that may set any field: the flags that stop the start."""
+    if isinstance(answer, StartRefused) and answer.stage is StartStage.FLAGS:
+        return replace(answer, further=tuple(e for e in answer.further if e.code in _OF_FLAGS))
+    finding = undecidable(config, (), "whether the kubelet starts")
+    return StartRefused(StartStage.UNDECIDED, (finding,))
+
+
 def undecidable(config: KubeletConfig, names: Iterable[str], question: str) -> Finding:
     """The finding that a question depends on these unknown fields."""
     assert config.unknown is not None
+    if config.unknown.files:
+        files = ", ".join(config.unknown.files)
+        command, where = config.unknown.command, config.unknown.where
+        return ConfigNotAtHand(question=question, files=files, command=command, where=where)
     return ConfigUndecided(
         question=question,
         fields_unknown=", ".join(names),

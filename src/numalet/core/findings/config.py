@@ -26,6 +26,19 @@ class ConfigUndecided(WarningFinding):
     command: str
 
 
+class ConfigNotAtHand(WarningFinding):
+    code = "config/not-at-hand"
+    sentence = (
+        "cannot tell {question} without {files}, which this file names and which cannot be read "
+        "here; give the output of '{command}', or run the command where everything can be read"
+    )
+    why = "A command line is only a part of a configuration if it names a file or a variable."
+    mend = "check the whole configuration of a node"
+    question: str
+    files: str
+    command: str
+
+
 class ConfigDependOnUnknown(NoteFinding):
     code = "config/depend-on-unknown"
     sentence = "cannot tell whether these apply without {fields_unknown}: {codes}"

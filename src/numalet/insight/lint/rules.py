@@ -122,6 +122,8 @@ def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Fi
     if fields is None:
         yield from _own(subject, node)
         return
+    if fields.files:
+        return
     first, second = (
         tuple(_own(each, starting.start(each).empty))
         for each in (replace(subject, config=config) for config in unknown.variants(subject.config))

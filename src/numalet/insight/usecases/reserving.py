@@ -97,6 +97,7 @@ class ReserveOnNodesWithoutCpus(WarningFinding):
 STRATEGY_FLAG: Final = "--strategy"
 _SPARE: Final = "spare="
 _OWN_CODES: Final = "config/reserved-memory"
+_HOW_MUCH: Final = "how much reservedMemory is right"
 _ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
 
 
@@ -170,6 +171,9 @@ def plan_for(
     """
     chosen = parse_strategy(strategy)
     given = config
+    if config.unknown is not None and config.unknown.files:
+        finding = unknown.undecidable(config, (), _HOW_MUCH)
+        raise BadInput([finding.of_severity(Severity.ERROR)])
     config, parts = _parts(unknown.assumed(config), machine, behaviour)
     _refuse_unknown(given, parts, machine, behaviour)
     shares = reservation.split(machine, parts.total, chosen)
@@ -214,7 +218,7 @@ def _refuse_unknown(
     if _parts(unknown.variants(config)[1], machine, behaviour)[1] == parts:
         return
     names = [name for name in config.unknown.fields if ".memory" in name]
-    finding = unknown.undecidable(config, names, "how much reservedMemory is right")
+    finding = unknown.undecidable(config, names, _HOW_MUCH)
     raise BadInput([finding.of_severity(Severity.ERROR)])
 
 

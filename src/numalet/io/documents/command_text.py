@@ -56,7 +56,7 @@ class CommandText(Value, kw_only=True):
     They stand in ``text`` from the character ``begins`` on.
     ``program`` is empty where only arguments are given. ``are_all_flags`` says that each flag is
     there with its value, given or default. ``missing`` are files that the text names and that
-    cannot be read here: more words may be in them.
+    cannot be read here, ``unset`` is what may be in them and stands for more words.
     """
 
     source: str
@@ -66,6 +66,7 @@ class CommandText(Value, kw_only=True):
     program: str = ""
     are_all_flags: bool = False
     missing: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
 
 
 def read(text: str, document: str) -> CommandText | None:
@@ -233,7 +234,9 @@ def _of_kubelite(text: str, words: list[str]) -> CommandText:
     try:
         flags = words_of(_COMMENT_LINES.sub("", yaml_source.read_text(path)))
     except (BadInput, _WordsError):
-        return CommandText(source=source, text=text, words=(), missing=(path or option,))
+        return CommandText(
+            source=source, text=text, words=(), missing=(path or option,), unset=(path or option,)
+        )
     return CommandText(source=source, text=text, words=tuple(flags), program="kubelet")
 
 
@@ -270,6 +273,7 @@ class _Unit(Mutable):
     files: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    unset: list[str] = field(default_factory=list)
 
     def set(self, key: str, value: str) -> None:
         """Take a setting; an empty one takes back what was set before."""
@@ -301,10 +305,14 @@ class _Unit(Mutable):
             whole = _WHOLE_VARIABLE.fullmatch(word)
             if whole is None:
                 yield VARIABLE.sub(self._value, word)
+                continue
+            name = whole[1] or whole[2]
+            if name not in self.variables:
+                self.unset += [f"the variable {name}"] if self.missing else []
             elif whole[1]:
-                yield from words_of(self.variables.get(whole[1], ""))
-            elif whole[2] in self.variables:
-                yield self.variables[whole[2]]
+                yield from words_of(self.variables[name])
+            else:
+                yield self.variables[name]
 
     def _value(self, match: re.Match[str]) -> str:
         return self.variables.get(match[1], match[0] if self.missing else "")
@@ -330,6 +338,7 @@ def _of_unit(text: str) -> CommandText:
                 words=found.words,
                 program=found.program,
                 missing=tuple(unit.missing),
+                unset=tuple(dict.fromkeys(unit.unset)),
             )
     flags = tuple(_flags_in(unit.variables))
     if unit.commands or not flags:

@@ -35,7 +35,8 @@ class ConfigPart(Value, kw_only=True):
     """The fields of a configuration, and what stands beside them in the same place.
 
     ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
-    ``problems`` are what else stands on its command line and stops it.
+    ``problems`` are what else stands on its command line and stops it; ``missing`` is what it
+    names and what is not at hand.
     ``note`` says what was read, None for a plain KubeletConfiguration. ``pools`` names the group
     of machines that it is for, from the outer to the inner; empty for all. ``vendor`` is the
     format, None for a whole configuration; ``sets`` are the fields that the vendor sets.
@@ -46,6 +47,7 @@ class ConfigPart(Value, kw_only=True):
     duplicates: tuple[Finding, ...] = ()
     flags: tuple[tuple[str, str, Location], ...] = ()
     problems: tuple[CommandFlag, ...] = ()
+    missing: tuple[str, ...] = ()
     note: Finding | None = None
     pools: tuple[str, ...] = ()
     vendor: VendorFormat | None = None

@@ -25,7 +25,8 @@ class CommandLine(Value):
     """Flags with places; the files that two of them name.
 
     ``problems`` are words that are not flags with a value. ``is_whole`` says that it begins with
-    the program, so that no flag is missing. ``unknown`` is what the text leaves open.
+    the program, so that no flag is missing. ``unknown`` is what the text leaves open;
+    ``missing`` is that of it which may decide everything.
     """
 
     flags: tuple[tuple[str, str, Location], ...]
@@ -35,6 +36,7 @@ class CommandLine(Value):
     is_whole: bool
     source: str
     unknown: tuple[Finding, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def read(text: str, document: str) -> CommandLine | None:
@@ -78,9 +80,13 @@ def _flags(found: CommandText, document: str) -> CommandLine:
         problems=tuple(problems),
         config=named.get("config") or None,
         config_dir=named.get("config-dir") or None,
-        is_whole=bool(found.program) and not found.missing and not is_cut,
+        is_whole=bool(found.program) and not found.unset and not is_cut,
         source=found.source,
         unknown=tuple(unknown),
+        missing=(
+            *found.unset,
+            *(f"the value of {each.where.path}" for each in unknown if each.where.path),
+        ),
     )
 
 

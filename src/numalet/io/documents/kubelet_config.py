@@ -49,7 +49,7 @@ from numalet.io.documents.kubelet_fields import (
 )
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.typed import Place
-from numalet.io.documents.vendor_format import SUM, VendorFormat
+from numalet.io.documents.vendor_format import CONFIGZ, SUM, VendorFormat
 from numalet.io.findings.config_files import (
     ConfigFileNotAMapping,
 )
@@ -143,6 +143,12 @@ class GatheredConfig(Value):
         vendor = None if self.part is None else self.part.vendor
         if vendor is not None:
             config = replace(config, unknown=_unknown(vendor, self.merged.value, self.sources))
+        if self.part is not None and self.part.missing:
+            where = Location(str(self.sources.config_file))
+            missing = UnknownFields(
+                system="", fields={}, command=CONFIGZ, where=where, files=self.part.missing
+            )
+            config = replace(config, unknown=missing)
         config = kubelet_flags.applied(config, kubelet_flags.parse_placed(self.inside, followed))
         config = replace(config, flags=(*config.flags, *self.problems))
         config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))

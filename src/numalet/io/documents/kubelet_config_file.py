@@ -31,6 +31,7 @@ from numalet.io.findings.config_files import (
     ConfigFileNotAMapping,
     ConfigFileSeveralDocuments,
 )
+from numalet.io.findings.documents import DocumentUnreadable
 
 
 class ConfigFile(Value):
@@ -116,14 +117,23 @@ def _alone(part: ConfigPart) -> ConfigFile:
 
 
 def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
-    """The flags, over the file that they name."""
+    """The flags, over the file that they name, unless that is not at hand."""
     note = enclosed_config.read_from(line.source, Location(name))
-    if line.config is None:
+    text = None if line.config is None else _at_hand(line.config)
+    has_folder = line.config_dir is not None and Path(line.config_dir).is_dir()
+    missing = (
+        *line.missing,
+        *((line.config,) if line.config is not None and text is None else ()),
+        *((line.config_dir,) if line.config_dir is not None and not has_folder else ()),
+    )
+    config_dir = line.config_dir if has_folder else None
+    if line.config is None or text is None:
         nowhere = ConfigPart(
             value={},
             locate=partial(Location, name),
             flags=line.flags,
             problems=line.problems,
+            missing=missing,
             note=note,
         )
         alone = _alone(nowhere)
@@ -131,15 +141,30 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
             alone,
             notices=(*alone.notices, *line.unknown),
             has_defaults=not line.is_whole,
-            config_dir=line.config_dir,
+            config_dir=config_dir,
         )
     source = f"{line.source}, and the file of its --config, {line.config}"
     note = enclosed_config.read_from(source, Location(name))
-    file = _of_text(yaml_source.read_text(line.config), line.config)
-    part = replace(file.part, flags=(*file.part.flags, *line.flags), problems=line.problems)
-    return replace(
-        file, part=part, notices=(*file.notices, note, *line.unknown), config_dir=line.config_dir
+    file = _of_text(text, line.config)
+    part = replace(
+        file.part,
+        flags=(*file.part.flags, *line.flags),
+        problems=line.problems,
+        missing=missing,
     )
+    return replace(
+        file, part=part, notices=(*file.notices, note, *line.unknown), config_dir=config_dir
+    )
+
+
+def _at_hand(path: str) -> str | None:
+    """The text of a file that a command line names; None if it cannot be read here."""
+    try:
+        return yaml_source.read_text(path)
+    except BadInput as bad:
+        if not any(isinstance(each, DocumentUnreadable) for each in bad.findings):
+            raise
+        return None
 
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:

@@ -201,12 +201,13 @@ def test_what_is_wrong_on_a_command_line_has_its_place(given: Path, tmp_path: Pa
     flag = load(given, "kubelet \\\n  --v=2 \\\n  --max-pods=many\n").config.flags[1].problem
     assert flag is not None
     quote = refused(given, "kubelet --max-pods='9\n")
-    file = refused(given, f"kubelet --config={tmp_path / 'none.yaml'}\n")
+    (tmp_path / "wrong.yaml").write_bytes(b"\xff")
+    file = refused(given, f"kubelet --config={tmp_path / 'wrong.yaml'}\n")
     itself = refused(given, f"kubelet --config={given}\n")
 
     assert ("flag/invalid", str(given), 3) == (flag.code, flag.where.document, flag.where.line)
     assert quote.code == "config-file/command-line"
-    assert ("document/unreadable", str(tmp_path / "none.yaml")) == (file.code, file.where.document)
+    assert ("document/not-utf8", str(tmp_path / "wrong.yaml")) == (file.code, file.where.document)
     assert itself.code.startswith(("document/", "config-file/"))
 
 

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from numalet.core.config import command_flags
+from numalet.core.config.behaviour import EXACT
 from numalet.core.config.releases import table
-from numalet.core.model.findings import Finding, Severity
+from numalet.core.config.rules import StartRefused, StartStage
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.node import node as nodes
+from numalet.insight.lint import rules
+from numalet.insight.lint.subject import LintSubject
+from numalet.insight.usecases import reserving
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
+from values import builders
 
 LOG = """\
 I0303 11:00:01.2 78 flags.go:64] FLAG: --config="{config}"
@@ -89,3 +96,47 @@ def test_a_flag_has_the_line_where_it_stands(given: Path) -> None:
     text = "KUBELET_ARGS='--max-pods=5 \\\n--v=2 \\\n--max-pods=9'\n# --max-pods\n"
 
     assert load(given, text).config.where("maxPods").line == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("kubelet --config=/none.yaml --max-pods=9", ("/none.yaml",)),
+        ("kubelet --config-dir=/none.d --max-pods=9", ("/none.d",)),
+        ("kubelet --config={file} --config-dir=/none.d --max-pods=9", ("/none.d",)),
+        (
+            "[Service]\nEnvironmentFile=-/none\nExecStart=kubelet $EXTRA --max-pods=9",
+            ("the variable EXTRA",),
+        ),
+        ("kubelet --config=$CONFIG --max-pods=9", ("the value of --config",)),
+        ("root 7 /bin/kubelite --kubelet-args-file=/none", ("/none",)),
+    ],
+)
+def test_what_may_set_any_field_leaves_the_start_undecided(
+    given: Path, tmp_path: Path, text: str, files: tuple[str, ...]
+) -> None:
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(HEAD + "cpuManagerPolicy: static\n")
+    config = load(given, text.replace("{file}", str(file))).config
+
+    assert config.unknown is not None
+    assert config.unknown.files == files
+    started = nodes.start(config, builders.machine(2))
+    assert isinstance(started, StartRefused)
+    assert started.is_undecided
+    assert f"cannot tell whether the kubelet starts without {files[0]}" in str(started.findings[0])
+
+
+def test_flags_that_stop_the_start_are_certain_without_the_file(given: Path) -> None:
+    text = "kubelet --config=/none.yaml --cpu-manager-policy=static --gone --max-pods=x\n"
+    config = load(given, text).config
+    refused = nodes.start(config, builders.machine(2))
+
+    assert isinstance(refused, StartRefused)
+    assert refused.stage is StartStage.FLAGS
+    found = (*refused.findings, *refused.further)
+    assert [each.code for each in found] == ["flag/unknown", "flag/invalid"]
+    subject = LintSubject(config=config, machine=builders.machine(2))
+    assert [each.code for each in rules.check(subject).findings] == ["flag/unknown", "flag/invalid"]
+    with pytest.raises(BadInput, match="cannot tell how much reservedMemory is right without"):
+        reserving.plan_for(config, builders.machine(2), "even", EXACT)
