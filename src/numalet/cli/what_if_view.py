@@ -14,6 +14,7 @@ from numalet.cli import breaking, output
 from numalet.cli.matrix_format import MatrixFormat
 from numalet.cli.output import OutputFormat
 from numalet.core.config.behaviour import Mode
+from numalet.core.config.rules import StartStage
 from numalet.core.model import resources
 from numalet.insight.explain import matrix_rows
 from numalet.insight.explain.matrix import VariantRow
@@ -186,12 +187,17 @@ def _refusals(rows: Sequence[VariantRow]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     texts: dict[tuple[str, str], list[str]] = {}
+    places: dict[str, list[str]] = {}
     for row in rows:
         if row.refused is not None:
             names = " ".join(filter(None, _names(row)))
             what = "Undecided" if row.refused.is_undecided else "The kubelet would not start"
-            texts.setdefault((what, kubelet_start.text(row.refused)), []).append(names)
+            text = kubelet_start.text(row.refused)
+            texts.setdefault((what, text), []).append(names)
+            if row.refused.stage is StartStage.FLAGS:
+                places[text] = [each.located for each in row.refused.findings]
     for (what, text), variants in texts.items():
         yield Text("")
         yield Text(output.printable(f"{what} ({'; '.join(variants)}):"))
-        yield Text(output.printable(f"  {text}"), style="dim")
+        for line in (text, *places.get(text, ())):
+            yield Text(output.printable(f"  {line}"), style="dim")

@@ -12,7 +12,14 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.core.config import feature_gates, node_allocatable, reservation, start, unknown
+from numalet.core.config import (
+    command_flags,
+    feature_gates,
+    node_allocatable,
+    reservation,
+    start,
+    unknown,
+)
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig, ReservedMemory
 from numalet.core.config.node_allocatable import MEMORY_AVAILABLE
@@ -171,15 +178,19 @@ def plan_for(
     """
     chosen = parse_strategy(strategy)
     given = config
-    if config.unknown is not None and config.unknown.files:
-        finding = unknown.undecidable(config, (), _HOW_MUCH)
-        raise BadInput([finding.of_severity(Severity.ERROR)])
-    config, parts = _parts(unknown.assumed(config), machine, behaviour)
-    _refuse_unknown(given, parts, machine, behaviour)
+    flags = tuple(command_flags.problems(given.flags, behaviour.release))
+    try:
+        if config.unknown is not None and config.unknown.files:
+            finding = unknown.undecidable(config, (), _HOW_MUCH)
+            raise BadInput([finding.of_severity(Severity.ERROR)])
+        config, parts = _parts(unknown.assumed(config), machine, behaviour)
+        _refuse_unknown(given, parts, machine, behaviour)
+    except BadInput as bad:
+        raise BadInput([*flags, *bad.findings]) from None
     shares = reservation.split(machine, parts.total, chosen)
     if isinstance(shares, Finding):
         is_about_strategy = shares.code in _ABOUT_STRATEGY
-        raise BadInput([shares.at(Location(STRATEGY_FLAG if is_about_strategy else ""))])
+        raise BadInput([*flags, shares.at(Location(STRATEGY_FLAG if is_about_strategy else ""))])
     entries = reservation.entries(shares)
     if behaviour.hugepages_are_reservable:
         entries = reservation.keeping_hugepages(entries, config.reserved_memory)
