@@ -18,7 +18,9 @@ import msgspec
 import pytest
 
 from harness.terminals import shown_until
+from numalet.core.model import cpu_set
 from numalet.insight.output.run_document import RunDocument
+from numalet.wording import numbers
 from running.process_builders import is_there
 
 PATIENCE_SECONDS = 200.0
@@ -87,7 +89,7 @@ def test_a_command_has_the_terminal_and_its_status_is_ours(tmp_path: Path) -> No
     )
     assert (done.returncode, done.stdout) == (7, "in")
     first, second = done.stderr.splitlines()
-    assert first.startswith("note: CPUs ")
+    assert first.startswith("note: CPU ")
     assert second == "err"
     assert holders(tmp_path) == []
 
@@ -169,7 +171,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
 def test_a_dry_run_starts_nothing_and_holds_nothing(tmp_path: Path) -> None:
     done = run(tmp_path, "--dry-run", "--", "touch", str(tmp_path / "x"))
     assert done.returncode == 0
-    assert "CPUs" in done.stderr
+    assert "CPU" in done.stderr
     assert not (tmp_path / "x").exists()
     assert run(tmp_path, "--dry-run", "--", "true", cpus="5000").returncode == 125
 
@@ -184,7 +186,7 @@ def test_without_memory_pages_stay_on_the_nodes_of_its_cpus(tmp_path: Path) -> N
     )
     nodes, maps = done.stdout.split("\n", 1)
     assert nodes
-    assert f"memory of NUMA nodes {nodes} without a size" in done.stderr
+    assert f"memory of NUMA node {nodes}" in done.stderr.replace("nodes", "node")
     assert "the kernel holds it" in done.stderr or f" bind:{nodes} " in maps
 
 
@@ -372,7 +374,10 @@ def test_commands_are_listed_without_an_agent_and_named_in_a_refusal(tmp_path: P
     assert item["metadata"]["name"] in picture
     assert f"{most} of {CPUS}" in picture
     refused = run(tmp_path, "--", "true", cpus=most)
-    assert f"process {child.pid} (sh -c {UP}) has CPUs {item['cpus']}" in refused.stderr
+    assert (
+        f"process {child.pid} (sh -c {UP}) has {numbers.cpus(cpu_set.parse(item['cpus']))}"
+        in refused.stderr
+    )
     child.terminate()
     child.wait(PATIENCE_SECONDS)
     assert json.loads(shown(tmp_path, "ps", "-o", "json"))["items"] == []

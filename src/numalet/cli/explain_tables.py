@@ -61,7 +61,7 @@ def story(explanation: Explanation) -> Renderables:
     for each in explanation.stranded:
         yield _indented(explanations.stranded(each.pod, each.container, each.cpus))
     for subject in explanation.subjects:
-        yield from _subject(explanation, subject)
+        yield from where_it_could_go(explanation, subject)
     yield from _allocation(explanation)
     if not explanation.admitted:
         yield from _offers(explanations.WOULD_ADMIT, explanation.would_admit)
@@ -116,7 +116,8 @@ def _asked(explanation: Explanation) -> Renderables:
         yield _indented(f"{container.name}{kind}: {asked or 'nothing'}")
 
 
-def _subject(explanation: Explanation, subject: SubjectDocument) -> Renderables:
+def where_it_could_go(explanation: Explanation, subject: SubjectDocument) -> Renderables:
+    """The sets of NUMA nodes that managers offered, and what the merge made of them."""
     yield from _heading(f"Where {subject.subject} could go")
     merged = subject.merged
     is_clear = merged.preferred or explanation.policy is TopologyPolicy.SINGLE_NUMA_NODE

@@ -256,7 +256,10 @@ def run(
         if not (quiet and finding.severity is Severity.NOTE):
             show_findings([finding])
 
-    raise typer.Exit(running.run(options, Voice(report, _explained, _explain, _shown(output))))
+    def explain(explanation: Explanation, by: str) -> None:
+        _explain(explanation, by, command[0])
+
+    raise typer.Exit(running.run(options, Voice(report, _explained, explain, _shown(output))))
 
 
 def _shown(chosen: OutputFormat) -> Callable[[RunDocument], None] | None:
@@ -298,9 +301,9 @@ def _explained(case: Case, running: int) -> Explanation:
     return explanation_document.explanation(case, traced, tallies, running)
 
 
-def _explain(explanation: Explanation) -> None:
+def _explain(explanation: Explanation, by: str, command: str) -> None:
     """Print the story where it does not get among what the command prints."""
-    from numalet.cli import explain_view
+    from numalet.cli import output, run_view
 
     with contextlib.redirect_stdout(sys.stderr):
-        explain_view.show(explanation, OutputFormat.TABLE)
+        output.print_all(run_view.story(explanation, command, by_agent=by == "agent"))

@@ -6,10 +6,10 @@ Nearly every command shows some, so this module loads nothing that decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from numalet.core.model import resources
+from numalet.core.model import cpu_set, resources
 
 _UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
@@ -17,6 +17,12 @@ _UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 def counted(count: int, noun: str) -> str:
     """A number with its noun, which takes an s: ``1 pod``, ``2 pods``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def cpus(of: Iterable[int]) -> str:
+    """CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
+    numbers = cpu_set.text(of)
+    return f"CPU {numbers}" if numbers.isdecimal() else f"CPUs {numbers}"
 
 
 _ONE: Final = re.compile(r"(?<![\w.,/-])(1 (?:more )?)CPUs( are)?\b")

@@ -163,6 +163,13 @@ class RunAgentSaysNo(Finding):
     message: str
 
 
+class RunWaitedInVain(Finding):
+    code = "run/waited-in-vain"
+    sentence = "waited {seconds} s, and there is still no place for {command!r}"
+    seconds: str
+    command: str
+
+
 class RunWithdrawn(Finding):
     code = "run/withdrawn"
     sentence = "the agent in {root} did not start the command: {message}"
@@ -178,8 +185,8 @@ class RunWithdrawnInSilence(Finding):
 class RunNoPlaceBesideAgent(Finding):
     code = "run/no-place-beside-agent"
     sentence = (
-        "{command!r} does not fit on the node of the agent in {root}; 'numalet ps' shows what is "
-        "allocated"
+        "{command!r} does not fit on the machine of the agent in {root}; 'numalet ps' shows what "
+        "is allocated"
     )
     command: str
     root: str
@@ -190,11 +197,6 @@ class RunRefused(Finding):
     sentence = "{reason}: {message}"
     reason: str
     message: str
-
-
-class RunAgentHasNoTree(Finding):
-    code = "run/agent-has-no-tree"
-    sentence = "the agent has no cgroups here"
 
 
 class RunBooksDamaged(Finding):
@@ -235,9 +237,8 @@ class RunNoDevices(Finding):
 
 class RunNoPlace(Finding):
     code = "run/no-place"
-    sentence = "{command!r} does not fit on the node; other commands running ({running}): {holders}"
+    sentence = "{command!r} does not fit next to the commands that run: {holders}"
     command: str
-    running: int
     holders: str
 
 
@@ -283,9 +284,5 @@ class RunHeldByKernel(NoteFinding):
 
 class RunHeldByProcess(NoteFinding):
     code = "run/held-by-process"
-    sentence = (
-        "{what}; set before it starts and inherited, but the program can undo it, and sizes are "
-        "accounted for but not enforced ({reason})"
-    )
+    sentence = "{what}; not enforced (no cgroup v2)"
     what: str
-    reason: str

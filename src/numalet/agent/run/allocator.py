@@ -26,10 +26,6 @@ class Allocator(Protocol):
     def remarks(self) -> Sequence[Finding]:
         """What a user should know of the node state as it was read."""
 
-    @property
-    def why_not_enforced(self) -> str:
-        """Why the kernel does not keep commands in their places, where it does not."""
-
     def preview(self) -> Answer:
         """Where the command would go now; nothing is changed."""
 

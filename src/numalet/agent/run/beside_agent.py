@@ -19,7 +19,6 @@ import msgspec
 
 from numalet.agent.findings.run import (
     RunAgentDecides,
-    RunAgentHasNoTree,
     RunAgentSaysNo,
     RunAgentSilent,
     RunNoPlaceBesideAgent,
@@ -107,11 +106,6 @@ class Agent:
         self._manifest = request.manifest(pod, command)
         self._accepted: AcceptedOrder | None = None
         """The agent's order, from when it is ours until it is handed back."""
-
-    @property
-    def why_not_enforced(self) -> str:
-        """The agent has no tree of cgroups, where the kernel does not enforce."""
-        return str(RunAgentHasNoTree())
 
     def preview(self) -> Answer:
         """Where the command would go now. Raises ``BadInput`` and ``AgentGone``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -81,8 +81,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
         if too_late is None and not _wait_for_agent(state, root, waiter.last, voice):
             too_late = alone
         if too_late is not None:
-            voice.report(too_late)
-            return EXIT_REFUSED
+            return _refused([too_late], waiter, voice)
 
 
 def _agents_programs(state: SharedState, root: Path) -> int:
@@ -114,7 +113,12 @@ def _run_without_agent(
         if not others:
             allocator = without_agent.opened(pod, state, root, options, voice.explained)
             return _place_and_run(allocator, options, voice, waiter)
-    for finding in others:
+    return _refused(others, waiter, voice)
+
+
+def _refused(findings: Iterable[Finding], waiter: Waiter, voice: Voice) -> int:
+    """Report why there is no place, and how long the command waited for one."""
+    for finding in (*findings, *waiter.in_vain()):
         voice.report(finding)
     return EXIT_REFUSED
 
@@ -123,20 +127,17 @@ def _place_and_run(allocator: Allocator, options: RunOptions, voice: Voice, wait
     """The whole procedure, the same for any allocator. Raises ``AgentGone``, too."""
     place = _placed(allocator, options, waiter)
     if isinstance(place, Finding):
-        voice.report(place)
-        return EXIT_REFUSED
+        return _refused([place], waiter, voice)
     for finding in allocator.remarks:
         voice.report(finding)
     if not place.admitted:
         placement_notes.refused(place, allocator.explanation(), voice)
-        for finding in allocator.on_refusal():
-            voice.report(finding)
-        return EXIT_REFUSED
+        return _refused(allocator.on_refusal(), waiter, voice)
     try:
         if voice.show is not None:
             voice.show(place)
         else:
-            for finding in placement_notes.held(place, allocator.why_not_enforced):
+            for finding in placement_notes.held(place):
                 voice.report(finding)
         return 0 if options.dry_run else _run(allocator, place, voice)
     finally:

@@ -36,11 +36,12 @@ class Voice(Value):
     """How messages reach the user.
 
     ``explained`` finds out why there is no place, given how many other commands run: the
-    document of ``numalet explain``, which an agent gives in its place. ``explain`` prints it.
+    document of ``numalet explain``, which an agent gives in its place. ``explain`` prints it, given
+    who decided.
     ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
     """
 
     report: Callable[[Finding], None]
     explained: Callable[[Case, int], Explanation]
-    explain: Callable[[Explanation], None]
+    explain: Callable[[Explanation, str], None]
     show: Callable[[RunDocument], None] | None = None

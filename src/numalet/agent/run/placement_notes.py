@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -19,7 +19,7 @@ from numalet.agent.keeper.holders import CONTAINER
 from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
 from numalet.core.enforcement.levels import GuaranteeLevel
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, numa_mask
 from numalet.core.model.findings import Finding
 from numalet.core.snapshot import placement
 from numalet.insight.output.explanation_types import Explanation
@@ -29,13 +29,13 @@ from numalet.wording import numbers
 _MOST_NAMED: Final = 5
 
 
-def held(place: RunDocument, reason: str) -> Iterator[Finding]:
-    """Where it is; ``reason`` says why the kernel does not hold it, where it does not."""
+def held(place: RunDocument) -> Iterator[Finding]:
+    """Where it is, and what keeps it there."""
     what = _what(place)
     if place.guarantee is GuaranteeLevel.KERNEL:
         yield RunHeldByKernel(what=what)
     else:
-        yield RunHeldByProcess(what=what, reason=reason)
+        yield RunHeldByProcess(what=what)
     if os.geteuid() != 0:
         yield RunRootless()
 
@@ -51,30 +51,34 @@ def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -
     if voice.show is not None:
         voice.show(msgspec.structs.replace(place, explanation=explanation))
     elif explanation is not None:
-        voice.explain(explanation)
+        voice.explain(explanation, place.decided_by)
     else:
         voice.report(RunRefused(reason=place.reason, message=place.message))
 
 
 def holders(answer: NoPlace) -> str:
-    """Who has what, by process and command; ``none`` without holders."""
+    """Who has what, by process and command; empty without holders."""
     lines = []
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
-        what = f"CPUs {cpu_set.text(held.cpus)}" if held.cpus else "the shared CPUs"
+        what = numbers.cpus(held.cpus) if held.cpus else "the shared CPUs"
         lines.append(str(RunHolderFinding(pid=each.pid, command=each.command, what=what)))
     if len(answer.holders) > _MOST_NAMED:
         lines.append("...")
-    return "; ".join(lines) or "none"
+    return "; ".join(lines)
+
+
+def _nodes(numa_nodes: Sequence[int]) -> str:
+    return f"NUMA {'node' if len(numa_nodes) == 1 else 'nodes'} {numa_mask.listed(numa_nodes)}"
 
 
 def _what(place: RunDocument) -> str:
     """What the command got, in one line."""
-    parts = [f"CPUs {place.cpus}" if place.cpus else "the shared CPUs"]
+    parts = [numbers.cpus(cpu_set.parse(place.cpus)) if place.cpus else "the shared CPUs"]
     for each in place.memory:
-        nodes = cpu_set.text(each.numa_nodes)
-        parts.append(f"{numbers.size(each.size_bytes)} {each.type} of NUMA nodes {nodes}")
+        size = f"{numbers.size(each.size_bytes)} of {each.type}"
+        parts.append(f"{size} on {_nodes(each.numa_nodes)}")
     if not place.memory and place.numa_nodes:
-        parts.append(f"memory of NUMA nodes {cpu_set.text(place.numa_nodes)} without a size")
+        parts.append(f"memory of {_nodes(place.numa_nodes)}")
     parts += [f"{name} {','.join(ids)}" for name, ids in place.devices.items()]
     return ", ".join(parts)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from numalet.agent.findings.agent import AgentRootUnusable
-from numalet.agent.findings.run import RunNotItsTurn, RunWaits
+from numalet.agent.findings.run import RunNotItsTurn, RunWaitedInVain, RunWaits
 from numalet.agent.keeper import lock_file
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import os_problem
@@ -113,6 +113,7 @@ class Waiter:
         """Whether it waits at all."""
         self.last = time.monotonic() + (seconds or 0.0)
         """Until when, by the monotonic clock."""
+        self._seconds = seconds or 0.0
 
     def __enter__(self) -> Waiter:
         return self
@@ -133,6 +134,11 @@ class Waiter:
         if self._ticket.wait_for_turn(self.last):
             return None
         return RunNotItsTurn(ahead=self._ticket.ahead(), command=self._command)
+
+    def in_vain(self) -> Iterator[Finding]:
+        """How long the command waited, if its time is over."""
+        if self._seconds and time.monotonic() >= self.last:
+            yield RunWaitedInVain(seconds=f"{self._seconds:g}", command=self._command)
 
     def leave(self) -> None:
         """Let the next one have its turn."""

@@ -69,12 +69,6 @@ class SharedAllocator:
         """The last decision, which questions about the last answer are about."""
         self.remarks = placer.remarks
 
-    @property
-    def why_not_enforced(self) -> str:
-        """Why the kernel does not keep a command in its place here."""
-        reason = self._placer.ground.reason
-        return "" if reason is None else str(reason.why)
-
     def preview(self) -> RunDocument:
         """Where the command would go now. Raises ``BadInput``."""
         return self._answer(self._placer.preview(self._pod))
@@ -101,8 +95,9 @@ class SharedAllocator:
     def on_refusal(self) -> Iterator[Finding]:
         """Who has the room, and whether a looser policy would help."""
         no = self._refused()
-        holders = placement_notes.holders(no)
-        yield RunNoPlace(command=self._command[0], running=no.running, holders=holders)
+        if no.holders:
+            holders = placement_notes.holders(no)
+            yield RunNoPlace(command=self._command[0], holders=holders)
         policy = self._placer.admitting_policy(no)
         if policy is not None:
             yield RunOtherPolicy(policy=policy)

@@ -86,7 +86,7 @@ def _nowhere(
     impossible = [
         each.reason.text
         for each in answers
-        if each.answer is AnswerKind.IMPOSSIBLE and each.reason is not None
+        if each.answer is AnswerKind.IMPOSSIBLE and each.reason is not None and not each.sets
     ]
     if impossible:
         return " ".join(impossible)

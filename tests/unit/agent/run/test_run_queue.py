@@ -102,3 +102,12 @@ def test_a_folder_that_can_not_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "queue").write_text("")
     with pytest.raises(BadInput), queue.joined(tmp_path / "queue"):
         pass
+
+
+def test_how_long_a_command_waited_in_vain_is_told(tmp_path: Path) -> None:
+    waiter = Waiter(tmp_path / "queue", LONG, "./app", lambda _: None)
+    assert list(waiter.in_vain()) == []
+    waiter.last = 0.0
+    (finding,) = waiter.in_vain()
+    assert str(finding) == "waited 60 s, and there is still no place for './app'"
+    assert list(Waiter(tmp_path / "queue", None, "./app", lambda _: None).in_vain()) == []

@@ -38,7 +38,11 @@ def heard(told: Explanation | None, *, as_document: bool = False) -> list[Any]:
     def show(document: RunDocument) -> None:
         said.append(document)
 
-    voice = Voice(tell, explained, said.append, show if as_document else None)
+    def explain(told: Explanation, by: str) -> None:
+        assert by == "agent"
+        said.append(told)
+
+    voice = Voice(tell, explained, explain, show if as_document else None)
     placement_notes.refused(REFUSED, told, voice)
     return said
 

@@ -152,7 +152,7 @@ class NoNodesFit(Value):
     """No hints: all NUMA nodes together have too few CPUs free."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
-    sentence: ClassVar[str] = "{requested} CPUs are asked for; {available} are free in all."
+    sentence: ClassVar[str] = "{requested} CPUs are asked for; free in all: {available}."
     requested: int
     available: int
 

@@ -1,0 +1,40 @@
+"""Why a command has no place: the cause, what is reserved, the NUMA nodes, what would make room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from numalet.cli import explain_nodes, explain_tables, output
+from numalet.insight.output import refused_command
+from numalet.insight.output.explanation_types import Explanation
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def story(explanation: Explanation, command: str, *, by_agent: bool) -> Iterator[RenderableType]:
+    """One thing below the other; ``command`` is what the user called it."""
+    named = refused_command.of(explanation)
+    yield output.one_line(f"No place for {command}: {named.cause}", "bold red")
+    for line in (refused_command.kept(explanation), *refused_command.missing_pages(explanation)):
+        if line:
+            yield output.one_line(f"  {line}")
+    yield Text("")
+    yield from explain_nodes.drawing(explanation)
+    for subject in named.subjects:
+        yield from explain_tables.where_it_could_go(named, subject)
+    found = list(dict.fromkeys(refused_command.offers(explanation, by_agent=by_agent)))
+    yield Text("")
+    yield Text("What would have a place" if found else "Nothing that was tried would have a place.")
+    for offer in found:
+        yield _line(f"* {offer}")
+    if any(each.ended_early for each in explanation.would_admit):
+        yield _line("The search stopped early; there may be more.")
+
+
+def _line(text: str) -> Padding:
+    return Padding(Text(output.printable(text)), (0, 0, 0, 2))
