@@ -24,6 +24,7 @@ from numalet.io.documents import (
 from numalet.io.documents.config_parts import ConfigPart, Document, Source
 from numalet.io.documents.vendor_facts import API_VERSION, KIND
 from numalet.io.documents.vendor_format import VendorForm, VendorFormat, VendorSettings
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
     ConfigFileReadFrom,
     ConfigFileSeveralDocuments,
@@ -56,7 +57,22 @@ def read_from(source: str, where: Location) -> Finding:
     return ConfigFileReadFrom(source=source, where=where)
 
 
+def of_mime(text: str, name: str) -> list[ConfigPart]:
+    """The configurations in user data of several parts. Raises ``BadInput``."""
+    whole = YamlDocument(None, name, yaml_source.SecondReading("", name))
+    return [*_of_text(text, "$", Source(whole, text), 0)]
+
+
+def is_mime(text: str) -> bool:
+    """Whether a text is user data of several parts."""
+    return text.startswith(("MIME-Version:", "Content-Type:"))
+
+
 def _parts(value: object, path: str, source: Source, depth: int) -> Iterator[ConfigPart]:
+    if isinstance(value, list) and depth == 0:
+        for at, item in enumerate(value):
+            for part in _parts(item, f"{path}[{at}]", source, depth + 1):
+                yield replace(part, pools=(vendor_format.name_of(item, at), *part.pools))
     if not isinstance(value, dict) or depth > _DEEPEST:
         return
     api_version, kind = value.get("apiVersion"), value.get("kind")
@@ -131,7 +147,7 @@ def _of_text(text: Any, path: str, source: Source, depth: int) -> Iterator[Confi
         return
     name = source.document.document
     move = _Lines(source, path, text).moved
-    if text.startswith(("MIME-Version:", "Content-Type:")):
+    if is_mime(text):
         for part in email.message_from_string(text).walk():
             content = part.get_payload(decode=True)
             if isinstance(content, bytes):

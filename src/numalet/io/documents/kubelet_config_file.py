@@ -68,6 +68,8 @@ def read(path: Path | str) -> ConfigFile:
 
 
 def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
+    if enclosed_config.is_mime(text) and (parts := enclosed_config.of_mime(text, name)):
+        return _alone(config_pools.chosen(parts, pool, name))
     documents: list[Document] = (
         [bottlerocket.load(text, name)]
         if bottlerocket.is_meant(text, name)

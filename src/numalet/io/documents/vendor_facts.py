@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Location
+from numalet.io.documents.kubelet_fields import HONOURED
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.findings.config_files import ConfigFileKind, ConfigFileNotAMapping
 
@@ -163,3 +164,27 @@ def described(value: Mapping[str, Any]) -> str:
     names = [str(name) for name in value]
     more = ", ..." * (len(names) > _MOST_NAMES)
     return f"this is a document with the keys {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def is_aks(value: Mapping[str, Any]) -> bool:
+    """Whether a document has a name that only AKS gives to a setting."""
+    return not AKS_NAMES.keys().isdisjoint(value)
+
+
+def is_aks_pool(value: Mapping[str, Any]) -> bool:
+    """Whether a document is a node pool or a cluster of AKS."""
+    is_pool = not {"vmSize", "linuxOsConfig", "linuxOSConfig"}.isdisjoint(value)
+    return "agentPoolProfiles" in value or (is_pool and "kubeletConfig" in value)
+
+
+def is_flags(value: Mapping[str, Any]) -> bool:
+    """Whether a document is a mapping from flags to values."""
+    return bool(value) and all(str(name).startswith("--") for name in value)
+
+
+def has_no_head(value: Mapping[str, Any]) -> bool:
+    """A KubeletConfiguration that does not say, or not wholly, that it is one."""
+    head = value.get("apiVersion"), value.get("kind")
+    is_of_kubelet = head[0] in (None, API_VERSION) and head[1] in (None, KIND) and None in head
+    is_of_vendor = is_aks(value) or is_aks_pool(value)
+    return is_of_kubelet and not is_of_vendor and not HONOURED.keys().isdisjoint(value)

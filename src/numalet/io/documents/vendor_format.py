@@ -112,10 +112,11 @@ def _below(
         yield from _below(inner, names[1:], pools, place)
         return
     for at, item in enumerate(inner if isinstance(inner, list) else ()):
-        own = (_name_of(item, at),) if names[0].endswith("[*]") else ()
+        own = (name_of(item, at),) if names[0].endswith("[*]") else ()
         yield from _below(item, names[1:], (*pools, *own), f"{place}[{at}]")
 
 
-def _name_of(item: Any, at: int) -> str:
+def name_of(item: Any, at: int) -> str:
+    """What a group of machines is called: its name, its role, or its place in the list."""
     given = [item.get(key) for key in ("name", "role")] if isinstance(item, Mapping) else []
     return next((each for each in given if isinstance(each, str) and each), str(at))

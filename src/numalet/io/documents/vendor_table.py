@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from numalet.io.documents import vendor_facts as vendors
-from numalet.io.documents.kubelet_fields import HONOURED
-from numalet.io.documents.vendor_facts import API_VERSION, KIND
+from numalet.io.documents.vendor_facts import KIND
 from numalet.io.documents.vendor_format import SUM, VendorForm, VendorFormat, VendorSettings, found
-
-
-def _is_aks(value: Mapping[str, Any]) -> bool:
-    return not vendors.AKS_NAMES.keys().isdisjoint(value)
-
-
-def _is_aks_pool(value: Mapping[str, Any]) -> bool:
-    is_pool = not {"vmSize", "linuxOsConfig", "linuxOSConfig"}.isdisjoint(value)
-    return "agentPoolProfiles" in value or (is_pool and "kubeletConfig" in value)
-
-
-def _is_flags(value: Mapping[str, Any]) -> bool:
-    return bool(value) and all(str(name).startswith("--") for name in value)
-
-
-def _has_no_head(value: Mapping[str, Any]) -> bool:
-    """A KubeletConfiguration that does not say, or not wholly, that it is one."""
-    head = value.get("apiVersion"), value.get("kind")
-    is_of_kubelet = head[0] in (None, API_VERSION) and head[1] in (None, KIND) and None in head
-    is_of_vendor = _is_aks(value) or _is_aks_pool(value)
-    return is_of_kubelet and not is_of_vendor and not HONOURED.keys().isdisjoint(value)
-
 
 FORMATS: Final = (
     VendorFormat(
@@ -266,7 +243,7 @@ FORMATS: Final = (
     VendorFormat(
         name="custom kubelet configuration of AKS",
         system="AKS",
-        accepts=_is_aks,
+        accepts=vendors.is_aks,
         settings=(VendorSettings("", names=vendors.AKS_NAMES),),
         unknown=vendors.AKS,
         source=vendors.AKS_SOURCE,
@@ -274,7 +251,7 @@ FORMATS: Final = (
     VendorFormat(
         name="node pool or cluster of AKS",
         system="AKS",
-        accepts=_is_aks_pool,
+        accepts=vendors.is_aks_pool,
         settings=(
             VendorSettings("kubeletConfig", names=vendors.AKS_NAMES),
             VendorSettings("", names={"maxPods": "maxPods"}, only_named=True),
@@ -286,7 +263,7 @@ FORMATS: Final = (
     VendorFormat(
         name="flags as JSON of AgentBaker",
         system="the program",
-        accepts=_is_flags,
+        accepts=vendors.is_flags,
         settings=(VendorSettings("", VendorForm.FLAGS),),
         unknown=vendors.UNSET,
         source="Azure/AgentBaker: a mapping from flags to values",
@@ -294,9 +271,12 @@ FORMATS: Final = (
     VendorFormat(
         name="NodeSystemConfig of GKE",
         system="GKE",
-        keys=("kubeletConfig",),
-        accepts=lambda value: not _is_aks_pool(value),
-        settings=(VendorSettings("kubeletConfig", names=vendors.GKE_NAMES),),
+        keys=("kubeletConfig", "config/kubeletConfig"),
+        accepts=lambda value: not vendors.is_aks_pool(value),
+        settings=(
+            VendorSettings("kubeletConfig", names=vendors.GKE_NAMES),
+            VendorSettings("config/kubeletConfig", names=vendors.GKE_NAMES),
+        ),
         sets={"evictionHard": vendors.EVICTION},
         unknown={
             "kubeReserved.cpu": ("60m", "1"),
@@ -353,9 +333,12 @@ FORMATS: Final = (
     VendorFormat(
         name="ClusterConfig of k0s",
         system="k0s",
-        group="k0s.k0sproject.io/",
-        kinds=("ClusterConfig",),
-        settings=(VendorSettings("spec/workerProfiles[*]/values"),),
+        group="k0s",
+        kinds=("ClusterConfig", "Cluster"),
+        settings=(
+            VendorSettings("spec/workerProfiles[*]/values"),
+            VendorSettings("spec/k0s/config/spec/workerProfiles[*]/values"),
+        ),
         sets={"failSwapOn": False},
         source="k0sproject/k0s, pkg/component/controller/workerconfig/reconciler.go",
     ),
@@ -375,7 +358,7 @@ FORMATS: Final = (
         name="KubeletConfiguration without apiVersion or kind",
         system="the rest of the configuration",
         kinds=(None, KIND),
-        accepts=_has_no_head,
+        accepts=vendors.has_no_head,
         settings=(VendorSettings(""),),
         unknown=vendors.UNSET,
         source="a part of a file, or a patch of kubeadm",

@@ -476,6 +476,21 @@ def test_of_several_groups_one_is_chosen_by_name(write: Write) -> None:
         assert str(finding).endswith(f"machines: a, b; choose one, such as {path}#a")
 
 
+def test_user_data_of_several_parts_may_be_the_file(write: Write) -> None:
+    text = EXAMPLES["EC2NodeClass of Karpenter"][0][0].partition("userData: |\n")[2]
+    path = write(text.replace("\n    ", "\n").strip(" "))
+
+    assert load(path).config.cpu_manager_policy == "static"
+
+
+def test_a_list_of_node_pools_has_one_group_each(write: Write) -> None:
+    pool = '{"name": "%s", "vmSize": "x", "kubeletConfig": {"podMaxPids": %d}}'
+    path = write(f"[{pool % ('a', 8)}, {pool % ('b', 9)}, 5]")
+
+    assert load(f"{path}#b").config.pod_pids_limit == 9
+    assert "a, b" in str(refused(path))
+
+
 def test_groups_with_equal_settings_are_one(write: Write) -> None:
     assert load(write(GROUPS.replace("9", "8"))).config.max_pods == 8
 
