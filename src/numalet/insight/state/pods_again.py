@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numalet.core.model.findings import Finding, WarningFinding
-from numalet.core.node.restarting import KubeletRestart
+from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.wording import restarts
 
 
@@ -55,10 +55,15 @@ def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[
             yield RestartPodRejected(**restarts.rejection(each))
         elif not rebooted.decision.admitted:
             yield RestartPodNeedsPlugin(**restarts.rejection(rebooted))
-        for move in each.moves:
-            yield RestartPodMoved(
-                pod=str(each.pod),
-                container=move.container,
-                held=restarts.shown(move.held),
-                holds=restarts.shown(move.holds),
-            )
+        yield from moved(each)
+
+
+def moved(pod: Readmission) -> Iterator[RestartPodMoved]:
+    """The containers of the pod that do not keep what they have."""
+    for move in pod.moves:
+        yield RestartPodMoved(
+            pod=str(pod.pod),
+            container=move.container,
+            held=restarts.shown(move.held),
+            holds=restarts.shown(move.holds),
+        )

@@ -17,6 +17,7 @@ from numalet.core.model.value import replace
 from numalet.core.node.restarting import KubeletRestart, Readmission
 from numalet.insight.lint import starting
 from numalet.insight.lint.subject import LintSubject
+from numalet.insight.state import pods_again
 from numalet.wording import kubelet, kubelet_start, restarts
 
 
@@ -72,20 +73,6 @@ class UpgradePodElsewhere(WarningFinding):
     holds_after: str
 
 
-class UpgradePodMoved(WarningFinding):
-    code = "upgrade/pod-moved"
-    sentence = (
-        "container {container} of pod {pod} runs with {held} and gets {holds} when v{after} sees "
-        "the pod again"
-    )
-    mend = "drain the node before the kubelet is replaced"
-    pod: str
-    container: str
-    held: str
-    holds: str
-    after: str
-
-
 class UpgradeStartsOnce(Finding):
     code = "upgrade/starts-once"
     sentence = "v{after} starts with the state files, and not a second time: {error}"
@@ -126,15 +113,8 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
         for each in second.rejected:
             yield _rejected(subject, each, standing)
     for each in restarted.pods:
-        for move in each.moves:
-            yield UpgradePodMoved(
-                pod=str(each.pod),
-                container=move.container,
-                held=restarts.shown(move.held),
-                holds=restarts.shown(move.holds),
-                where=subject.place_of(each.pod, move.container),
-                after=subject.release.name,
-            )
+        for moved in pods_again.moved(each):
+            yield moved.at(subject.place_of(each.pod, moved.container))
 
 
 def _as_it_writes(pod: Pod) -> Pod:
