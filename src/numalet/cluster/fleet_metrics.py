@@ -37,7 +37,7 @@ HELP: Final[Mapping[str, str]] = {
     "view_age_seconds": "Seconds since what is shown was current last; 0 while it is.",
     "nodes": "Nodes by pool and by where their state comes from; undecided: too little is known.",
     "stranded": "What the sums promise and no pod of the shapes can have.",
-    "free": "What is free by the scheduler's sums.",
+    "free": "What is free by the scheduler's sums on nodes that get new pods.",
     "trap_nodes": "Nodes with something stranded.",
     "fits": "So many copies of a shape fit now, counted up to 1000.",
     "waiting_pods": "Pods of a shape that wait for a node.",
@@ -133,7 +133,9 @@ class _PoolTotals:
         _count(self._nodes, (node.pool, node.origin.value), times)
         for resource, amount in free.items():
             key = (node.pool, resource)
-            self._free[key] = self._free.get(key, 0) + times * amount
+            # A node that gets no new pods has nothing to give.
+            given = amount if node.is_open else 0
+            self._free[key] = self._free.get(key, 0) + times * given
             if not _count(self._sharing, key, times):
                 del self._free[key]
 

@@ -46,3 +46,13 @@ def test_the_age_of_a_pool_is_that_of_the_node_that_was_silent_longest() -> None
     cluster = gpu_fleet.cluster([gpu_fleet.running(name, []) for name in "ab"])
     published = {"a": 20.0, "b": 10.0, "gone": 1.0}
     assert FleetMeter().measured(cluster, published).published_seconds == {"gpus": 10.0}
+
+
+def test_nothing_is_free_on_a_node_that_gets_no_new_pods() -> None:
+    cluster = gpu_fleet.cluster([gpu_fleet.running(name, []) for name in "ab"])
+    meter = FleetMeter()
+    free = meter.measured(cluster).free["gpus", "nvidia.com/gpu"]
+    cordoned = cluster.with_nodes([replace(cluster.nodes["a"], is_cordoned=True)])
+    assert meter.measured(cordoned).free["gpus", "nvidia.com/gpu"] == free / 2
+    closed = cordoned.with_nodes([replace(cluster.nodes["b"], is_ready=False)])
+    assert meter.measured(closed).free["gpus", "nvidia.com/gpu"] == 0

@@ -331,3 +331,4 @@ def test_each_further_copy_finds_what_the_one_before_it_left() -> None:
     assert (len(_going(first)), len(_going(second)), third) == (1, 1, None)
     assert {*_going(first), *_going(second)} < {"a-b", "a-d", "whole"}
     assert not answer.is_enough
+    assert copies(cluster, 3).is_enough
