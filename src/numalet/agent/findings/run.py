@@ -242,12 +242,6 @@ class RunNoPlace(Finding):
     holders: str
 
 
-class RunOtherPolicy(Finding):
-    code = "run/other-policy"
-    sentence = "with --policy {policy} it would fit now"
-    policy: str
-
-
 class RunHolderFinding(Finding):
     code = "run/holder"
     sentence = "process {pid} ({command}) has {what}"
@@ -274,6 +268,16 @@ class RunNodesExhausted(Finding):
         "memory left"
     )
     nodes: str
+
+
+class RunOutsideAffinity(NoteFinding):
+    code = "run/outside-affinity"
+    sentence = (
+        "not in the CPU affinity that this process inherited ({inherited}): {cpus}; "
+        "'numalet run' does not keep to it"
+    )
+    cpus: str
+    inherited: str
 
 
 class RunHeldByKernel(NoteFinding):

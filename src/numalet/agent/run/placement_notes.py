@@ -12,6 +12,7 @@ from numalet.agent.findings.run import (
     RunHeldByKernel,
     RunHeldByProcess,
     RunHolderFinding,
+    RunOutsideAffinity,
     RunRefused,
     RunRootless,
 )
@@ -36,6 +37,10 @@ def held(place: RunDocument) -> Iterator[Finding]:
         yield RunHeldByKernel(what=what)
     else:
         yield RunHeldByProcess(what=what)
+    inherited = frozenset(os.sched_getaffinity(0))
+    outside = cpu_set.parse(place.cpus or place.shared_cpus) - inherited
+    if outside:
+        yield RunOutsideAffinity(cpus=numbers.cpus(outside), inherited=numbers.cpus(inherited))
     if os.geteuid() != 0:
         yield RunRootless()
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
@@ -26,7 +26,6 @@ from numalet.agent.run import joining, leftovers, lost_promises, request
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.other_runs import OtherRuns
 from numalet.core.admission.decision import Decision
-from numalet.core.admission.reasons import NotAligned
 from numalet.core.enforcement import desired, limits
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
@@ -71,8 +70,6 @@ class NoPlace(Value):
 
 
 Decided: TypeAlias = Placed | NoPlace
-
-_LOOSER: Final = ("restricted", "best-effort")
 
 
 class Placer:
@@ -128,22 +125,6 @@ class Placer:
                 self._write(after, live, answer, command)
                 self._others.share(after, live)
             return answer
-
-    def admitting_policy(self, answer: NoPlace) -> str | None:
-        """A looser topology policy by which it would get a place now; None if there is none.
-
-        Raises ``BadInput``.
-        """
-        if not isinstance(answer.decision.rejection, NotAligned):
-            return None
-        for policy in _LOOSER:
-            config = replace(self.premises.config, topology_manager_policy=policy)
-            premises = replace(self.premises, config=config)
-            placer = Placer(self._state, self._root, premises, self.ground, self._places)
-            with suppress(AgentHolds):
-                if isinstance(placer.preview(answer.pod), Placed):
-                    return policy
-        return None
 
     @contextmanager
     def _held(self) -> Iterator[Content]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from numalet.agent.findings.run import RunNoPlace, RunOtherPolicy
+from numalet.agent.findings.run import RunNoPlace
 from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
@@ -93,14 +93,11 @@ class SharedAllocator:
         return self._explained(replace(case, names=names), no.running)
 
     def on_refusal(self) -> Iterator[Finding]:
-        """Who has the room, and whether a looser policy would help."""
+        """Who has the room."""
         no = self._refused()
         if no.holders:
             holders = placement_notes.holders(no)
             yield RunNoPlace(command=self._command[0], holders=holders)
-        policy = self._placer.admitting_policy(no)
-        if policy is not None:
-            yield RunOtherPolicy(policy=policy)
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
         """Make the cgroups of the pod and its container, with all settings in force."""

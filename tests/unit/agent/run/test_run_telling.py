@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import msgspec
+import pytest
 
 from numalet.agent.run import placement_notes
 from numalet.agent.run.options import Voice
@@ -45,6 +47,22 @@ def heard(told: Explanation | None, *, as_document: bool = False) -> list[Any]:
     voice = Voice(tell, explained, explain, show if as_document else None)
     placement_notes.refused(REFUSED, told, voice)
     return said
+
+
+def test_cpus_outside_the_inherited_affinity_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    placed = msgspec.structs.replace(REFUSED, admitted=True, cpus="1-2")
+
+    def codes(inherited: set[int]) -> list[str]:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: inherited)
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        return [each.code for each in placement_notes.held(placed)]
+
+    assert codes({0, 1, 2, 3}) == ["run/held-by-process"]
+    assert codes({0, 1}) == ["run/held-by-process", "run/outside-affinity"]
+    _, note = placement_notes.held(placed)
+    assert str(note).startswith(
+        "not in the CPU affinity that this process inherited (CPUs 0-1): CPU 2; "
+    )
 
 
 def test_there_is_a_story_to_tell() -> None:
