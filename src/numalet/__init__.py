@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
     from numalet.core.admission.decision import Decision as Decision
     from numalet.core.admission.recorder import Recorder as Recorder
+    from numalet.core.cluster.cluster import Cluster as Cluster
     from numalet.core.config.behaviour import EXACT as EXACT
     from numalet.core.config.behaviour import NATIVE as NATIVE
     from numalet.core.config.behaviour import Behaviour as Behaviour
@@ -103,6 +104,10 @@ if TYPE_CHECKING:
     from numalet.core.snapshot.placement import Placement as Placement
     from numalet.core.snapshot.slots import ExtraManager as ExtraManager
     from numalet.core.snapshot.snapshot import Snapshot as Snapshot
+    from numalet.insight.python_api.clusters import fit as fit
+    from numalet.insight.python_api.clusters import free as free
+    from numalet.insight.python_api.clusters import open_cluster as open_cluster
+    from numalet.insight.python_api.clusters import traps as traps
     from numalet.insight.python_api.nodes import machine_info as machine_info
     from numalet.insight.python_api.nodes import restart_node as restart_node
     from numalet.insight.python_api.nodes import start_node as start_node
@@ -111,6 +116,7 @@ if TYPE_CHECKING:
     from numalet.insight.python_api.questions import explain as explain
     from numalet.insight.python_api.questions import read_state_files as read_state_files
     from numalet.insight.python_api.questions import reserve as reserve
+    from numalet.insight.python_api.questions import simulate as simulate
     from numalet.insight.python_api.questions import verify_state_files as verify_state_files
     from numalet.insight.python_api.questions import what_if as what_if
     from numalet.insight.python_api.tables import decision_rows as decision_rows
@@ -138,6 +144,7 @@ _PUBLIC = {
     "Behaviour": "numalet.core.config.behaviour",
     "Candidates": "numalet.core.hints.hint",
     "Changes": "numalet.core.snapshot.changes",
+    "Cluster": "numalet.core.cluster.cluster",
     "ConfigSources": "numalet.io.documents.kubelet_config",
     "Container": "numalet.core.model.pod",
     "ContainerKey": "numalet.core.model.pod",
@@ -181,9 +188,12 @@ _PUBLIC = {
     "decision_rows": "numalet.insight.python_api.tables",
     "diff_snapshots": "numalet.core.snapshot.changes",
     "explain": "numalet.insight.python_api.questions",
+    "fit": "numalet.insight.python_api.clusters",
+    "free": "numalet.insight.python_api.clusters",
     "load_claims": "numalet.io.documents.device_claims",
     "load_pods": "numalet.io.documents.pod_manifest",
     "machine_info": "numalet.insight.python_api.nodes",
+    "open_cluster": "numalet.insight.python_api.clusters",
     "open_machine": "numalet.io.machines",
     "placement_rows": "numalet.insight.python_api.tables",
     "read_claims": "numalet.io.documents.device_claims",
@@ -193,7 +203,9 @@ _PUBLIC = {
     "reserve": "numalet.insight.python_api.questions",
     "restart_node": "numalet.insight.python_api.nodes",
     "sentence": "numalet.wording.english",
+    "simulate": "numalet.insight.python_api.questions",
     "start_node": "numalet.insight.python_api.nodes",
+    "traps": "numalet.insight.python_api.clusters",
     "verify_state_files": "numalet.insight.python_api.questions",
     "what_if": "numalet.insight.python_api.questions",
 }
@@ -213,6 +225,7 @@ __all__ = [
     "Behaviour",
     "Candidates",
     "Changes",
+    "Cluster",
     "ConfigSources",
     "Container",
     "ContainerKey",
@@ -254,11 +267,14 @@ __all__ = [
     "decode_config",
     "diff_snapshots",
     "explain",
+    "fit",
+    "free",
     "load_claims",
     "load_config",
     "load_pods",
     "machine_info",
     "merge_hints",
+    "open_cluster",
     "open_machine",
     "placement_rows",
     "read_claims",
@@ -270,7 +286,9 @@ __all__ = [
     "restart_node",
     "runtime_settings",
     "sentence",
+    "simulate",
     "start_node",
+    "traps",
     "verify_state_files",
     "what_if",
 ]
@@ -290,4 +308,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """What there is, the names that are not imported yet included."""
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -226,16 +226,6 @@ class FleetYesAlone(Finding):
     sentence = "--yes needs --cordon, --taint or --undo"
 
 
-class FleetNotOneShape(Finding):
-    code = "fleet/not-one-shape"
-    sentence = (
-        "{value!r} asks for {count} kinds of pods, and one is asked about at a time; give a file "
-        "with one of them, or what it asks for"
-    )
-    value: str
-    count: int
-
-
 class FleetPairs(Finding):
     code = "fleet/pairs"
     sentence = "{option} has {value!r}; write {expected}"

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from numalet.cli import fleet_dashboard, fleet_days, fleet_keeping_away, fleet_options, fleet_wake
-from numalet.cli.findings import FleetNotOneShape, FleetOption
+from numalet.cli.findings import FleetOption
 from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
+from numalet.io.findings.fleet import FleetNotOneShape
 
 EPILOG = """Examples:
 

@@ -71,12 +71,7 @@ class SimulationResult(Value):
 
     def cpus(self) -> tuple[NodeCpus, ...]:
         """The CPUs after the last step; empty if the CPU Manager gives out none."""
-        static = self.session.node.roster.static_cpus
-        if static is None:
-            return ()
-        machine = self.session.machine
-        reserved = frozenset(machine.cpu_ids) - static.allocatable
-        return cpu_map.cpu_map(self.session.node.snapshot, machine, reserved)
+        return cpu_map.of_node(self.session.node)
 
     def devices(self) -> tuple[DeviceRow, ...]:
         """The devices after the last step."""

@@ -18,7 +18,7 @@ from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.core.model.kubelet_view import kubelet_view
 from numalet.core.model.machine import Machine
 from numalet.core.model.machine_info import HugePages, MachineInfo
-from numalet.core.model.value import Value, field
+from numalet.core.model.value import ShownValue, Value, field
 from numalet.io.documents import (
     cadvisor,
     device_file,
@@ -57,7 +57,7 @@ _MEMORY_FLAG: Final = "--memory-per-node"
 _PAGES_FLAG: Final = "--hugepages-per-node"
 
 
-class LoadedMachine(Value):
+class LoadedMachine(ShownValue):
     """A machine, and the kubelet's view of it.
 
     ``reading_notes`` are those of the reading alone: what could not be read, what was assumed.

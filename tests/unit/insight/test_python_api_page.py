@@ -5,9 +5,14 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import numalet
 
@@ -17,7 +22,8 @@ SHOWN = {
     *("read_claims", "load_claims"),
     *("machine_info", "restart_node", "fits", "explain", "what_if", "check", "reserve"),
     *("read_state_files", "verify_state_files", "check_restart", "replay"),
-    *("decision_rows", "placement_rows"),
+    *("decision_rows", "placement_rows", "simulate"),
+    *("open_cluster", "fit", "traps", "free", "load_config"),
     *("admit", "pod_started", "remove", "devices_reported", "state_files", "restart"),
 }
 _SIGNATURE = re.compile(r"`(\w+)\(([^`]*)\)`")
@@ -41,6 +47,25 @@ def test_the_examples_of_the_page_hold() -> None:
         names = test.globs
     assert runner.summarize(verbose=False).attempted > 20
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.slow
+def test_strict_types_accept_the_examples(tmp_path: Path) -> None:
+    """Those who use the page's calls in their own programs have types for them."""
+    lines = [
+        source
+        for example in _EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
+        for each in doctest.DocTestParser().get_examples(example)
+        for source in [each.source]
+    ]
+    program = tmp_path / "examples.py"
+    program.write_text("".join(lines), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(program)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "MYPY_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _documented() -> dict[str, list[inspect.Parameter]]:

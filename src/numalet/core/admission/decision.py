@@ -17,7 +17,7 @@ from numalet.core.hints.hint import Hint, ProviderHints
 from numalet.core.hints.policies import Merged
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.core.model.value import Value
+from numalet.core.model.value import ShownValue, Value
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
@@ -36,7 +36,7 @@ class Alignment(Value):
     merged: Merged | None
 
 
-class Decision(Value):
+class Decision(ShownValue):
     """The verdict on one pod.
 
     ``rejection`` is None for an admitted pod. ``alignments`` are by subject, empty under the

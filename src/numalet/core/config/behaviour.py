@@ -119,6 +119,19 @@ class Behaviour(Value, kw_only=True):
     unknown_fields_are_dropped: bool = True
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
+    def __repr__(self) -> str:
+        """``EXACT`` or ``NATIVE``, whichever is nearer, and what differs from it."""
+        differences = [
+            (name, [each for each in self.__struct_fields__ if self._differs(each, rules)])
+            for name, rules in (("EXACT", EXACT), ("NATIVE", NATIVE))
+        ]
+        name, changed = min(differences, key=lambda each: len(each[1]))
+        given = (f"{each}={getattr(self, each)!r}" for each in changed)
+        return f"replace({', '.join((name, *given))})" if changed else name
+
+    def _differs(self, name: str, other: Behaviour) -> bool:
+        return bool(getattr(self, name) != getattr(other, name))
+
     def gives_memory(self, node: NumaNodeInfo) -> bool:
         """Whether pods may get memory of this node."""
         return self.memory_node_classes is None or node_class(node) in self.memory_node_classes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.releases.release import V1_32_RULES, Release, ReleaseRules
@@ -148,6 +149,16 @@ class StartRefused(Value):
     stage: StartStage
     findings: tuple[Finding, ...]
     further: tuple[Finding, ...] = ()
+
+    def __str__(self) -> str:
+        causes = "; ".join(each.located for each in (*self.findings, *self.further))
+        return f"The kubelet would not start: {causes}"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Say why there is no node to be asked."""
+            raise AttributeError(f"this is no node, so it has no {name!r}. {self}")
 
     @property
     def is_undecided(self) -> bool:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from numalet.core.model.cpu_set import EMPTY, CpuSet
 from numalet.core.model.machine_info import MachineInfo, OperatingSystem
-from numalet.core.model.value import Value
+from numalet.core.model.value import ShownValue, Value
 
 _NO_FILES: Mapping[str, str] = MappingProxyType({})
 
@@ -98,7 +98,7 @@ class ProcFacts(Value, kw_only=True):
     package_id_count: int | None = None
 
 
-class Machine(Value, kw_only=True):
+class Machine(ShownValue, kw_only=True):
     """The whole machine.
 
     ``nodes`` come in the order in which the kubelet meets them: by directory name (node0,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from numalet.core.model.value import Value
+from numalet.core.model.value import ShownValue, Value
 
 
 class OperatingSystem(Enum):
@@ -60,7 +60,7 @@ class NumaNodeInfo(Value):
     caches: tuple[NodeCache, ...] = ()
 
 
-class MachineInfo(Value):
+class MachineInfo(ShownValue):
     """The whole machine in the kubelet's eyes. Sizes in bytes, page sizes in KiB.
 
     ``cpu_count`` is the number of online logical CPUs (cAdvisor ``num_cores``).

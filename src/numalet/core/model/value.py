@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Mutable", "Value", "field", "kept", "replace", "without_keys"]
+__all__ = ["Mutable", "ShownValue", "Value", "field", "kept", "replace", "without_keys"]
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -98,6 +98,22 @@ class Value(Struct, frozen=True):
 
     __dataclass_fields__ = _AsDataclass()
     __dataclass_params__ = _AsDataclass()
+
+
+if TYPE_CHECKING:
+
+    class ShownValue(Value):
+        """A value that notebooks show; ``numalet.notebook`` gives its class these methods."""
+
+        def to_rows(self) -> list[dict[str, Any]]:
+            """Rows for a data frame."""
+            return []
+
+        def _repr_html_(self) -> str:
+            return ""
+
+else:
+    ShownValue = Value
 
 
 @dataclass_transform(field_specifiers=(field,))

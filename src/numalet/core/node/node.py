@@ -27,7 +27,7 @@ from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
 from numalet.core.model.pod import ContainerKey, Pod
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import ShownValue, replace
 from numalet.core.snapshot.slots import ExtraManager
 from numalet.core.snapshot.snapshot import Snapshot
 
@@ -37,7 +37,7 @@ Devices: TypeAlias = Mapping[str, Iterable[Device]]
 NO_DEVICES: Devices = MappingProxyType({})
 
 
-class Node(Value):
+class Node(ShownValue):
     """A kubelet's managers at one moment. Made by ``start``."""
 
     roster: Roster
@@ -57,6 +57,8 @@ class Node(Value):
 
     def admit(self, pod: Pod, recorder: Recorder = SILENT) -> tuple[Node, Decision]:
         """The node after this pod asked for admission, and the decision."""
+        if not isinstance(pod, Pod):
+            raise TypeError(f"a Pod is expected, not {type(pod).__name__}; read_pods makes them")
         decision = admit.admit(self.roster, self.snapshot, pod, recorder)
         return self.at(decision.after), decision
 

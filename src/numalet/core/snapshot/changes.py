@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from numalet.core.managers.memory.ledger import NodeMemory
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.pod import ContainerKey
-from numalet.core.model.value import Value
+from numalet.core.model.value import ShownValue
 from numalet.core.snapshot import placement
 from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 
 
-class Changes(Value):
+class Changes(ShownValue):
     """From one snapshot to a later one.
 
     ``allocated`` is what containers hold now, ``released`` what they held before, of all those for

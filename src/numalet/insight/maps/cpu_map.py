@@ -11,6 +11,7 @@ from enum import Enum
 
 from numalet.core.model.machine_info import CoreInfo, MachineInfo
 from numalet.core.model.value import Value
+from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 
 
@@ -39,6 +40,15 @@ class NodeCpus(Value):
     def count(self, use: CpuUse) -> int:
         """How many of its CPUs are for this."""
         return sum(cell.use is use for core in self.cores for cell in core)
+
+
+def of_node(node: Node) -> tuple[NodeCpus, ...]:
+    """The map of a node; empty if its CPU Manager gives out no exclusive CPUs."""
+    static = node.roster.static_cpus
+    if static is None:
+        return ()
+    machine = node.rules.machine
+    return cpu_map(node.snapshot, machine, frozenset(machine.cpu_ids) - static.allocatable)
 
 
 def cpu_map(

@@ -20,6 +20,7 @@ from numalet.core.model.value import replace
 from numalet.core.node import node as nodes
 from numalet.core.node.node import NO_DEVICES, Devices, Node
 from numalet.core.snapshot.slots import ExtraManager
+from numalet.insight.python_api.arguments import devices_on
 from numalet.io.documents import kubelet_version
 from numalet.io.machines import LoadedMachine, open_machine
 
@@ -64,16 +65,20 @@ def start_node(
         identity: what is known of the node's name and labels.
 
     Raises:
-        BadInput: the machine is a text that names none, or the release is not known.
+        BadInput: the machine is a text that names none, the release is not known, or a device is
+            on a NUMA node that the machine does not have.
         ValueError: two managers have the same name.
     """
+    if not isinstance(config, KubeletConfig):
+        wrong = type(config).__name__
+        raise TypeError(f"a KubeletConfig is expected, not {wrong}; decode_config makes one")
     rules = following(behaviour, release)
     info, its_devices = machine_and_devices(machine)
     return nodes.start(
         config,
         info,
         files,
-        its_devices if devices is None else devices,
+        its_devices if devices is None else devices_on(devices, info.node_ids),
         managers=managers,
         plugins=plugins,
         behaviour=rules,
@@ -102,7 +107,8 @@ def restart_node(
     """
     info, its_devices = machine_and_devices(machine)
     state_files = node.state_files() if files is None else files
-    return node.restart(config, info, state_files, its_devices if devices is None else devices)
+    reported = its_devices if devices is None else devices_on(devices, info.node_ids)
+    return node.restart(config, info, state_files, reported)
 
 
 def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:

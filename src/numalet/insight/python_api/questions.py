@@ -11,7 +11,7 @@ from numalet.core.checkpoint.state_files import StateFiles
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
-from numalet.core.config.rules import Scope, TopologyPolicy
+from numalet.core.config.rules import Scope, StartRefused, TopologyPolicy
 from numalet.core.model.device_claims import NO_CLAIMS, ClaimDocuments
 from numalet.core.model.pod import Pod
 from numalet.core.node.node import NO_DEVICES, Devices, Node
@@ -22,15 +22,18 @@ from numalet.insight.explain.tally import Tally
 from numalet.insight.lint import rows, rules
 from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.subject import LintSubject
-from numalet.insight.output import explanation_document, json_schema
+from numalet.insight.maps import cpu_map, device_map, memory_map
+from numalet.insight.output import explanation_document, json_schema, simulation_document
+from numalet.insight.python_api.arguments import choices, several
 from numalet.insight.python_api.nodes import (
     AnyMachine,
     following,
     machine_and_devices,
     machine_info,
+    start_node,
 )
 from numalet.insight.python_api.tables import MatrixRows
-from numalet.insight.simulate.scenario import NO_FILES
+from numalet.insight.simulate.scenario import NO_FILES, AdmitStep
 from numalet.insight.simulate.session import Session
 from numalet.insight.state import restart_check, verify
 from numalet.insight.state.restart_check import RestoreCheck
@@ -87,6 +90,52 @@ def explain(
     return json_schema.plain(explanation_document.explanation(case, traced, tallies))
 
 
+def simulate(
+    config: KubeletConfig,
+    machine: AnyMachine,
+    pods: Iterable[Pod],
+    *,
+    files: StateFiles = NO_FILES,
+    devices: Devices | None = None,
+    behaviour: Behaviour = EXACT,
+    release: str | Release | None = None,
+) -> dict[str, Any]:
+    """Decisions on these pods, one after the other, as the document of ``numalet simulate``.
+
+    If the kubelet would not start, ``start_error`` is its text, and there are no steps.
+
+    Args:
+        config: the configuration.
+        machine: the machine in any form.
+        pods: the pods, in the order in which they ask.
+        files: state files that the kubelet finds.
+        devices: what device plugins report; by default those of the machine's profile.
+        behaviour: the rules of exact or of native mode.
+        release: the release of the kubelet, such as ``1.34``; by default that of the behaviour.
+
+    Raises:
+        BadInput: the machine is a text that names none, or the release is not known.
+    """
+    rules = following(behaviour, release)
+    node = start_node(config, machine, files, devices, behaviour=rules)
+    if isinstance(node, StartRefused):
+        return json_schema.plain(simulation_document.not_started(node, rules.release))
+    session, records = Session(config, node.rules.machine, node), []
+    for pod in pods:
+        session, record = session.after(AdmitStep(pod))
+        records.append(record)
+    after = session.node
+    document = simulation_document.simulation(
+        records,
+        memory_map.memory_map(after.snapshot, session.machine, after.leftovers(), session.pods),
+        after.state_files(),
+        rules,
+        nodes=cpu_map.of_node(after),
+        device_rows=device_map.device_map(after.snapshot.device),
+    )
+    return json_schema.plain(document)
+
+
 def what_if(
     pods: Sequence[Pod],
     machines: Mapping[str, AnyMachine],
@@ -115,14 +164,15 @@ def what_if(
         releases: releases to be tried, such as ``1.32``; none for that of the behaviour.
 
     Raises:
-        BadInput: a machine is a text that names none, or a release is not known.
+        BadInput: a machine is a text that names none, or a policy, scope or release is not known.
     """
-    followed = [following(behaviour, each) for each in releases] or [behaviour]
+    tried = choices("policies", policies, _POLICIES), choices("scopes", scopes, _SCOPES)
+    followed = [following(behaviour, each) for each in several("releases", releases)] or [behaviour]
     opened = [
         NamedMachine(name, *machine_and_devices(machine)) for name, machine in machines.items()
     ]
     chosen: list[Options | None] = [
-        None if each is None else tuple(each.items()) for each in options
+        None if each is None else tuple(each.items()) for each in several("options", options)
     ]
     variants = matrix.variants(
         opened,
@@ -131,8 +181,7 @@ def what_if(
             for name, config in configs.items()
             for rules in followed
         ],
-        policies,
-        scopes,
+        *tried,
         chosen,
     )
     asked = comparing.orders(orders, len(pods), seed)

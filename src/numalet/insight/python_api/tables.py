@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numalet.core.admission.decision import Decision
 from numalet.core.model import cpu_set
@@ -70,6 +70,15 @@ def change_rows(changes: Changes) -> list[dict[str, Any]]:
 
 class MatrixRows(list[dict[str, Any]]):
     """The rows of a comparison, one for each variant."""
+
+    if TYPE_CHECKING:
+
+        def to_rows(self) -> list[dict[str, Any]]:
+            """Rows for a data frame."""
+            return [*self]
+
+        def _repr_html_(self) -> str:
+            return ""
 
 
 def _decision_row(decision: Decision) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
 
 from numalet.core.cluster import building, classes
 from numalet.core.cluster.building import ClassRule
@@ -23,15 +22,12 @@ from numalet.insight.usecases import fleets
 from numalet.insight.usecases.fleets import Fleet
 from numalet.io.documents import cluster_dump, fleet_file, yaml_source
 
-EVERYTHING: Final = "nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses"
-"""What kubectl is asked for, so that nothing is missing that could be had."""
-
 
 class ClusterNothingToRead(Finding):
     code = "cluster/nothing-to-read"
     sentence = (
-        f"there are no nodes in {{sources}}; a dump is what 'kubectl get {EVERYTHING} -A -o json'"
-        " prints"
+        "there are no nodes in {sources}; a dump is what 'kubectl get nodes,pods,pdb -A -o json' "
+        "prints"
     )
     sources: str
 

@@ -69,18 +69,21 @@ class UnusableReport(Value):
 Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
 
 
-def replay(files: Sequence[str], jobs: int = 1, release: str | None = None) -> Iterator[Report]:
+def replay(
+    files: str | Sequence[str], jobs: int = 1, release: str | None = None
+) -> Iterator[Report]:
     """A report for every scenario of the files, in their order.
 
     Args:
-        files: paths of scenario files.
+        files: path of a scenario file, or several.
         jobs: how many processes do the work; with 1 it is done in this one.
         release: the release of scenarios that name none; those that name another are unusable.
 
     Raises:
         BadInput: at once, if no such release is known.
     """
-    return _replayed(files, jobs, None if release is None else kubelet_version.of_name(release))
+    listed = [files] if isinstance(files, str) else files
+    return _replayed(listed, jobs, None if release is None else kubelet_version.of_name(release))
 
 
 def _replayed(files: Sequence[str], jobs: int, release: Release | None) -> Iterator[Report]:

@@ -1,6 +1,6 @@
 """The objects of a cluster from what kubectl wrote: files, folders, the standard input.
 
-    kubectl get nodes,pods,pdb,noderesourcetopologies,numanodes,numanodeclasses -A -o json
+    kubectl get nodes,pods,pdb -A -o json
 
 A folder, or a tarball, is what ``must-gather`` or ``kubectl cluster-info dump --output-directory``
 made; a file in it that cannot be read is a warning, and the others are read. Objects come one by

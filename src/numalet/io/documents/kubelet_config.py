@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
+from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -158,12 +159,14 @@ class GatheredConfig(Value):
         return LoadedConfig(config, warnings.all, own, has_own)
 
 
-def load(sources: ConfigSources) -> LoadedConfig:
-    """The configuration of all sources together.
+def load(sources: ConfigSources | str | PathLike[str]) -> LoadedConfig:
+    """The configuration of all sources together, or of this file.
 
     Raises:
         BadInput: a source cannot be read or holds a wrong type.
     """
+    if isinstance(sources, str | PathLike):
+        sources = ConfigSources(config_file=fspath(sources))
     return gather(sources).loaded(sources.release, sources.kubelets)
 
 
@@ -239,7 +242,9 @@ def _unknown(
     return unknown.without(known)
 
 
-def decode(value: object, document: str, release: Release = NEWEST) -> KubeletConfig:
+def decode(
+    value: object, document: str = "configuration", release: Release = NEWEST
+) -> KubeletConfig:
     """The configuration of a mapping of fields, as an otherwise empty file would give it.
 
     Of a field that the release does not know the type does not matter.

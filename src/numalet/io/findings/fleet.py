@@ -27,6 +27,16 @@ class FleetNoPods(Finding):
     value: str
 
 
+class FleetNotOneShape(Finding):
+    code = "fleet/not-one-shape"
+    sentence = (
+        "{value!r} asks for {count} kinds of pods, and one is asked about at a time; give a file "
+        "with one of them, or what it asks for"
+    )
+    value: str
+    count: int
+
+
 class FleetTraceEmpty(Finding):
     code = "fleet/trace-empty"
     sentence = "the trace has no row; each one has an arrival, a duration and a shape"

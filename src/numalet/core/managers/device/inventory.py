@@ -35,6 +35,11 @@ class Device(Value):
     numa_nodes: tuple[int, ...] = ()
     health: Health = Health.HEALTHY
 
+    def __post_init__(self) -> None:
+        """Refuse a bare number, or a text, whose letters would be nodes."""
+        if not isinstance(self.numa_nodes, tuple | list):
+            raise TypeError(f"numa_nodes is a tuple of node ids, not {self.numa_nodes!r}")
+
 
 class KnownDevices(Value, dict=True):
     """The devices of one resource by id, as last reported, healthy or not."""

@@ -1,0 +1,71 @@
+"""Arguments of the public functions: what types of Python do not catch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+from numalet.core.managers.device.inventory import Device
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.node.node import Devices
+from numalet.insight.usecases.comparing import ExplainUnknownChoice
+from numalet.io.findings.devices import DevicesAbsentNumaNode
+
+T = TypeVar("T")
+
+
+class ApiOneForSeveral(Finding):
+    code = "api/one-for-several"
+    sentence = "{argument} takes a list of values, not {value} alone; write [{value}]"
+    argument: str
+    value: str
+
+
+def several(argument: str, given: Iterable[T]) -> tuple[T, ...]:
+    """The values of an argument. A text is one value, and its letters are none.
+
+    Raises:
+        BadInput: it is a text or a mapping.
+    """
+    if isinstance(given, str | bytes | Mapping):
+        one = ApiOneForSeveral(argument=argument, value=repr(given)[:80])
+        raise BadInput([one])
+    return tuple(given)
+
+
+def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """The values of an argument, all of which are known. Raises ``BadInput``."""
+    values = several(argument, given)
+    unknown = [each for each in values if each not in known]
+    if unknown:
+        listed = ", ".join(known)
+        raise BadInput(
+            ExplainUnknownChoice(option=argument, value=str(each), known=listed) for each in unknown
+        )
+    return values
+
+
+def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[Device, ...]]:
+    """The devices, all of which are on NUMA nodes of the machine.
+
+    Raises:
+        BadInput: a device is on another NUMA node.
+        TypeError: something is not a ``Device``.
+    """
+    listed = {resource: several("devices", each) for resource, each in devices.items()}
+    absent = []
+    for resource, each in ((name, each) for name, all_ in listed.items() for each in all_):
+        if not isinstance(each, Device):
+            raise TypeError(f"a device of {resource} must be a numalet.Device, not {each!r}")
+        absent += [
+            DevicesAbsentNumaNode(
+                device=each.device_id, resource=resource, value=node,
+                nodes=cpu_set.text(frozenset(node_ids)), where=Location("devices"),
+            )
+            for node in each.numa_nodes
+            if node not in node_ids
+        ]  # fmt: skip
+    if absent:
+        raise BadInput(absent)
+    return listed

@@ -1,0 +1,132 @@
+"""What Python's types do not catch: each slip has an error that says what is expected."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import numalet
+from harness.bad_inputs import refused_with
+from numalet.core.model.value import replace
+
+CONFIG = numalet.decode_config({})
+PODS = numalet.read_pods(
+    "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c}]}}", "x"
+).pods
+
+
+def what_if(**given: Any) -> object:
+    return numalet.what_if(PODS, {"m": "2n4c"}, {"c": CONFIG}, **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"policies": "restricted"}, {"scopes": "pod"}, {"releases": "1.34"},
+        {"options": {"prefer-closest-numa-nodes": "true"}},
+    ],
+)  # fmt: skip
+def test_a_text_or_mapping_is_no_list(given: dict[str, Any]) -> None:
+    (argument,) = given
+    with refused_with("api/one-for-several") as raised:
+        what_if(**given)
+    assert str(raised.value).startswith(f"{argument} takes a list")
+
+
+@pytest.mark.parametrize(("argument", "value"), [("policies", "restrict"), ("scopes", "node")])
+def test_a_policy_or_scope_is_one_that_exists(argument: str, value: str) -> None:
+    with refused_with("explain/unknown-choice") as raised:
+        what_if(**{argument: [value]})
+    assert repr(value) in str(raised.value)
+
+
+def test_one_path_of_scenarios_is_one_file(tmp_path: Path) -> None:
+    (report,) = numalet.replay(str(tmp_path / "none.jsonl"))
+    assert "none.jsonl" in str(report)
+
+
+def test_devices_are_on_nodes_of_the_machine() -> None:
+    far = {"x.io/gpu": [numalet.Device("g", numa_nodes=(7,))]}
+    with refused_with("devices/absent-numa-node"):
+        numalet.start_node(CONFIG, "2n4c", devices=far)
+    node = numalet.start_node(CONFIG, "2n4c")
+    assert isinstance(node, numalet.Node)
+    with refused_with("devices/absent-numa-node"):
+        numalet.restart_node(node, CONFIG, "2n4c", devices=far)
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        (lambda: numalet.Device("g", numa_nodes=1), "tuple of node ids"),  # type: ignore[arg-type]
+        (lambda: numalet.Device("g", numa_nodes="01"), "tuple of node ids"),  # type: ignore[arg-type]
+        (
+            lambda: numalet.start_node(CONFIG, "2n4c", devices={"x.io/g": ["g0"]}),  # type: ignore[list-item]
+            "must be a numalet.Device",
+        ),
+        (lambda: numalet.start_node({}, "2n4c"), "decode_config makes one"),  # type: ignore[arg-type]
+        (lambda: started().admit({"kind": "Pod"}), "read_pods makes them"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_value_of_another_type_is_named(act: Callable[[], object], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        act()
+
+
+def started() -> numalet.Node:
+    node = numalet.start_node(CONFIG, "2n4c")
+    assert isinstance(node, numalet.Node)
+    return node
+
+
+def test_a_refused_start_is_a_sentence_and_says_why_it_is_no_node() -> None:
+    refused = numalet.start_node(numalet.decode_config({"cpuManagerPolicy": "static"}), "2n4c")
+    assert isinstance(refused, numalet.StartRefused)
+    assert str(refused).startswith("The kubelet would not start: ")
+    with pytest.raises(AttributeError, match=r"no 'admit'.*static needs CPUs"):
+        refused.admit  # type: ignore[attr-defined]  # noqa: B018 - it raises
+    assert pickle.loads(pickle.dumps(refused)) == copy.deepcopy(refused) == refused
+
+
+def test_rules_are_shown_by_their_name_and_what_differs() -> None:
+    assert (repr(numalet.EXACT), repr(numalet.NATIVE)) == ("EXACT", "NATIVE")
+    changed = replace(numalet.NATIVE, default_node_limit=8)
+    assert repr(changed) == "replace(NATIVE, default_node_limit=8)"
+
+
+def test_a_configuration_is_read_from_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "kubelet.yaml"
+    path.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 7\n"
+    )
+    assert numalet.load_config(path).config == numalet.load_config(str(path)).config
+
+
+def test_only_public_names_are_listed() -> None:
+    assert {name for name in dir(numalet) if not name.startswith("__")} == set(numalet.__all__)
+
+
+def test_a_simulation_that_does_not_start_says_why() -> None:
+    static = numalet.decode_config({"cpuManagerPolicy": "static"})
+    assert numalet.simulate(static, "2n4c", PODS)["start_error_stage"] == "cpu-manager"
+
+
+def test_questions_to_a_cluster(tmp_path: Path) -> None:
+    described = tmp_path / "fleet.yaml"
+    described.write_text("pools: [{name: a, count: 2, machine: 2n4c2t, memory_per_node: 8Gi}]")
+    cluster = numalet.open_cluster([described])
+    assert numalet.fit(cluster, PODS[0])["shapes"][0]["fits"] is True
+    assert numalet.traps(cluster, PODS[0])["traps"] == []  # type: ignore[arg-type]
+    assert numalet.free(cluster, PODS[0], nodes=["a-0"])["fit"] == 1
+    with refused_with("explain/unknown-choice"):
+        numalet.free(cluster, PODS[0], nodes=["b-0"])
+    two = tmp_path / "two.yaml"
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {containers: [{name: c}]}}\n"
+    two.write_text(f"{pod % 'a'}---\n{pod % 'b'}")
+    with refused_with("fleet/not-one-shape"):
+        numalet.free(cluster, two)
