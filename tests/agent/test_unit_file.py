@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from configparser import ConfigParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ PODS = FOLDER / PODS_UNIT
 
 
 def _unit(path: Path = UNIT) -> ConfigParser:
-    parser = ConfigParser(interpolation=None)
+    parser = ConfigParser(interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[method-assign, assignment]
     parser.read(path)
     return parser
@@ -59,6 +62,38 @@ def test_a_wheel_brings_the_units_and_the_document_that_they_name(tmp_path: Path
         named = _unit(path)["Unit"]["Documentation"]
         # Where pip puts it beside /usr/local/bin/numalet, which is what ExecStart says.
         assert named.removeprefix("file:///usr/local/") in brought
+
+
+def _assessment(unit: Path) -> list[dict[str, Any]]:
+    command = ["systemd-analyze", "security", "--offline=true", "--json=short", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"systemd-analyze security: {done.stderr}")
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")
+@pytest.mark.parametrize("unit", [UNIT, PODS], ids=lambda unit: str(unit.stem))
+def test_each_setting_that_is_left_out_has_a_reason(unit: Path) -> None:
+    reasons = [line for line in unit.read_text().splitlines() if re.match("# .*=.*: ", line)]
+    named = {name for line in reasons for name in re.findall(r"(\w+)=", line.partition(": ")[0])}
+    for row in _assessment(unit):
+        if not row["set"]:
+            names = re.findall(r"(\w+)=", row["name"])
+            assert named & {*names} or _unit(unit)["Service"].get(names[0]), row
+
+
+def test_no_setting_reaches_pods() -> None:
+    """Those of the agent's process are inherited by pods, those of their cgroup apply to them."""
+    of_agent = {*_unit()["Service"]} & {*re.findall(r"(\w+)=", PODS.read_text())}
+    assert of_agent == {
+        *("Type", "ExecStart", "OOMScoreAdjust", "OOMPolicy", "TasksMax"),
+        *("NotifyAccess", "UMask"),
+    }
+    of_cgroup = "(Device|IP|Memory(Max|High|Low|Min)|CPU|Allowed|IO|SocketBind|Restrict(Net|File))"
+    taken = [name for name in _unit(PODS)["Service"] if re.match(of_cgroup, name)]
+    assert not {*taken, "PrivateDevices", "ProtectClock", "User"} & {*_unit(PODS)["Service"]}
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")

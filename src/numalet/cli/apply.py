@@ -84,7 +84,7 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
 def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
     """Give one object to the agent and report the result; whether it may run."""
-    from numalet.cli.output import complain, printable
+    from numalet.cli.output import complain, print_line
     from numalet.core.model.findings import Severity
     from numalet.io.agent_client.client import AgentRefused, segment
 
@@ -105,7 +105,7 @@ def _given(client: AgentClient, value: Mapping[str, Any]) -> bool:
     name = f"pod/{made['metadata']['name']}"
     status = made["status"]
     if status.get("reason") and status.get("phase") == "Failed":
-        typer.echo(printable(f"{name} rejected: {status['reason']}: {status['message']}"))
+        print_line(f"{name} rejected: {status['reason']}: {status['message']}")
         return False
-    typer.echo(printable(f"{name} admitted"))
+    print_line(f"{name} admitted")
     return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from numalet.cli import cluster_options, fleet_classes
+from numalet.cli import cluster_options, fleet_classes, output
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.findings import FleetOption, FleetPairs
 from numalet.cli.fleet_options import ClassFile, PoolLabel
@@ -260,7 +260,7 @@ def undo(*, kubeconfig: Kubeconfig = None, context: Context = None, audit: Audit
 
 
 def _say(text: str) -> None:
-    typer.echo(text, err=True)
+    output.say(text)
 
 
 def _measures(act: str) -> frozenset[Measure]:

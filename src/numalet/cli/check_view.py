@@ -7,7 +7,6 @@ says, the rule behind it and the mend. A rule is said once.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -89,7 +88,7 @@ def print_github(rows: Sequence[FindingRow]) -> None:
 
 def _print_commands(rows: Sequence[FindingRow]) -> None:
     for line in github.lines(rows):
-        sys.stdout.write(output.printable(line) + "\n")
+        output.print_text(f"{line}\n")
 
 
 def print_junit(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-import typer
-
+from numalet.cli import output as shown
 from numalet.core.model.value import Value
 
 
@@ -40,15 +38,14 @@ def say(link: PrintedLink, output: LinkFormat, *, is_opened: bool) -> None:
     if output is LinkFormat.JSON:
         fingerprint = link.fingerprint or None
         document = {"url": link.url, "seconds": link.seconds, "fingerprint": fingerprint}
-        typer.echo(json.dumps(document))
+        shown.print_json(document)
     else:
-        typer.echo(link.url)
-        typer.echo(f"The link works once, within {link.seconds // 60} minutes.", err=True)
+        shown.print_line(link.url)
+        shown.say(f"The link works once, within {link.seconds // 60} minutes.")
         if link.fingerprint:
-            typer.echo(
+            shown.say(
                 "The browser warns, because the agent signed the certificate itself. It is the"
-                f" right one if its SHA-256 fingerprint is\n{link.fingerprint}",
-                err=True,
+                f" right one if its SHA-256 fingerprint is\n{link.fingerprint}"
             )
     if is_opened:
         _open(link)
@@ -58,4 +55,4 @@ def _open(link: PrintedLink) -> None:
     import webbrowser
 
     if not webbrowser.open(link.url):
-        typer.echo("No browser can be opened here; open the link by hand.", err=True)
+        shown.say("No browser can be opened here; open the link by hand.")

@@ -82,4 +82,4 @@ async def serving(
 
 def complain(bug: Exception) -> None:
     """Print a bug of a page, or of the history; the rest goes on."""
-    traceback.print_exception(bug)
+    say("".join(traceback.format_exception(bug)).rstrip())

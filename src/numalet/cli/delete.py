@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numalet.cli import agent_client
+from numalet.cli import agent_client, output
 from numalet.cli.agent_client import EXIT_REFUSED, EXITS
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ def _deleted(client: AgentClient, name: str, options: Mapping[str, int]) -> bool
     except AgentRefused as refused:
         complain(Severity.ERROR, f"{refused.reason}: {refused.message}")
         return False
-    typer.echo(f"pod/{name} is deleted")
+    output.print_line(f"pod/{name} is deleted")
     return True

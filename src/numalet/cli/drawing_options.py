@@ -6,7 +6,6 @@ They are in addition to what a command prints, unless one of them goes to the st
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -57,12 +56,9 @@ class PictureFiles(Value, kw_only=True):
         atomic.write_texts(files, new_mode=_mode_of_new_files())
         for where, text in texts.items():
             if where == _OUTPUT:
-                sys.stdout.flush()
-                # Markup is UTF-8 whatever the terminal's encoding is.
-                sys.stdout.buffer.write(text.encode() + b"\n")
-                sys.stdout.buffer.flush()
+                output.print_bytes(text.encode() + b"\n")
             else:
-                typer.echo(output.printable(f"written: {where}"), err=True)
+                output.say(f"written: {where}")
 
 
 def origin(*, machine: str = "", release: str = "") -> PageOrigin:

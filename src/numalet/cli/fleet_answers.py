@@ -48,7 +48,7 @@ def fit(
             document = fleet_fit_document.of_fits(cluster, names, answers)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
-            fleet_csv.print_rows(fleet_csv.fits(names, answers))
+            output.print_rows(fleet_csv.fits(names, answers))
         case FleetFormat.TABLE:
             fleet_view.fits(cluster, names, answers)
     return 0 if all(each.fits for each in answers) else 1
@@ -93,7 +93,7 @@ def print_traps(
             document = fleet_fit_document.of_traps(cluster, answer, names, kept_away)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
-            fleet_csv.print_rows(fleet_csv.traps(answer, names))
+            output.print_rows(fleet_csv.traps(answer, names))
         case FleetFormat.TABLE:
             fleet_view.traps(cluster, answer, names, kept_away)
 
@@ -121,7 +121,7 @@ def free(
             document = fleet_free_document.of(cluster, shape.name, answer, planned)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
-            fleet_csv.print_rows(fleet_csv.free(answer))
+            output.print_rows(fleet_csv.free(answer))
         case FleetFormat.TABLE:
             fleet_view.free(cluster, shape.name, answer, planned)
     return 0 if answer.is_enough else 1
@@ -142,7 +142,7 @@ def what_if(
         return 0
     document = fleet_days_document.of_what_if(cluster, answer)
     if form is FleetFormat.CSV:
-        fleet_csv.print_rows(fleet_csv.what_if(document))
+        output.print_rows(fleet_csv.what_if(document))
     else:
         output.print_document(document, OutputFormat.JSON)
     return 0
@@ -163,7 +163,7 @@ def replay(
             document = fleet_days_document.of_replay(cluster, answer, rules)
             output.print_document(document, OutputFormat.JSON)
         case FleetFormat.CSV:
-            fleet_csv.print_rows(fleet_csv.replay(answer))
+            output.print_rows(fleet_csv.replay(answer))
         case FleetFormat.TABLE:
             fleet_days_view.replay(cluster, answer, rules)
     return 0

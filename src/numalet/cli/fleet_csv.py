@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from numalet.cli.fleet_view import held
 from numalet.core.model import resources
@@ -15,11 +13,6 @@ from numalet.insight.fleet.replay import ReplayAnswer
 from numalet.insight.fleet.traps import Traps
 from numalet.insight.output.fleet_days_document import FleetWhatIfDocument
 from numalet.insight.output.fleet_free_document import controller_text
-
-
-def print_rows(rows: Iterable[Sequence[object]]) -> None:
-    """Print rows, the header first."""
-    csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
 
 
 def fits(names: Sequence[str], answers: Sequence[Fit]) -> Iterator[Sequence[object]]:

@@ -168,8 +168,7 @@ def serve(
         raise BadInput([FleetPairs(option="--listen", value=listen, expected="HOST:PORT")])
 
     def ready(port: int) -> None:
-        sys.stderr.write(f"serving http://{host}:{port}/metrics\n")
-        sys.stderr.flush()
+        output.say(f"serving http://{host}:{port}/metrics")
 
     server = FleetServer(
         host=host.strip("[]"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from numalet.cli import output
 from numalet.cli.cluster_options import Context, Kubeconfig
 
 EPILOG = """Examples:
@@ -26,7 +25,7 @@ def wake(*, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
     from numalet.io.kube_api import access
 
     def say(text: str) -> None:
-        typer.echo(text, err=True)
+        output.say(text)
 
     to = access.of(kubeconfig, context)
     asyncio.run(waker.live(to, say))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from numalet.cluster.following import FollowedView
     from numalet.core.cluster.cluster import Cluster
 
-_CLEAR: Final = "\x1b[H\x1b[2J"
 _OLD_SECONDS: Final = 2.0
 """A connection that is there again within this is not worth a word."""
 
@@ -74,7 +73,7 @@ class WatchedAnswer(Mutable):
         if text == self._shown or (state == self._state and not is_screen):
             return
         self._shown, self._state = text, state
-        sys.stdout.write(f"{_CLEAR if is_screen else ''}{text}\n")
+        output.print_screen(text)
         streams.flush()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli import machine_options
+from numalet.cli import machine_options, output
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.option_groups import expanded
 
@@ -238,7 +238,7 @@ def _run(inputs: HollowInputs) -> int:
 
     def say(text: str) -> None:
         progress.finish()
-        typer.echo(text, err=True)
+        output.say(text)
 
     asyncio.run(command.live(prepared, say, progress.advance))
     return 0

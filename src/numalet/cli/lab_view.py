@@ -128,8 +128,7 @@ class Watching:
     def preparing(self, what: str) -> None:
         """The one slow step, which goes over the network, is announced in any case."""
         self._wipe()
-        sys.stderr.write(_PREPARING.format(package=what) + "\n")
-        sys.stderr.flush()
+        output.say(_PREPARING.format(package=what))
 
     def booting(self, seconds: float) -> None:
         """Redraw the line."""
@@ -138,8 +137,7 @@ class Watching:
             self._next = now + _BETWEEN_SECONDS
             self._is_drawn = True
             text = _BOOTING.format(topology=self._name, seconds=seconds)
-            sys.stderr.write(_WIPE + text)
-            sys.stderr.flush()
+            output.redraw(text)
 
     def ready(self, seconds: float) -> None:
         """The command has the word now."""
@@ -148,19 +146,16 @@ class Watching:
     def output(self, data: bytes) -> None:
         """As it comes, byte for byte."""
         self._wipe()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        output.pass_on(data)
 
     def errors(self, data: bytes) -> None:
         """The same for the error stream."""
         self._wipe()
-        sys.stderr.buffer.write(data)
-        sys.stderr.buffer.flush()
+        output.pass_on(data, is_error=True)
 
     def _wipe(self) -> None:
         if self._is_drawn:
-            sys.stderr.write(_WIPE)
-            sys.stderr.flush()
+            output.redraw()
             self._is_drawn = False
 
 
@@ -177,4 +172,4 @@ def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
             finding = LabTimedOut(seconds=f"{request.timeout_seconds:g}", console=console)
         case Ending.DIED:
             finding = LabGuestDied(console=console)
-    sys.stderr.write(f"error: {output.printable(str(finding))}\n")
+    output.say(f"error: {finding}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from numalet.cli import agent_client, streams
+from numalet.cli import agent_client, output, streams
 from numalet.cli.agent_client import EXITS, PodName
 
 EPILOG = f"""Examples:
@@ -52,5 +51,5 @@ def logs(
     }
     with agent_client.agent(socket, root) as client:
         for line in client.stream(f"{agent_client.pods_path(pod)}/log", query):
-            sys.stdout.buffer.write(line)
+            output.print_log(line)
             streams.flush()

@@ -118,7 +118,7 @@ def machine(
 
         output.print_document(machine_document.machine(chart), chosen)
     if size is not None:
-        typer.echo(f"captured {size} bytes in {capture}", err=True)
+        output.say(f"captured {size} bytes in {capture}")
 
 
 def _write_pictures(pictures: PictureFiles, loaded: LoadedMachine, chart: MachineMap) -> None:
@@ -200,7 +200,4 @@ def _print_table(chart: MachineMap) -> None:
         if chart.notes:
             sentences = [str(note) for note in chart.notes]
             console.print(machine_picture.notes_list(sentences))
-    encoding = console.encoding
-    for line in captured.get().splitlines():
-        # A file name may have characters, and halves of them, that the terminal does not take.
-        typer.echo(line.rstrip().encode(encoding, "backslashreplace").decode(encoding))
+    output.print_drawn("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))

@@ -10,6 +10,7 @@ import errno
 import functools
 import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from numalet import __version__
-from numalet.cli import command_line, streams
+from numalet.cli import command_line, output, streams
 from numalet.cli.findings import CliUsage, FilesExtraMissing, FilesOutputUnwritable
 from numalet.cli.helping import Command, Commands, with_line_breaks
 from numalet.core.model.findings import BadInput, Finding
@@ -139,7 +140,7 @@ def _add(to: typer.Typer, panel: str, name: str, short_help: str) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"numalet {__version__}")
+        output.print_line(f"numalet {__version__}")
         raise typer.Exit
 
 
@@ -154,7 +155,7 @@ def _numalet(
 ) -> None:
     """The kubelet's NUMA resource managers: ask what a node would decide, and why."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        output.print_line(context.get_help())
 
 
 @functools.cache
@@ -182,7 +183,9 @@ def run(arguments: list[str] | None = None) -> int:
             status = command(args=arguments, standalone_mode=False, prog_name="numalet")
         sys.stdout.flush()
     except _USAGE_ERROR as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        output.say(shown.getvalue().rstrip())
         _print_document([CliUsage(problem=error.format_message())], arguments)
         return EXIT_UNUSABLE
     except (typer.Abort, KeyboardInterrupt):
@@ -225,8 +228,6 @@ def _collect_garbage_seldom() -> None:
 
 
 def _unusable(bad: BadInput, arguments: list[str] | None = None) -> int:
-    from numalet.cli import output
-
     output.show_findings(bad.findings)
     _print_document(bad.findings, arguments)
     return EXIT_UNUSABLE
@@ -234,8 +235,6 @@ def _unusable(bad: BadInput, arguments: list[str] | None = None) -> int:
 
 def _print_document(findings: Sequence[Finding], arguments: list[str] | None) -> None:
     """Print findings for a program too, if the command line asks for a document."""
-    from numalet.cli import output
-
     asked = output.asked_format(sys.argv[1:] if arguments is None else arguments)
     if asked is not None:
         from numalet.insight.output import findings_document
@@ -261,8 +260,8 @@ def _out_of_memory() -> int:
 def _bug() -> int:
     import traceback
 
-    traceback.print_exc()
-    typer.echo(f"numalet {__version__}: this is a bug; please report the lines above", err=True)
+    output.say(traceback.format_exc().rstrip())
+    output.say(f"numalet {__version__}: this is a bug; please report the lines above")
     return EXIT_BUG
 
 

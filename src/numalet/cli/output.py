@@ -7,12 +7,13 @@ What comes out of a user's files is shown with its control characters escaped.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from numalet.core.model.findings import Finding, Severity
+from numalet.wording.printable import printable as printable
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -34,6 +36,9 @@ _PIECES: Final = 10_000
 """So many pieces of a document are written at a time."""
 # It matches a run of blanks from its first one alone: a line may have thousands.
 _TRAILING_BLANKS: Final = re.compile(r"(?<! )[ ]+((?:\x1b\[[0-9;]*m)*)$", re.MULTILINE)
+_CLEARED: Final = "\x1b[H\x1b[2J"
+_FORMULAS: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -73,8 +78,16 @@ def console() -> Console:
 def literal_console(**settings: Any) -> Console:
     """A console that prints names as users chose them, with square brackets and colons too."""
     from rich.console import Console
+    from rich.segment import Segment
 
-    return Console(highlight=False, markup=False, emoji=False, **settings)
+    class PrintableConsole(Console):
+        """Whatever is drawn, no control character of its texts is printed."""
+
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else printable(text), style, control)
+
+    return PrintableConsole(highlight=False, markup=False, emoji=False, **settings)
 
 
 def _width() -> int:
@@ -114,7 +127,7 @@ def print_all(drawn: Iterable[RenderableType]) -> None:
             screen.width = max(_width(), _needed_width(screen, each))
         screen.print(each)
     assert isinstance(screen.file, io.StringIO)
-    sys.stdout.write(_TRAILING_BLANKS.sub(r"\1", screen.file.getvalue()))
+    print_drawn(_TRAILING_BLANKS.sub(r"\1", screen.file.getvalue()))
 
 
 def is_unicode() -> bool:
@@ -122,22 +135,91 @@ def is_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
-def printable(text: str) -> str:
-    """The text with control characters escaped, but for line ends."""
-    return "".join(
-        character if character.isprintable() or character == "\n" else ascii(character)[1:-1]
-        for character in text
-    )
-
-
 def print_text(text: str) -> None:
     """Print lines that hold what came out of a user's files."""
     sys.stdout.write(printable(text))
 
 
+def print_line(text: str = "") -> None:
+    """Print a line at once."""
+    print_text(f"{text}\n")
+    sys.stdout.flush()
+
+
+def print_drawn(text: str) -> None:
+    """Print lines with colours, which were made of printable texts."""
+    sys.stdout.write(text)
+
+
+def print_screen(text: str) -> None:
+    """Print the same in the place of all that a terminal shows; elsewhere below what there is."""
+    sys.stdout.write(f"{_CLEARED if sys.stdout.isatty() else ''}{text}\n")
+
+
+def print_bytes(data: bytes) -> None:
+    """Print markup, which is UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def print_log(data: bytes) -> None:
+    """Print what a container wrote; a terminal gets its control characters escaped."""
+    if sys.stdout.isatty():
+        sys.stdout.write(printable(data.decode(errors="backslashreplace"), "\n\t"))
+    else:
+        sys.stdout.buffer.write(data)
+
+
+def pass_on(data: bytes, *, is_error: bool = False) -> None:
+    """What the user's own command printed in a guest, byte for byte."""
+    stream = sys.stderr if is_error else sys.stdout
+    stream.buffer.write(data)
+    stream.buffer.flush()
+
+
+def print_rows(rows: Iterable[Sequence[object]]) -> None:
+    """Print rows as CSV, in which no cell is a formula of a spreadsheet."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([_cell(each) for each in row] for row in rows)
+
+
+def _cell(value: object) -> object:
+    """Spreadsheets take a text that begins with one of some characters for a formula."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    begin = text.lstrip()
+    is_formula = begin.startswith(_FORMULAS) and len(begin) > 1 and not _NUMBER.fullmatch(begin)
+    return f"'{text}" if is_formula or value.startswith(("\t", "\r")) else text
+
+
+def print_json(document: Any, indent: int | None = None) -> None:
+    """Print a value as JSON at once."""
+    import json
+
+    print_text(json.dumps(document, indent=indent).replace("\x7f", "\\u007f") + "\n")
+    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """Print to the error stream what is otherwise printed to the output."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
 def say(text: str) -> None:
     """Print a line to the error stream, for people."""
     sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
+def redraw(text: str = "") -> None:
+    """Put a text in the place of the last line of the error stream, which is a terminal."""
+    sys.stderr.write(f"\r\x1b[K{printable(text)}")
     sys.stderr.flush()
 
 
@@ -151,7 +233,7 @@ def complain(severity: Severity, text: str) -> None:
     """Print a message to the error stream; on a terminal wrapped and with colour."""
     word, message = severity.value, printable(text)
     if not sys.stderr.isatty():
-        typer.echo(f"{word}: {message}", err=True)
+        say(f"{word}: {message}")
         return
     import textwrap
 
@@ -164,7 +246,8 @@ def complain(severity: Severity, text: str) -> None:
     ).removeprefix(word)
     if "NO_COLOR" not in os.environ:
         word = typer.style(word, fg=_COLOURS[severity], bold=True)
-    typer.echo(word + filled, err=True)
+    sys.stderr.write(f"{word}{filled}\n")
+    sys.stderr.flush()
 
 
 def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -> None:
@@ -174,15 +257,15 @@ def print_document(document: Struct | Mapping[str, Any], chosen: OutputFormat) -
 
         document = json_schema.plain(document)
     if chosen is OutputFormat.YAML:
-        sys.stdout.write(_as_yaml(document))
+        print_text(_as_yaml(document))
     else:
         import json
 
         # Some at a time: the pieces of a long document together are many times as large as it is.
         pieces = json.JSONEncoder(indent=2).iterencode(document)
         while text := "".join(islice(pieces, _PIECES)):
-            sys.stdout.write(text)
-        sys.stdout.write("\n")
+            print_text(text.replace("\x7f", "\\u007f"))
+        print_text("\n")
 
 
 def _as_yaml(document: Any) -> str:
@@ -194,4 +277,11 @@ def _as_yaml(document: Any) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    return str(yaml.dump(document, Dumper=NoAliasDumper, sort_keys=False, allow_unicode=True))
+        def represent_text(self, text: str) -> Any:
+            """In quotes where it has characters that are written as escapes."""
+            style = None if printable(text) == text else '"'
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+    NoAliasDumper.add_representer(str, NoAliasDumper.represent_text)
+    text = str(yaml.dump(document, Dumper=NoAliasDumper, sort_keys=False, allow_unicode=True))
+    return printable(text)

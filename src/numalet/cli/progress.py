@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from numalet.cli import output
+
 _FIRST: Final = 0.5
 _BETWEEN: Final = 0.1
 _WIDTH: Final = 24
-_WIPED: Final = "\r\x1b[K"
 
 
 class Progress:
@@ -45,14 +46,12 @@ class Progress:
             self._is_drawn = True
             filled = min(self._done * _WIDTH // self._whole, _WIDTH)
             bar = "#" * filled + "." * (_WIDTH - filled)
-            sys.stderr.write(f"{_WIPED}[{bar}] {self._done}/{self._whole} {self._text}")
-            sys.stderr.flush()
+            output.redraw(f"[{bar}] {self._done}/{self._whole} {self._text}")
 
     def finish(self) -> None:
         """Wipe the bar away."""
         if self._is_drawn:
-            sys.stderr.write(_WIPED)
-            sys.stderr.flush()
+            output.redraw()
             self._is_drawn = False
 
 
@@ -73,11 +72,9 @@ def waiting(text: str) -> Iterator[None]:
 
 
 def _show_time(text: str, is_over: threading.Event) -> None:
-    began, stream, wait, is_drawn = time.monotonic(), sys.stderr, _FIRST, False
+    began, wait, is_drawn = time.monotonic(), _FIRST, False
     while not is_over.wait(wait):
-        stream.write(f"{_WIPED}{text} ({time.monotonic() - began:.0f} s)")
-        stream.flush()
+        output.redraw(f"{text} ({time.monotonic() - began:.0f} s)")
         wait, is_drawn = 1.0, True
     if is_drawn:
-        stream.write(_WIPED)
-        stream.flush()
+        output.redraw()

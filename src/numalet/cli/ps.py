@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numalet.cli import agent_client, streams
+from numalet.cli import agent_client, output, streams
 from numalet.cli.agent_client import EXITS, OWN_API
 from numalet.core.model.findings import BadInput
 
@@ -82,22 +81,22 @@ def _print_commands(items: Sequence[Mapping[str, Any]], form: Form) -> None:
             "apiVersion": OWN_API.removeprefix("/apis/"),
             "items": list(items),
         }
-        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+        output.print_json(listed, indent=2)
     elif items:
         table = PodTable(items, datetime.now(UTC), is_wide=form is Form.WIDE)
-        sys.stdout.write(table.text(items))
+        output.print_drawn(table.text(items))
     else:
-        typer.echo("No agent answers, and no commands run without one.", err=True)
+        output.say("No agent answers, and no commands run without one.")
 
 
 def _print_json(client: AgentClient, listed: Mapping[str, Any], watch: bool) -> None:
     if not watch:
-        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
+        output.print_json(listed, indent=2)
         return
     for item in listed["items"]:
-        sys.stdout.write(json.dumps({"type": "ADDED", "object": item}) + "\n")
+        output.print_json({"type": "ADDED", "object": item})
     for change in _changes(client, listed):
-        sys.stdout.write(json.dumps(change) + "\n")
+        output.print_json(change)
         streams.flush()
 
 
@@ -109,17 +108,17 @@ def _print_table(
     from numalet.cli.ps_view import PodTable
 
     if not listed["items"] and not watch:
-        typer.echo("No pods. Give one to the agent with 'numalet apply -f FILE'.", err=True)
+        output.say("No pods. Give one to the agent with 'numalet apply -f FILE'.")
     left = "" if watch else _left_behind(client)
     table = PodTable(listed["items"], datetime.now(UTC), is_wide=is_wide)
     if listed["items"]:
-        sys.stdout.write(table.text(listed["items"]))
-    sys.stdout.write(left)
+        output.print_drawn(table.text(listed["items"]))
+    output.print_drawn(left)
     streams.flush()
     for change in _changes(client, listed) if watch else ():
         if change["type"] in ("ADDED", "MODIFIED", "DELETED"):
             gone = change["type"] == "DELETED"
-            sys.stdout.write(table.line(change["object"], datetime.now(UTC), gone=gone))
+            output.print_drawn(table.line(change["object"], datetime.now(UTC), gone=gone))
             streams.flush()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from numalet.cli import release_options
+from numalet.cli import output, release_options
 from numalet.cli.output import OutputFormat, print_document
 from numalet.core.model.value import Mutable, field
 
@@ -155,15 +155,14 @@ class _Shown:
             case replaying.UnusableReport():
                 self._clear()
                 for problem in report.problems:
-                    typer.echo(f"error: {problem}", err=True)
+                    output.say(f"error: {problem}")
             case replaying.FailedReport() if self._output is ReplayOutput.TEXT:
                 self._clear()
-                typer.echo(_failure_text(report))
+                output.print_line(_failure_text(report))
             case _:
                 pass  # Nothing but a number in the counts.
         if self._is_live:
-            sys.stderr.write(f"\r\x1b[K{report.file}: {self._ticks}")
-            sys.stderr.flush()
+            output.redraw(f"{report.file}: {self._ticks}")
 
     def file_is_done(self, tally: _Tally) -> None:
         """Show what became of one file."""
@@ -172,21 +171,20 @@ class _Shown:
         if self._output is ReplayOutput.JSON:
             return
         for cause, count in sorted(tally.skipped.items()):
-            typer.echo(f"{tally.file}: {count} skipped: {cause}")
-        typer.echo(f"{tally.file}: {_counts([tally])}")
+            output.print_line(f"{tally.file}: {count} skipped: {cause}")
+        output.print_line(f"{tally.file}: {_counts([tally])}")
 
     def _clear(self) -> None:
         """Take the counter off the terminal."""
         if self._is_live:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            output.redraw()
 
     def finished(self) -> int:
         """The exit status, after the last words."""
         if self._output is ReplayOutput.JSON:
             print_document(_summary(self._tallies), OutputFormat.JSON)
         else:
-            typer.echo(_counts(self._tallies))
+            output.print_line(_counts(self._tallies))
         if any(tally.problems for tally in self._tallies):
             return 2
         return 1 if any(tally.failures for tally in self._tallies) else 0

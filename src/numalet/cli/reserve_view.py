@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
-
-import typer
 
 from numalet.cli import output
 from numalet.core.model import resources
@@ -30,8 +27,8 @@ def print_plan(plan: Plan) -> None:
     from numalet.insight.usecases import reserving
 
     output.print_all(_drawn(plan))
-    sys.stdout.write(f"\nAs a flag:\n\n{_FLAG}'{reserving.flag_value(plan.entries)}'\n")
-    sys.stdout.write("\nIn the KubeletConfiguration:\n\n")
+    output.print_text(f"\nAs a flag:\n\n{_FLAG}'{reserving.flag_value(plan.entries)}'\n")
+    output.print_text("\nIn the KubeletConfiguration:\n\n")
     print_yaml(plan)
 
 
@@ -39,7 +36,7 @@ def print_flag(plan: Plan) -> None:
     """Print the flag alone, as one word without quotes: for ``$(...)``."""
     from numalet.insight.usecases import reserving
 
-    sys.stdout.write(f"{_FLAG}{reserving.flag_value(plan.entries)}\n")
+    output.print_text(f"{_FLAG}{reserving.flag_value(plan.entries)}\n")
 
 
 def print_yaml(plan: Plan) -> None:
@@ -51,7 +48,7 @@ def print_yaml(plan: Plan) -> None:
             amount = str(each)
             quoted = f'"{amount}"' if amount.isdigit() else amount
             lines.append(f"    {name}: {quoted}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    output.print_text("\n".join(lines) + "\n")
 
 
 def print_json(plan: Plan, written: ChangedFile | None) -> None:
@@ -64,16 +61,16 @@ def print_json(plan: Plan, written: ChangedFile | None) -> None:
 def say_written(written: ChangedFile) -> None:
     """Print which file was changed, and where its former content is."""
     if written.backup is None:
-        typer.echo(f"{written.path}: nothing to change", err=True)
+        output.say(f"{written.path}: nothing to change")
     else:
-        typer.echo(f"written: {written.path} (before: {written.backup})", err=True)
+        output.say(f"written: {written.path} (before: {written.backup})")
 
 
 def say_refused(refused: StartRefused, release: Release) -> None:
     """Print why the kubelet of a release would not start, although the memory adds up."""
     kubelet = releases.kubelet(release.name)
     text = kubelet_start.complaint(kubelet, refused).replace("would not", "would still not", 1)
-    typer.echo(f"error: {text}", err=True)
+    output.say(f"error: {text}")
     output.show_findings((*refused.findings, *refused.further))
 
 

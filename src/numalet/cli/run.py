@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -305,5 +303,5 @@ def _explain(explanation: Explanation, by: str, command: str) -> None:
     """Print the story where it does not get among what the command prints."""
     from numalet.cli import output, run_view
 
-    with contextlib.redirect_stdout(sys.stderr):
+    with output.aside():
         output.print_all(run_view.story(explanation, command, by_agent=by == "agent"))

@@ -54,7 +54,9 @@ def sample_device_plugin(
     if not folder.is_dir():
         raise BadInput([SamplesNoPluginFolder(path=str(folder), where=Location("--root"))])
     parsed = [_device(text) for text in devices]
-    plugin = device_plugin.SamplePlugin(folder, resource, device_plugin.by_id(parsed), typer.echo)
+    plugin = device_plugin.SamplePlugin(
+        folder, resource, device_plugin.by_id(parsed), output.print_line
+    )
     asyncio.run(_until_interrupted(plugin))
 
 
@@ -104,6 +106,6 @@ async def _control(plugin: SamplePlugin) -> None:
     while line := (await reader.readline()).decode(errors="replace").strip():
         try:
             await plugin.obey(line)
-            typer.echo(line)
+            output.print_line(line)
         except ValueError:
-            typer.echo(f"not understood: {output.printable(line)}", err=True)
+            output.say(f"not understood: {output.printable(line)}")

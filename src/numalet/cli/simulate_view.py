@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-import typer
-
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.admission.decision import Decision
@@ -132,7 +130,7 @@ def _placed(finding: Finding, state_dir: StateDirectory | None) -> Finding:
 def say_written(names: Sequence[str]) -> None:
     """Print which state files were written."""
     if names:
-        typer.echo(f"written: {', '.join(names)}", err=True)
+        output.say(f"written: {', '.join(names)}")
 
 
 def write_pictures(result: SimulationResult, pictures: PictureFiles) -> None:

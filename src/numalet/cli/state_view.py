@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
 from numalet.core.config.releases.release import Release
@@ -131,5 +129,5 @@ def show_rebased(
     output.print_all(state_tables.rebased(result, written))
     for done in written:
         # Whole lines, however long, so that the paths can be copied.
-        typer.echo(output.printable(f"written: {done.path}"))
-        typer.echo(output.printable(f"backup:  {done.backup}"))
+        output.print_line(f"written: {done.path}")
+        output.print_line(f"backup:  {done.backup}")

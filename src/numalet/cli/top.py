@@ -56,7 +56,7 @@ def top(
 
             nodes, pods = picture()
             output.print_all(nodes)
-            sys.stdout.write(f"\n{pods}")
+            output.print_drawn(f"\n{pods}")
         else:
             _live(picture, every)
 

@@ -5,8 +5,6 @@ Columns of the table that would be the same in every row are shown once above it
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -36,7 +34,7 @@ def show(rows: Sequence[VariantRow], seed: int, chosen: MatrixFormat) -> None:
         case MatrixFormat.JSON:
             output.print_document(what_if_document.matrix(rows, seed), OutputFormat.JSON)
         case MatrixFormat.CSV:
-            csv.writer(sys.stdout, lineterminator="\n").writerows(matrix_rows.table(rows))
+            output.print_rows(matrix_rows.table(rows))
         case MatrixFormat.TABLE:
             output.print_all(_tables(rows))
         case _:

@@ -6,6 +6,8 @@ import re
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from numalet.wording.printable import printable
+
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may hold; a pod's log or name may."""
 
@@ -65,4 +67,4 @@ def _attribute(name: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _NOT_IN_XML.sub("\ufffd", text)
+    return printable(_NOT_IN_XML.sub("\ufffd", text), "\n\t")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from numalet.drawing import tokens
+from numalet.wording.printable import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,6 +50,12 @@ def _query(values: Mapping[str, str | None]) -> str:
     return urlencode({name: value for name, value in values.items() if value is not None})
 
 
+def _shown(value: Any) -> Any:
+    """A value in a page: names, logs and manifests are shown without their control characters."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value, "\n\t") if is_text else value
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -58,6 +65,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

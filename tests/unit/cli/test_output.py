@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
 from rich.table import Table
+from rich.text import Text
 
 from numalet.cli import output
 from numalet.cli.output import OutputFormat
@@ -107,3 +112,96 @@ def test_documents_are_yaml_without_anchors(capsys: pytest.CaptureFixture[str]) 
     assert yaml.safe_load(printed) == DOCUMENT
     assert "&" not in printed
     assert "ü" in printed
+
+
+BAD = "a\x00\x07\x1b[31m\x7f\x85\x9b\u202e\u2066\u2028z"
+"""Control characters of both ranges, DEL, and what changes the direction of a text."""
+ESCAPED = r"a\x00\x07\x1b[31m\x7f\x85\x9b\u202e\u2066\u2028z"
+
+
+@pytest.mark.parametrize(
+    "print_it",
+    [
+        output.print_text,
+        output.print_line,
+        output.say,
+        output.redraw,
+        lambda text: output.complain(Severity.ERROR, text),
+        lambda text: output.print_all([text, Text(text), output.one_line(text)]),
+        lambda text: output.print_rows([[text]]),
+        lambda text: output.print_log(text.encode()),
+    ],
+)
+def test_no_control_character_is_printed(
+    print_it: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    print_it(BAD)
+    said = capsys.readouterr()
+    text = re.sub(r"^\r\x1b\[K", "", said.out + said.err)
+    assert ESCAPED in text
+    assert output.printable(text) == text
+
+
+def test_no_control_character_of_a_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table(BAD, title=BAD)
+    table.add_row(BAD, Text(BAD))
+    output.print_all([table])
+    printed = capsys.readouterr().out
+    assert r"\x1b[31m" in printed
+    assert output.printable(printed) == printed
+
+
+@pytest.mark.parametrize("chosen", [OutputFormat.JSON, OutputFormat.YAML])
+def test_documents_are_read_back_whatever_is_in_them(
+    chosen: OutputFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {BAD: [BAD, "é 日本", "two\nlines", "-1", "yes"], "n": {"x": 1}}
+    output.print_document(document, chosen)
+    printed = capsys.readouterr().out
+    assert output.printable(printed) == printed
+    assert yaml.safe_load(printed) == document
+
+
+def test_json_is_printed_without_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json([BAD])
+    printed = capsys.readouterr().out
+    assert output.printable(printed) == printed
+    assert json.loads(printed) == [BAD]
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", r"'\t=1"),
+        ("\r=1", r"'\r=1"),
+        ("  =1", "'  =1"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("-5", "-5"),
+        ("+5.5e-3", "+5.5e-3"),
+        (-5, "-5"),
+        (-0.5, "-0.5"),
+        ("-", "-"),
+        ("a=b", "a=b"),
+        (None, ""),
+    ],
+)
+def test_no_cell_is_a_formula(value: object, cell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_rows([["x", value]])
+    printed = capsys.readouterr().out
+    assert printed in (f"x,{cell}\n", f'x,"{cell}"\n')
+
+
+def test_a_log_in_a_pipe_is_what_the_container_wrote(capfdbinary: Any) -> None:
+    output.print_log(BAD.encode())
+    sys.stdout.flush()
+    assert capfdbinary.readouterr().out == BAD.encode()

@@ -23,3 +23,10 @@ def test_numbers_are_short() -> None:
     assert [svg.number(each) for each in (1, 1.0, 1.5, 2.456, "as it is")] == [
         "1", "1", "1.5", "2.46", "as it is",
     ]  # fmt: skip
+
+
+def test_no_control_character_of_a_text_is_in_a_drawing() -> None:
+    bad = "a\x1b\x7f\x9b\u202ez"
+    picture = svg.root(1, 1, bad, "", "c")
+    svg.add(picture, "text", bad, href=bad)
+    assert svg.text_of(picture).isprintable()

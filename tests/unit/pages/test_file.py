@@ -25,3 +25,10 @@ def test_its_policy_permits_its_own_script() -> None:
         hashlib.sha256(script.encode()).digest()
     ).decode()
     assert script in text
+
+
+def test_no_control_character_of_a_value_is_in_a_page() -> None:
+    bad = "a\x1b[31m\x07\x7f\x9b\u202ez\n\tb"
+    text = file.file(bad, bad)
+    assert all(each.isprintable() or each in "\n\t" for each in text)
+    assert text.count(r"a\x1b[31m\x07\x7f\x9b\u202ez") >= 2

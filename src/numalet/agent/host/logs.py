@@ -18,6 +18,7 @@ from structlog.typing import EventDict, Processor
 
 from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model import moments
+from numalet.wording.printable import printable
 
 _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
 
@@ -70,7 +71,11 @@ def _rendered(stream: TextIO, chosen: LogFormat) -> list[Processor]:
             structlog.processors.JSONRenderer(sort_keys=False),
         ]
     if stream.isatty() and "NO_COLOR" not in os.environ:
-        return [_without_level_zero, structlog.dev.ConsoleRenderer(timestamp_key="ts")]
+        return [
+            _without_level_zero,
+            _printable,
+            structlog.dev.ConsoleRenderer(timestamp_key="ts"),
+        ]
     return [_without_level_zero, _plain]
 
 
@@ -80,13 +85,23 @@ def _without_level_zero(_logger: Any, _method: str, event: EventDict) -> EventDi
     return event
 
 
+def _printable(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Colours are put between the values, so these lose their control characters before."""
+    # Blanks of all kinds are quoted later.
+    return {
+        key: printable(each, "\n\t\r") if isinstance(each, str) else each
+        for key, each in event.items()
+    }
+
+
 def _plain(_logger: Any, _method: str, event: EventDict) -> str:
     """What ``ConsoleRenderer`` makes without colours, in a fifth of its time.
 
     Most lines of an agent go to a journal or a file, nine for every pod that is submitted.
     """
     head = f"{event.pop('ts')} [{event.pop('level'):<9}] {event.pop('event'):<30}"
-    return " ".join((head, *(f"{key}={_shown(event[key])}" for key in sorted(event)))).rstrip()
+    texts = (head, *(f"{key}={_shown(event[key])}" for key in sorted(event)))
+    return printable(" ".join(texts).rstrip())
 
 
 def _shown(value: object) -> str:

@@ -83,6 +83,15 @@ def test_off_a_terminal_lines_are_those_of_a_terminal_without_its_colours(
     assert without_time(terminal.getvalue()) == without_time(file.getvalue())
 
 
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_no_control_character_of_a_line_is_written(stream: io.StringIO) -> None:
+    bad = "a\x1b]0;b\x07\x7f\x9b\u202ez"
+    LeveledLog(stream, LogFormat.CONSOLE).write([LogLine(bad, {"key": bad, "other": bad + " b"})])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
+    assert plain.removesuffix("\n").isprintable()
+    assert r"\x1b]0;b" in plain
+
+
 def test_a_log_that_can_not_be_written_stops_nobody() -> None:
     LeveledLog(Broken()).write(LINES)
 
