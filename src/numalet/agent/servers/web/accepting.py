@@ -33,7 +33,7 @@ MOST_WAITING: Final = 4096
 """The kernel holds this many connections until they are accepted."""
 SILENT_SECONDS: Final = 30
 """The kernel keeps a TCP connection to itself for this time, until its first byte comes."""
-HANDSHAKE_SECONDS: Final = 10.0
+HANDSHAKE_SECONDS: Final = 30.0
 PAUSE_SECONDS: Final = 1.0
 AT_ONE_GO: Final = 256
 """This many are accepted before what came on others is read."""
@@ -191,15 +191,17 @@ class Acceptor(Mutable):
 
     def _make_room(self) -> bool:
         """Close the connection that is missed the least; False if all are being answered."""
-        for accepted in self._new:
-            del self._new[accepted]
-            accepted.cut()
-            return True
-        least = min(self._known, key=lambda each: each.protocol.rank, default=None)
-        if least is None or least.protocol.rank is Rank.ANSWERED:
+        oldest = next(iter(self._new), None)
+        # Those that were asked for something most recently come last.
+        for rank in (Rank.WAITS, Rank.STALLED):
+            oldest = oldest or next(
+                (each for each in self._known if each.protocol.rank is rank), None
+            )
+        if oldest is None:
             return False
-        del self._known[least]
-        least.cut()
+        self._new.pop(oldest, None)
+        self._known.pop(oldest, None)
+        oldest.cut()
         return True
 
 
