@@ -253,7 +253,7 @@ def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
 
 def _out_of_memory() -> int:
     """It is neither a bug nor a finding that names a place."""
-    typer.echo("error: out of memory; raise the limit (ulimit -v), or give less input", err=True)
+    output.say("error: out of memory; raise the limit (ulimit -v), or give less input")
     return EXIT_UNUSABLE
 
 
