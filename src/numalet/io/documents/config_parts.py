@@ -8,13 +8,15 @@ import shlex
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.io.documents import bottlerocket, kubelet_flags, typed, vendor_facts
+from numalet.io.documents.bottlerocket import TomlDocument
 from numalet.io.documents.vendor_format import VendorFormat, VendorSettings
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.documents import DocumentType
 
 _LARGEST_FILE: Final = 4 * 1024 * 1024
@@ -58,26 +60,7 @@ class ConfigPart(Value, kw_only=True):
         return self.locate(path)
 
 
-class Document(Protocol):
-    """A document of a text: its value, and where its parts are."""
-
-    @property
-    def value(self) -> Any:
-        """Mappings, lists, texts, numbers."""
-
-    @property
-    def document(self) -> str:
-        """The name of the file."""
-
-    @property
-    def duplicates(self) -> tuple[Finding, ...]:
-        """Keys that came twice."""
-
-    def line_of(self, path: str) -> int | None:
-        """The line of a path, or of the nearest part around it."""
-
-    def location(self, path: str) -> Location:
-        """The path with document and line."""
+Document: TypeAlias = YamlDocument | TomlDocument
 
 
 def _unmoved(where: Location) -> Location:
