@@ -36,13 +36,8 @@ def accepted(flags: Iterable[CommandFlag], release: Release) -> tuple[CommandFla
 
 
 def _hint(name: str, release: Release) -> str:
-    at = RELEASES.index(release)
-    before, after = RELEASES[:at], RELEASES[at:]
-    for each in reversed(before):
+    for each in reversed(RELEASES):
         if name in each.flags:
             return f" (v{each.name} is the last release that has it)"
-    for each in after:
-        if name in each.flags:
-            return f" (v{each.name} is the first release that has it)"
     close = difflib.get_close_matches(name, sorted(release.flags), n=1, cutoff=_RESEMBLES)
     return f"; did you mean --{close[0]}?" if close else ""
