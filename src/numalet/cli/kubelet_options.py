@@ -217,8 +217,8 @@ _CLASSES: Final = option(
 )
 
 _CONFIG_FILE: Final = (
-    "KubeletConfiguration, the answer of /configz, a kubelet's command line, or a vendor's document;"
-    " FILE#NAME is one of its groups of machines; '-' reads the standard input."
+    "KubeletConfiguration, the answer of /configz, a kubelet's command line, or a document of a"
+    " vendor; FILE#NAME is one of its groups of machines; '-' reads the standard input."
 )
 ConfigFile = Annotated[
     Path | None, typer.Option("-c", "--config", metavar="FILE", help=_CONFIG_FILE)
