@@ -19,12 +19,11 @@ from numalet.core.model.value import Value
 class HostCapabilities(Value):
     """What programs are held by: a tree of cgroups, or None, and what that is worth.
 
-    ``reason`` is why there is no tree. ``binds_memory`` says whether a memory policy can be set.
+    ``binds_memory`` says whether a memory policy can be set.
     """
 
     capabilities: Capabilities
     tree: CgroupTree | None = None
-    reason: Unusable | None = None
     binds_memory: bool = True
 
 
@@ -41,4 +40,4 @@ def ground(place: Place | None = None) -> HostCapabilities:
         RuntimeCanBeUndone.code,
         *(() if binds else (RuntimeNoMemoryPolicy.code,)),
     )
-    return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, usable, binds)
+    return HostCapabilities(Capabilities(GuaranteeLevel.PROCESS, lacking), None, binds)
