@@ -56,7 +56,7 @@ class PictureFiles(Value, kw_only=True):
         atomic.write_texts(files, new_mode=_mode_of_new_files())
         for where, text in texts.items():
             if where == _OUTPUT:
-                output.print_bytes(text.encode() + b"\n")
+                output.pass_on(text.encode() + b"\n")
             else:
                 output.say(f"written: {where}")
 

@@ -156,13 +156,6 @@ def print_screen(text: str) -> None:
     sys.stdout.write(f"{_CLEARED if sys.stdout.isatty() else ''}{text}\n")
 
 
-def print_bytes(data: bytes) -> None:
-    """Print markup, which is UTF-8 whatever the terminal's encoding is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
 def print_log(data: bytes) -> None:
     """Print what a container wrote; a terminal gets its control characters escaped."""
     if sys.stdout.isatty():
@@ -172,8 +165,9 @@ def print_log(data: bytes) -> None:
 
 
 def pass_on(data: bytes, *, is_error: bool = False) -> None:
-    """What the user's own command printed in a guest, byte for byte."""
+    """Print markup in UTF-8, or what the user's own command printed in a guest, byte for byte."""
     stream = sys.stderr if is_error else sys.stdout
+    stream.flush()
     stream.buffer.write(data)
     stream.buffer.flush()
 

@@ -160,15 +160,14 @@ class Acceptor(Mutable):
         accepted = _Accepted(plug, self.make())
         self._new[accepted] = None
 
-        def requested() -> None:
-            """A whole request came: the connection is the youngest of the known ones."""
-            self._new.pop(accepted, None)
-            self._known.pop(accepted, None)
-            self._known[accepted] = None
-
         def lost() -> None:
             self._new.pop(accepted, None)
             self._known.pop(accepted, None)
+
+        def requested() -> None:
+            """A whole request came: the connection is the youngest of the known ones."""
+            lost()
+            self._known[accepted] = None
 
         protocol = accepted.protocol
         protocol.requested, protocol.lost, protocol.for_probes = requested, lost, for_probes
