@@ -18,6 +18,7 @@ from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.managers.device.inventory import Device
 from numalet.core.model.findings import Location
 from numalet.core.node.node import Node
+from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.documents import numa_node, numa_node_class
 from running import agents, kubelet_node
 from running.kubelet_node import KubeletNode
@@ -155,7 +156,8 @@ ANSWER: dict[str, Any] = {
 def test_the_number_0_is_left_out_of_an_answer() -> None:
     allocatable = view.allocatable_of(ANSWER)
 
-    assert view.devices_of(allocatable) == {"gpu": [Device("a"), Device("b", (0, 1))]}
+    devices = kubelet_at_hand.devices_of_answer(ANSWER)
+    assert devices == {"gpu": (Device("a"), Device("b", (0, 1)))}
     assert allocatable.cpus == (1, 2)
     assert allocatable.memory[0].node_ids == (0, 1)
     (pod,) = view.pods_of({"podResources": [{"name": "p", "containers": [ANSWER]}]})

@@ -28,6 +28,7 @@ from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value
 from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
+from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
 from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
 from numalet.wording import kubelet_start
@@ -117,7 +118,7 @@ class KubeletSource:
             premises.config,
             premises.machine,
             files,
-            {} if given is None else view.devices_of(given),
+            {} if allocatable is None else kubelet_at_hand.devices_of_answer(allocatable),
             behaviour=premises.behaviour,
             identity=premises.identity,
         )

@@ -16,7 +16,6 @@ from numalet.agent.kubernetes.pod_resources import (
 from numalet.agent.publish import objects
 from numalet.agent.publish.objects import NodeObjects
 from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.managers.device.inventory import Device
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
@@ -68,18 +67,6 @@ def allocatable_of(document: Mapping[str, Any]) -> Allocatable:
 def pods_of(document: Mapping[str, Any]) -> tuple[PodEntry, ...]:
     """List's answer in the JSON form of protocol buffers."""
     return tuple(_pod(each) for each in document.get("podResources", ()))
-
-
-def devices_of(allocatable: Allocatable) -> dict[str, list[Device]]:
-    """The devices by resource, each with all of its NUMA nodes."""
-    places: dict[str, dict[str, set[int]]] = {}
-    for each in allocatable.devices:
-        of_device = places.setdefault(each.resource, {}).setdefault(each.device_id, set())
-        of_device.update(() if each.node_id is None else (each.node_id,))
-    return {
-        resource: [Device(name, tuple(sorted(ids))) for name, ids in sorted(devices.items())]
-        for resource, devices in sorted(places.items())
-    }
 
 
 def _pod(document: Mapping[str, Any]) -> PodEntry:

@@ -68,22 +68,10 @@ class KubeletConfigUnread(Finding):
     problem: str
 
 
-class KubeletStateUnread(WarningFinding):
-    code = "kubelet/state-unread"
-    sentence = (
-        "the state files of the kubelet of this machine ({who}) cannot be read, and the node "
-        "counts as empty: {problem}"
-    )
-    who: str
-    problem: str
-
-
-class KubeletDevicesUnread(WarningFinding):
-    code = "kubelet/devices-unread"
-    sentence = (
-        "the PodResources API of the kubelet of this machine ({who}) does not say its devices: "
-        "{problem}; {instead}"
-    )
+class KubeletUnread(WarningFinding):
+    code = "kubelet/unread"
+    sentence = "{what} of the kubelet of this machine ({who}) cannot be read: {problem}; {instead}"
+    what: str
     who: str
     problem: str
     instead: str
@@ -217,7 +205,14 @@ def _files_of(process: KubeletProcess, notes: list[Finding]) -> Mapping[str, str
     try:
         return state_directory.read(process.seen_as).files
     except BadInput as bad:
-        notes.append(KubeletStateUnread(who=process.who, problem=str(bad.findings[0])))
+        notes.append(
+            KubeletUnread(
+                what="the state files",
+                who=process.who,
+                problem=str(bad.findings[0]),
+                instead="the node counts as empty",
+            )
+        )
         return {}
 
 
@@ -240,7 +235,9 @@ def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | 
     instead = "give them with --device or --devices"
     if registered:
         instead = f"those of its checkpoint count, without unknown NUMA nodes; {instead}"
-    notes.append(KubeletDevicesUnread(who=process.who, problem=problem, instead=instead))
+    notes.append(
+        KubeletUnread(what="the devices", who=process.who, problem=problem, instead=instead)
+    )
     return registered
 
 

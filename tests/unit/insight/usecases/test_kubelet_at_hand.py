@@ -148,7 +148,7 @@ def test_without_a_sound_checkpoint_no_devices_are_known(
         (root / device_file.FILE_NAME).write_text(text)
 
     assert used().devices is None
-    assert used().notes[1].code == "kubelet/devices-unread"
+    assert used().notes[1].code == "kubelet/unread"
 
 
 def test_state_files_that_cannot_be_read_are_reported(proc: Path, root: Path) -> None:
@@ -158,8 +158,8 @@ def test_state_files_that_cannot_be_read_are_reported(proc: Path, root: Path) ->
 
     assert [each.code for each in used().notes] == [
         "kubelet/used",
-        "kubelet/state-unread",
-        "kubelet/devices-unread",
+        "kubelet/unread",
+        "kubelet/unread",
     ]
 
 
