@@ -274,6 +274,8 @@ def test_streams_that_are_closed_are_not_missed(monkeypatch: pytest.MonkeyPatch)
 
     assert main.run(["simulate", "no-such-file"]) == 2
     assert main.run(["--help"]) == 0
+    for stream in (sys.stdout, sys.stderr):
+        stream.close()
 
 
 def test_a_file_name_that_is_no_text_can_be_named() -> None:
