@@ -30,9 +30,7 @@ Shape: TypeAlias = Pod | str | PathLike[str]
 def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None) -> Cluster:
     """The cluster of a dump (one path or several), or of a description of a fleet.
 
-    Args:
-        paths: what ``--dump`` or ``--fleet`` of ``numalet fleet`` takes.
-        class_file: machine and configuration of nodes that publish none, as after ``--class``.
+    ``class_file`` describes nodes that publish nothing, as ``--class`` of ``numalet fleet`` does.
 
     Raises:
         BadInput: a file cannot be read, or there are no nodes in it.
@@ -49,10 +47,7 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
 def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any]:
     """How many copies of a pod fit now and where, as the document of ``numalet fleet fit``.
 
-    Args:
-        cluster: what ``open_cluster`` gave.
-        pod: the pod, or the text that names it.
-        count: how many copies; 0 for as many as fit. By default as many as the workload makes.
+    ``count`` is 0 for as many as fit, and by default as many as the workload makes.
 
     Raises:
         BadInput: the text names no pod.
@@ -67,9 +62,7 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any
 def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
     """Nodes that seem free and fit none of these pods, as the document of ``numalet fleet traps``.
 
-    Args:
-        cluster: what ``open_cluster`` gave.
-        pods: the pods; by default those that run or wait in the cluster.
+    By default the pods are those that run or wait in the cluster.
 
     Raises:
         BadInput: a text names no pod.
@@ -84,10 +77,7 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
 def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str, Any]:
     """Which pods must go so that this one fits, as the document of ``numalet fleet free --plan``.
 
-    Args:
-        cluster: what ``open_cluster`` gave.
-        pod: the pod, or the text that names it; a workload means all its copies.
-        nodes: only these nodes; by default all.
+    A workload means all its copies; ``nodes`` limits the question to these nodes.
 
     Raises:
         BadInput: the text names no pod or several, or a node is not there.
