@@ -20,6 +20,8 @@ OBJECTS_OF_A_TEXT: Final = 100_000
 """Documents of a text, and members of its lists. A node has hundreds of pods."""
 OBJECTS_OF_A_DUMP: Final = 2_000_000
 """Objects in a file of a dump. Kubernetes supports 150,000 pods."""
+LINES_OF_A_RECORDING: Final = 1_000_000
+"""Lines of a file of scenarios, which may be packed. Those of a kubelet release have 5,000."""
 DIGITS: Final = 64
 """Of a number in a document. Kubernetes' own numbers have 20; Python refuses 4,300."""
 WORD_BYTES: Final = 128 * 1024

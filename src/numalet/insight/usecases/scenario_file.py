@@ -10,12 +10,14 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import msgspec
 
+from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.insight.simulate.scenario import (
@@ -26,7 +28,12 @@ from numalet.io.documents import (
     yaml_source,
 )
 from numalet.io.documents.typed import Place
-from numalet.io.findings.documents import DocumentTooLarge, DocumentUnreadable
+from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.documents import (
+    DocumentTooLarge,
+    DocumentTooManyObjects,
+    DocumentUnreadable,
+)
 
 
 class ScenariosNotJson(Finding):
@@ -41,6 +48,12 @@ _PACKED: Final[Mapping[str, Callable[[str], gzip.GzipFile | lzma.LZMAFile]]] = {
 }
 _READ_ERRORS: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
+
+
+@lru_cache(maxsize=1)
+def _documents(text: str, document: str) -> Sequence[YamlDocument]:
+    """The documents of a text, which are asked for one after the other."""
+    return yaml_source.load_documents(text, document)
 
 
 class RawScenario(Value):
@@ -78,7 +91,7 @@ class RawScenario(Value):
                     problem=str(error), where=Location(self.document, "", self.line)
                 )
                 raise BadInput([finding]) from None
-        loaded = yaml_source.load_documents(self.text, self.document)[self.index]
+        loaded = _documents(self.text, self.document)[self.index]
         if loaded.duplicates:
             raise BadInput(loaded.duplicates)
         return Place(self.document, "$", loaded.line_of), loaded.value
@@ -107,6 +120,10 @@ def _lines(path: str) -> Iterator[RawScenario]:
         with _opened(path) as file:
             while line := file.readline(limit + 1):
                 number += 1
+                if number > limits.LINES_OF_A_RECORDING:
+                    where = Location(path, "", number)
+                    most = limits.LINES_OF_A_RECORDING
+                    raise BadInput([DocumentTooManyObjects(limit=most, where=where)])
                 if len(line) > limit:
                     raise _too_large(path, number, limit)
                 if line.strip():

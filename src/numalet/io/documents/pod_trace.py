@@ -24,7 +24,8 @@ from numalet.core.cluster.trace import Arrival
 from numalet.core.model import go_duration
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import replace
-from numalet.io.documents import pod_shapes, yaml_source
+from numalet.io.documents import kube_objects, pod_shapes, yaml_source
+from numalet.io.documents.typed import Place
 from numalet.io.findings.fleet import (
     FleetTraceColumns,
     FleetTraceEmpty,
@@ -82,6 +83,7 @@ def _json_rows(
     text: str, document: str, findings: Findings
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, line in enumerate(text.splitlines(), 1):
+        kube_objects.stop_after_many(findings, Place(document, ""))
         if not line.strip():
             continue
         try:
@@ -98,6 +100,7 @@ def _csv_rows(
     names: list[str] | None = None
     try:
         for cells in reader:
+            kube_objects.stop_after_many(findings, Place(document, ""))
             if not any(each.strip() for each in cells):
                 continue
             if names is None:
