@@ -144,10 +144,12 @@ def prepare(question: ExplainInputs) -> PreparedCase:
         return PreparedCase(session, prepared, prepared.notes, [])
     asking = [step.pod for step in prepared.scenario.steps if isinstance(step, AdmitStep)]
     pod = _chosen(asking, question.name, prepared.rejected)
+    other = prepared.contradictions.get(pod.uid)
     notes = (
         *prepared.notes,
         *pods_ignored(prepared.ignored),
-        *_asked_anew(pod, prepared.rejected),
+        # The contradiction, which comes first, says so too.
+        *(_asked_anew(pod, prepared.rejected) if other is None else ()),
     )
     fleet = _Fleet(pieces, question.machines[1:])
     case = cases.build(
@@ -162,7 +164,6 @@ def prepare(question: ExplainInputs) -> PreparedCase:
         files=prepared.scenario.state_files,
         fleet=[OtherNode(name, partial(fleet.read, name)) for name in fleet.names],
     )
-    other = prepared.contradictions.get(pod.uid)
     case = replace(
         case, names=_names(known, prepared), contradiction="" if other is None else str(other)
     )
