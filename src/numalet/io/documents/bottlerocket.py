@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, Value, field
-from numalet.io.documents import kubelet_flags, typed, vendor_facts, yaml_source
+from numalet.io.documents import kubelet_flags, typed, vendor_facts, yaml_scalars, yaml_source
 from numalet.io.findings.config_files import (
     ConfigFileExtraConfig,
     ConfigFileToml,
@@ -50,6 +50,8 @@ _SAME_VALUE: Final = {
 }
 """Settings whose value is that of the field."""
 
+_MOST_BITS: Final = 64
+"""Of a number in TOML."""
 _CPU_OPTIONS: Final = "cpu-manager-policy-options"
 _TOPOLOGY_OPTIONS: Final = "topology-manager-policy-options"
 _RESERVED_MEMORY: Final = "memory-manager-reserved-memory"
@@ -199,7 +201,7 @@ class _Translation(Mutable):
             entry: Any = _plain(amounts)
             if isinstance(amounts, dict):
                 limits = {name: _plain(size) for name, size in amounts.items() if name != "enabled"}
-                entry = {"numaNode": int(node) if node.isdecimal() else node, "limits": limits}
+                entry = {"numaNode": _node(node), "limits": limits}
             entries.append(entry)
 
     def _put_extra(self, value: Any) -> None:
@@ -227,9 +229,16 @@ def _texts(value: Any) -> Any:
     return {name: kubelet_flags.flag_text(_plain(each)) for name, each in value.items()}
 
 
+def _node(name: str) -> int | str:
+    """The number of a NUMA node; the text itself if it is not a number, or too long for one."""
+    return yaml_scalars.whole(name) if name.isdecimal() else name
+
+
 def _plain(value: Any) -> Any:
     """The value with times and odd numbers, which JSON does not have, as texts."""
     match value:
+        case int() if value.bit_length() > _MOST_BITS:
+            return typed.described(value)
         case dict():
             return {name: _plain(each) for name, each in value.items()}
         case list():

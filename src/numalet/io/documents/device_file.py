@@ -23,7 +23,7 @@ from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.value import Mutable, field
-from numalet.io.documents import typed
+from numalet.io.documents import kube_objects, typed
 from numalet.io.documents.typed import LineOf, Place, no_line
 from numalet.io.findings.devices import (
     DevicesAbsentNumaNode,
@@ -70,6 +70,7 @@ def decode(
         value, place = value.get("devices"), place.member("devices")
     if isinstance(value, list):
         for index, group in enumerate(value):
+            kube_objects.stop_after_many(reader.findings, place)
             reader.read_group(group, place.item(index))
     else:
         typed.wrong_type(value, "a list of resources with their devices", place, reader.findings)
@@ -118,6 +119,7 @@ class _Reader(Mutable):
             typed.wrong_type(devices, "a list of devices", at, self.findings)
             return
         for index, device in enumerate(devices):
+            kube_objects.stop_after_many(self.findings, at)
             self._device(resource, device, at.item(index))
 
     def read_flag(self, text: str, place: Place) -> None:

@@ -140,6 +140,8 @@ def test_further_fields_in_base64(given: Path) -> None:
         (TOML.replace('["full-pcpus-only"]', "5"), "config-file/wrong-type", 8),
         (TOML.replace('"1224Mi"', '"much"'), "config-file/quantity", 26),
         (TOML.replace("memory.0]", "memory.zero]"), "config-file/wrong-type", 24),
+        (TOML.replace("memory.0]", f"memory.{'9' * 5_000}]"), "config-file/wrong-type", 24),
+        (TOML.replace("58", "0x" + "f" * 5_000), "config-file/wrong-type", 14),
         (TOML + "[", "config-file/toml", None),
         ("[settings]\nmotd = 'x'\n", "config-file/no-settings", None),
         ("settings = 5\n", "config-file/no-settings", None),
