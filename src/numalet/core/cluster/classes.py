@@ -21,6 +21,7 @@ from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
+from numalet.core.model import limits
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.model.quantity import Quantity
@@ -129,7 +130,8 @@ def device_id(position: int) -> str:
 def positions(device_ids: Iterable[str]) -> frozenset[int] | None:
     """The positions that these stand for; None if one of them is the id of a device itself."""
     ids = tuple(device_ids)
-    if not all(each.isdecimal() and each == device_id(int(each)) for each in ids):
+    numbers = (int(each) if each.isdecimal() and len(each) <= limits.DIGITS else -1 for each in ids)
+    if not all(each == device_id(number) for each, number in zip(ids, numbers, strict=True)):
         return None
     return frozenset(map(int, ids))
 

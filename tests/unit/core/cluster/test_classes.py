@@ -118,3 +118,4 @@ def test_positions_are_distinguished_from_ids() -> None:
     assert classes.positions(map(classes.device_id, (3, 0))) == frozenset({0, 3})
     assert classes.positions(["00000", "GPU-1"]) is None
     assert classes.positions(["7"]) is None
+    assert classes.positions(["9" * 5_000]) is None
