@@ -102,7 +102,7 @@ class Holders:
             namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
         except FileNotFoundError:
             namespace = process_tree.pid_namespace()
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         here = namespace == process_tree.pid_namespace() and _is_this_process(holder)
         return holder.pid if here else None

@@ -72,7 +72,7 @@ class Journal:
             for line in text.splitlines():
                 try:
                     value = json.loads(line)
-                except ValueError:
+                except (ValueError, RecursionError):
                     continue
                 if isinstance(value, dict):
                     yield value

@@ -195,3 +195,8 @@ def test_a_process_becomes_the_program() -> None:
 def test_a_child_whose_parent_is_gone_does_not_begin() -> None:
     action = "begin.become(begin.Setup(argv=['sh', '-c', 'exit 9'], env={}), -1)"
     assert _in_child(action) == 1
+
+
+def test_a_file_of_an_attempt_that_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "deep").write_text("[" * 100_000)
+    assert attempt_files.read(tmp_path, "deep") is None

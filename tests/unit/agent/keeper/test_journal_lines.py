@@ -185,3 +185,11 @@ def test_any_finding_can_be_the_message_of_an_event() -> None:
         else:
             texts_only.add(type(finding))
     assert [each for each in texts_only if each.__module__.startswith(ROOMS)] == []
+
+
+def test_a_line_that_is_nested_too_deeply_is_passed_over(tmp_path: Path) -> None:
+    kept = Journal(tmp_path)
+    kept.append([{"a": 1}])
+    with (tmp_path / journal.FILE_NAME).open("a") as file:
+        file.write("[" * 100_000 + "\n" + '{"b": 2}\n')
+    assert [*kept.lines()] == [{"a": 1}, {"b": 2}]

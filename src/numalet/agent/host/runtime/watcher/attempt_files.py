@@ -81,7 +81,7 @@ class AttemptReport:
 
 def read(folder: Path, name: str) -> dict[str, Any] | None:
     """The content of a file of the attempt; None if it is not there, or was damaged."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         content = json.loads((folder / name).read_text(encoding="utf-8"))
         if isinstance(content, dict):
             return content
