@@ -300,7 +300,7 @@ def test_something_hostile_at_every_place(name: str, tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     read(path)
     number = 0
-    step = thoroughness.of(7, 1)
+    step = thoroughness.of(23, 1)
     for marked in _marked(document):
         text = json.dumps(marked)
         for what, hostile in HOSTILE.items():
