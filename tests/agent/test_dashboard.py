@@ -22,7 +22,6 @@ from harness.bad_inputs import refusal
 from numalet.agent.keeper import wiring
 from numalet.agent.keeper.keeper import Keeper
 from numalet.agent.servers.dashboard import AgentNode, DashboardLinks
-from numalet.agent.servers.web import accepting
 from numalet.dashboard import live
 from numalet.io.agent_client.client import AgentClient, AgentRefused
 from numalet.io.tasks import together
@@ -124,13 +123,10 @@ async def _revision(lines: AsyncIterator[str]) -> int:
 
 
 @pytest.mark.slow
-def test_ten_thousand_clients_of_the_stream(tmp_path: Path) -> None:
-    """A few are served, the rest gets a 503.
-
-    Both ends are in this process: the files of ten thousand clients, and of as many as are served.
-    """
+def test_a_thousand_clients_of_the_stream(tmp_path: Path) -> None:
+    """A few are served, the rest gets a 503. Both ends are in this process, with their files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(10_000, hard - accepting.MOST_CONNECTIONS - 1_000)
+    count = 1000
 
     async def scene() -> None:
         async with _shown(tmp_path) as shown, shown.entered() as browser:
@@ -139,17 +135,12 @@ def test_ten_thousand_clients_of_the_stream(tmp_path: Path) -> None:
             statuses: list[int] = []
 
             async def ask(stack: contextlib.AsyncExitStack) -> None:
-                try:
-                    reader, writer = await asyncio.open_connection(
-                        host, int(port), ssl=shown.trusted
-                    )
-                    stack.callback(writer.close)
-                    writer.write(
-                        f"GET /ui/events HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n".encode()
-                    )
-                    statuses.append(int((await reader.readline()).split()[1]))
-                except (OSError, IndexError):
-                    statuses.append(0)  # The port for browsers has a bound of its own.
+                reader, writer = await asyncio.open_connection(host, int(port), ssl=shown.trusted)
+                stack.callback(writer.close)
+                writer.write(
+                    f"GET /ui/events HTTP/1.1\r\nhost: x\r\ncookie: {cookie}\r\n\r\n".encode()
+                )
+                statuses.append(int((await reader.readline()).split()[1]))
 
             async with contextlib.AsyncExitStack() as stack:
                 for start in range(0, count, 100):
@@ -157,8 +148,7 @@ def test_ten_thousand_clients_of_the_stream(tmp_path: Path) -> None:
                         for _ in range(min(100, count - start)):
                             group.create_task(ask(stack))
                 assert statuses.count(200) == live.MOST_OF_A_SESSION
-                assert {*statuses} <= {0, 200, 503}
-                assert statuses.count(503) > count // 4
+                assert statuses.count(503) == count - live.MOST_OF_A_SESSION
                 assert (await browser.get("/ui/node")).status_code == 200
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
