@@ -116,7 +116,7 @@ async def test_the_breaker_alone_ends_a_storm_within_its_caps(
             assert max(later.values(), default=0) <= MOST_REJECTIONS
             assert seen.phases()["Running"] == storms.ROOM
             assert 0 < len(await tainted(scene)) <= POOL_NODES // 10
-            assert breaker.get("/readyz").text == "ok"
+            assert breaker.get("/readyz").text == "ok\n"
             page = breaker.get("/metrics").text
             assert 'numalet_breaker_actions_total{action="taint",outcome="done"}' in page
             assert breaker.actions("inform")

@@ -62,7 +62,7 @@ async def test_a_breaker_leads_acts_shows_and_releases(tmp_path: Path) -> None:
             assert "numalet_breaker_leader 1.0" in page
             assert "numalet_breaker_up 1.0" in page
             for path in ("/healthz", "/readyz"):
-                assert (await asyncio.to_thread(breaker.get, path)).text == "ok"
+                assert (await asyncio.to_thread(breaker.get, path)).text == "ok\n"
             lease = server.store.one(Target.of(LEASE))["spec"]
             assert lease["holderIdentity"]
             assert await asyncio.to_thread(breaker.end, signal.SIGTERM) == 0

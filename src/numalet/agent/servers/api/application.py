@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.servers.api.cluster import ClusterHandlers
@@ -81,4 +82,17 @@ def application(
     )
     # Its redirects lead to the host that a client names.
     made.router.redirect_slashes = False
+    made.add_middleware(_without_last_slash)
     return made
+
+
+def _without_last_slash(app: ASGIApp) -> ASGIApp:
+    """Answer ``/version/`` as ``/version``, as an API server does; the dashboard has its own."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if path.endswith("/") and path.startswith(("/api", "/version")):
+            scope = {**scope, "path": path.rstrip("/")}
+        await app(scope, receive, send)
+
+    return answered
