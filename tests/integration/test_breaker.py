@@ -85,7 +85,7 @@ async def test_who_waits_for_the_lease_is_ready_and_does_nothing(tmp_path: Path)
                 return (await asyncio.to_thread(breaker.get, path)).text
 
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while await text("/readyz") != "ok":  # noqa: ASYNC110 - it is asked for
+                while await text("/readyz") != "ok\n":  # noqa: ASYNC110 - it is asked for
                     await asyncio.sleep(0.05)
             assert "numalet_breaker_leader 0.0" in await text("/metrics")
             assert left(server) == 10

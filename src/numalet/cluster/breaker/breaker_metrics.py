@@ -79,6 +79,7 @@ def application(
         return generate_latest(meter.registry)
 
     def readiness() -> tuple[bool, str]:
-        return not not_ready(), not_ready() or "ok"
+        why_not = not_ready()
+        return not why_not, f"{why_not or 'ok'}\n"
 
     return pages.application(page, readiness)
