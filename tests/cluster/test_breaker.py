@@ -35,7 +35,7 @@ POOL_NODES: Final = 40
 MOST_REJECTIONS: Final = 3
 """A taint may be lifted for a moment, when the breaker sees room before it sees who took it."""
 STORM: Final = 20
-"""Rejections after which a storm is under way."""
+"""Pods deleted after which a storm is seen to go on."""
 MORE_PODS: Final = 20
 ALL_TAINTED: Final = re.compile(rf"\b{storms.NODES} node\(s\) had (untolerated )?taint")
 """What a scheduler says of a pod once it knows the taints of all four nodes."""
@@ -97,7 +97,7 @@ async def test_the_breaker_alone_ends_a_storm_within_its_caps(
             defined.start_scheduler()
             await scene.deploy()
             await seen.until(lambda: seen.phases()["Running"] == storms.ROOM)
-            await seen.until(lambda: len(seen.rejections) >= STORM)
+            await seen.until(lambda: len(seen.rejections) > 0)
             began = now()
             await until_kept_away(scene, "probe")
             # Each pod that waits has been tried, and no rejected pod is made again.
