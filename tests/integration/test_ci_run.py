@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "run"
-ALL = ["check", "lab", "soak", "docs", "browser", "systems", "image-test", "cluster"]
+ALL = ["check", "lab", "docs", "browser", "systems", "image-test", "cluster"]
 
 MAKE = """#!/bin/sh
 echo "$1" >> "$SEEN"
