@@ -51,9 +51,12 @@ def _query(values: Mapping[str, str | None]) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """A value in a page: names, logs and manifests are shown without their control characters."""
+    """A value in a page: names, logs and manifests are shown without their control characters.
+
+    A browser sends the lines of a form with a carriage return each.
+    """
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
-    return printable(value, "\n\t") if is_text else value
+    return printable(value.replace("\r\n", "\n"), "\n\t") if is_text else value
 
 
 @cache
