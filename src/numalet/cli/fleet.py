@@ -245,7 +245,7 @@ fleet_dashboard.register(fleet_app)
   numalet fleet serve --listen 0.0.0.0:9646 --shape train.yaml
   numalet fleet serve --dump dump.json --every 30
 
-Exit status: 0 ended by SIGTERM, 130 by Ctrl-C, 2 unusable input, 3 a bug.
+Exit status: 0 ended by Ctrl-C or SIGTERM, 2 unusable input, 3 a bug.
 """
     ),
 )

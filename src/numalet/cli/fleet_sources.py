@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -150,18 +149,13 @@ def _opened(source: SourceOptions) -> OpenedCluster:
 def serve(
     source: SourceOptions, shapes: Sequence[PodShape], listen: str, every_seconds: float
 ) -> None:
-    """Serve metrics until interrupted, or ended by SIGTERM, which is no error.
+    """Serve metrics until SIGINT or SIGTERM, which is no error.
 
     Raises:
         BadInput: nothing can listen there.
     """
-    import signal
-
     from numalet.agent.servers.web import loop_log
     from numalet.cluster.serve import FleetServer
-
-    # Without a handler the first process of a container is not ended by it at all.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
     host, _, port = listen.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()):

@@ -23,6 +23,7 @@ from numalet.agent.servers.web.serving import serving
 from numalet.cluster import fleet_metrics, following
 from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
+from numalet.cluster.signals import until_signal
 from numalet.core.cluster.cluster import Cluster, ClusterPod
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable, Value, field
@@ -53,15 +54,19 @@ class FleetServer(Value, kw_only=True):
     log: Callable[[str, Mapping[str, Any]], None] = field(default=lambda message, keys: None)
 
     def follow(self, access: Access, classes: FollowedClasses) -> None:
-        """Serve the measures of a cluster that is followed, until interrupted.
+        """Serve the measures of a cluster that is followed, until SIGINT or SIGTERM.
 
         Raises:
             BadInput: nothing can listen at the address, or the credentials can not be used.
         """
-        asyncio.run(self._serve(lambda shown: following.follow(access, classes, shown.receive)))
+        asyncio.run(
+            until_signal(
+                self._serve(lambda shown: following.follow(access, classes, shown.receive))
+            )
+        )
 
     def read_again(self, every_seconds: float, read: Callable[[], OpenedCluster]) -> None:
-        """Serve the measures of what is read every so often, until interrupted.
+        """Serve the measures of what is read every so often, until SIGINT or SIGTERM.
 
         Raises:
             BadInput: nothing can listen at the address.
@@ -72,7 +77,7 @@ class FleetServer(Value, kw_only=True):
                 await asyncio.to_thread(shown.read, read)
                 await asyncio.sleep(every_seconds)
 
-        asyncio.run(self._serve(reading))
+        asyncio.run(until_signal(self._serve(reading)))
 
     async def _serve(self, work: Callable[[_Shown], Coroutine[Any, Any, None]]) -> None:
         asyncio.get_running_loop().set_exception_handler(LoopLog(self.log).handle)
