@@ -163,43 +163,6 @@ def test_every_module_says_why_it_exists() -> None:
     assert [tree.relative(path) for path in silent] == []
 
 
-def test_every_public_function_and_class_says_what_it_is() -> None:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    silent = [
-        f"{tree.relative(path)}:{node.lineno} {node.name}"
-        for path in tree.modules()
-        for node in tree.parsed(path).body
-        if isinstance(node, kinds)
-        and not node.name.startswith("_")
-        and ast.get_docstring(node) is None
-        and not _says_a_sentence(node)
-    ]
-    assert silent == []
-
-
-def _says_a_sentence(node: ast.AST) -> bool:
-    """Whether it is the class of a finding, whose sentence says what it is."""
-    return isinstance(node, ast.ClassDef) and any(
-        isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "sentence"
-        for each in node.body
-    )
-
-
-def test_no_two_classes_share_a_name() -> None:
-    places: dict[str, list[str]] = {}
-    for module in tree.modules():
-        for node in tree.parsed(module).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(tree.relative(module))
-    generated = "_pb2.py"
-    shared = {
-        name: where
-        for name, where in places.items()
-        if len(where) > 1 and not all(each.endswith(generated) for each in where)
-    }
-    assert not shared
-
-
 def _names(module: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module):
         match node:
