@@ -46,7 +46,7 @@ class LintPodNeverAdmitted(LintFinding):
         "empty, admits {most} and not one unit more, so {excess} are too much ({reason})"
     )
     why = _EMPTY_NODE
-    mend = "ask for {most} of {resource} at most, or choose another policy"
+    mend = "{fix}, or choose another policy"
     pod: str
     container: str
     resource: str
@@ -54,6 +54,7 @@ class LintPodNeverAdmitted(LintFinding):
     most: str
     excess: str
     reason: str
+    fix: str
 
 
 class LintPodNotWholeUnits(LintFinding):
@@ -268,6 +269,9 @@ def _too_much_alone(
         most=shown(resource, most),
         excess=shown(resource, asked - most),
         reason=kubelet.reason(rejection),
+        fix=f"give this node some {resource}"
+        if most.is_zero
+        else f"ask for {shown(resource, most)} of {resource} at most",
         where=where,
     )
 
@@ -279,7 +283,7 @@ def _too_much_together(
         f"{container.name} with {shown(resource, most)} of {resource} instead of"
         f" {shown(resource, container.requests[resource])}"
         for container, resource in _requests(pod)
-        if (most := search.together(pod, container, resource)) is not None
+        if (most := search.together(pod, container, resource)) is not None and not most.is_zero
     ]
     never = LintPodNeverAdmittedTogether if ways else LintPodNeverAdmittedAtAll
     return never(

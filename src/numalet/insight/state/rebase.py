@@ -99,7 +99,7 @@ class RebaseNoCpus(Finding):
 
 class RebaseCpusGone(Finding):
     code = "rebase/cpus-gone"
-    sentence = "the CPUs {cpus} are gone, or reserved now"
+    sentence = "the CPUs {cpus} are offline or reserved"
     cpus: str
 
 

@@ -68,7 +68,7 @@ def test_a_run_that_lost_nothing_is_written_as_it_always_was(tmp_path: Path) -> 
 
 
 def test_a_text_of_the_release_before_is_read_and_kept(tmp_path: Path) -> None:
-    said = "the CPUs 4-5 are gone, or reserved now"
+    said = "the CPUs 4-5 are offline or reserved"
     folder = SharedState(tmp_path).folder
     folder.mkdir(parents=True)
     (folder / HOLDERS).write_text(json.dumps([{**FORMER, "unpromised": said}]))

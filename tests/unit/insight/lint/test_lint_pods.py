@@ -85,6 +85,16 @@ def test_huge_pages_are_counted_in_pages() -> None:
     assert told(findings) == [("c", "hugepages-2Mi", "4Gi", "2Gi", "2Gi")]
 
 
+def test_zero_units_are_never_suggested() -> None:
+    machine = builders.machine(10, 10, hugepages={2048: 0})
+    (finding,) = found(simple("p", "1Gi", hugepages_2Mi="4Mi"), machine=machine)
+    assert told([finding]) == [("c", "hugepages-2Mi", "4Mi", "0", "4Mi")]
+    assert (
+        finding.mend.format(**finding.fields)
+        == "give this node some hugepages-2Mi, or choose another policy"
+    )
+
+
 def test_every_container_and_resource_that_is_too_large_is_reported() -> None:
     both = pod("p", container("a", "30Gi"), init("i", "40Gi"))
     assert told(found(both)) == [
