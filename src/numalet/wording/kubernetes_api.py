@@ -33,17 +33,6 @@ UNCHANGEABLE_METADATA: Final = "Forbidden: field is immutable"
 UNCHANGEABLE_FILE: Final = (
     "Forbidden: the pod is what a file in the manifest folder says; change the file"
 )
-RESIZE_OTHER_FIELDS: Final = (
-    "Forbidden: pod updates through the subresource resize may not change fields other than CPU and"
-    " memory in the resources of containers"
-)
-RESIZE_CLASS: Final = "Forbidden: Pod QOS Class may not change as a result of resizing"
-RESIZE_INACTIVE: Final = "Forbidden: the pod does not run"
-RESIZE_REFUSED: Final = "Forbidden: {reason}: {message}"
-RESIZE_UNSUPPORTED: Final = (
-    "Forbidden: a kubelet of release {release} would resize the pod, but this agent does not;"
-    " delete the pod and create it anew"
-)
 NAME_DIFFERS: Final = (
     "the name of the object ({found}) does not match the name on the URL ({expected})"
 )

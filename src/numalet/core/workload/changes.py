@@ -40,15 +40,6 @@ def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
     return (*spec, *(f"metadata.{each}" for each in metadata if each not in _CHANGEABLE_METADATA))
 
 
-def is_resize(old: Workload, new: Workload) -> bool:
-    """Whether nothing differs but how much CPU and memory containers ask for.
-
-    Kubernetes: ``ValidatePodResize``, v1.33.
-    """
-    before, after = (_without_sizes(each.manifest["spec"]) for each in (old, new))
-    return before == after and not _changed_metadata(old, new)
-
-
 def changed(old: Workload, new: Workload) -> Workload:
     """The old workload with what may be otherwise in the new one."""
     return replace(
@@ -95,26 +86,6 @@ def _fixed(spec: Mapping[str, Any], plain: frozenset[str]) -> dict[str, Any]:
 def _without_image(container: Mapping[str, Any], is_plain: bool) -> dict[str, Any]:
     changeable = ("image", "imagePullPolicy") if is_plain else ("image",)
     return {name: member for name, member in container.items() if name not in changeable}
-
-
-def _without_sizes(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec without the CPU and memory of its containers, and how these take a change."""
-    rest = dict(spec)
-    for name in _CONTAINER_LISTS:
-        if name in rest:
-            rest[name] = [_without_size(each) for each in rest[name]]
-    return rest
-
-
-def _without_size(container: Mapping[str, Any]) -> dict[str, Any]:
-    rest = {name: member for name, member in container.items() if name != "resizePolicy"}
-    resources = dict(rest.pop("resources", None) or {})
-    for name in ("requests", "limits"):
-        amounts = dict(resources.pop(name, None) or {})
-        left = {each: amounts[each] for each in amounts if each not in ("cpu", "memory")}
-        if left:
-            resources[name] = left
-    return {**rest, **({"resources": resources} if resources else {})}
 
 
 def _only_added(before: object, after: object) -> bool:

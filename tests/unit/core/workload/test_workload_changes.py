@@ -109,30 +109,6 @@ def test_a_toleration_of_an_unknown_form_stays_as_it_is(tolerations: object) -> 
     assert changes.unchangeable(odd, OLD) == ("spec.tolerations",)
 
 
-@pytest.mark.parametrize(
-    ("name", "amount", "is_resize"),
-    [
-        ("cpu", "1", True),
-        ("memory", "3Gi", True),
-        ("hugepages-2Mi", "4Mi", False),
-        ("example.com/gpu", "1", False),
-    ],
-)
-def test_a_resize_is_of_cpu_and_memory_alone(name: str, amount: str, is_resize: bool) -> None:
-    def edit(given: dict[str, Any]) -> None:
-        resources = _main(given)["resources"]
-        for part in ("requests", "limits"):
-            resources[part] = {**resources.get(part, {}), name: amount}
-
-    assert changes.is_resize(OLD, _edited(edit)) is is_resize
-
-
-def test_a_pod_without_init_containers_is_resized_as_others_are() -> None:
-    small, large = (agents.pod("one", memory=amount) for amount in ("2Gi", "3Gi"))
-    assert changes.is_resize(small, large)
-    assert not changes.is_resize(small, _edited(lambda given: None))
-
-
 def test_nothing_of_a_pod_of_the_manifest_folder_may_change() -> None:
     of_file = replace(OLD, source=WorkloadSource.FILE)
     assert changes.unchangeable(of_file, OLD) == ()

@@ -22,7 +22,6 @@ from numalet.agent.servers.api.logs import Logs
 from numalet.agent.servers.api.openapi import OpenApi
 from numalet.agent.servers.api.own import Own
 from numalet.agent.servers.api.pods import Pods
-from numalet.agent.servers.api.resizing import Resizing
 from numalet.agent.servers.api.runs import RunsHandler
 from numalet.agent.servers.api.served import Served
 from numalet.agent.servers.api.status import Failure
@@ -30,7 +29,7 @@ from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.wording import kubernetes_api as words
 
-_ROOMS: Final = (Discovery, Pods, Resizing, Logs, ClusterHandlers, Own, RunsHandler, HealthHandlers)
+_ROOMS: Final = (Discovery, Pods, Logs, ClusterHandlers, Own, RunsHandler, HealthHandlers)
 _TEXTS: Final = {404: words.PATH_UNKNOWN, 405: words.METHOD}
 
 

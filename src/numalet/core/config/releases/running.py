@@ -1,4 +1,4 @@
-"""The rules about pods that run: what is admitted beside the managers, resized, held and shown."""
+"""The rules about pods that run: what is admitted next to the managers, held and shown."""
 
 from __future__ import annotations
 
@@ -23,45 +23,6 @@ class RunningRules(Rules):
         "rejectPodAdmissionBasedOnSupplementalGroupsPolicy",
         test="tests/unit/core/admission/test_predicates.py"
         "::test_strict_groups_need_a_runtime_in_releases_that_ask",
-    )
-    pods_are_resized: bool = _rule(
-        "A running pod may get more or less CPU and memory in place.",
-        kubelet="kubelet.canResizePod, allocation.IsInPlacePodVerticalScalingAllowed",
-        test="tests/unit/core/node/test_resizing.py::test_pods_are_resized_where_the_gate_is_on",
-    )
-    resizes_keep_exclusive_cpus: bool = _rule(
-        "A resize of a Guaranteed pod is infeasible beside the CPU Manager's policy static.",
-        kubelet="allocation.manager.canResizePod",
-        test="tests/unit/core/node/test_resizing.py::test_guaranteed_pods_keep_what_is_pinned",
-    )
-    resizes_keep_pinned_memory: bool = _rule(
-        "A resize of a Guaranteed pod is infeasible beside the Memory Manager's policy Static.",
-        kubelet="allocation.manager.canResizePod",
-        test="tests/unit/core/node/test_resizing.py::test_guaranteed_pods_keep_what_is_pinned",
-    )
-    resizes_are_refused_by_what_changes: bool = _rule(
-        "A static policy makes a resize infeasible only if requests of its own resource change; "
-        "the message names the policy in quotes.",
-        kubelet="allocation.manager.guaranteedPodResourceResizeRequired",
-        test="tests/unit/core/node/test_resizing.py::test_later_releases_look_at_what_changes",
-    )
-    resizes_may_use_eviction_reserves: bool = _rule(
-        "The most that a resize may ask for is the capacity without reservations, and eviction "
-        "thresholds are not subtracted.",
-        kubelet="cm.containerManagerImpl.GetNodeAllocatableAbsolute",
-        test="tests/unit/core/node/test_resizing.py"
-        "::test_eviction_thresholds_are_subtracted_before_later_releases",
-    )
-    resizes_above_capacity_are_left_to_admission: bool = _rule(
-        "A resize to more than the node has is deferred, because its admission fails, and not "
-        "infeasible.",
-        kubelet="allocation.podResizesAdmitHandler.Admit",
-        test="tests/unit/core/node/test_resizing.py::test_more_than_the_node_has_is_infeasible",
-    )
-    init_containers_are_resized: bool = _rule(
-        "Init containers that end can be resized too.",
-        kubelet="allocation.IsResizableContainer",
-        test="tests/unit/core/node/test_resizing.py::test_init_containers_count_in_later_releases",
     )
     containers_have_pod_level_pages: bool = _rule(
         "A container without a limit of huge pages has that of its pod's resources as a whole.",

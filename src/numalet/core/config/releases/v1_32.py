@@ -115,8 +115,6 @@ V1_32: Final = later(
     },
     claim_versions={"v1alpha3": False, "v1beta1": False},
     rules={
-        "pods_are_resized": When(on=("InPlacePodVerticalScaling",)),
-        "resizes_keep_exclusive_cpus": When(off=("InPlacePodVerticalScalingExclusiveCPUs",)),
         "sidecars_are_forbidden": When(off=("SidecarContainers",)),
         "pod_resources_answer_get": When(on=("KubeletPodResourcesGet",)),
         "allocated_resources_count": When(on=("InPlacePodVerticalScaling",)),

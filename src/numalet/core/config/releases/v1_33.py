@@ -85,7 +85,6 @@ V1_33: Final = later(
         "hint_lines_name_the_pod": ALWAYS,
         "checks_and_starts_are_logged": ALWAYS,
         "stale_lines_are_verbose": ALWAYS,
-        "resizes_keep_pinned_memory": When(off=("InPlacePodVerticalScalingExclusiveCPUs",)),
         "sidecars_are_forbidden": None,
         "strict_groups_need_a_runtime": ALWAYS,
         "failed_alignments_are_counted": ALWAYS,

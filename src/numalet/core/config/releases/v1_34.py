@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.core.config.releases.gate_tables import gates
-from numalet.core.config.releases.release import ALWAYS, Maturity, When, later
+from numalet.core.config.releases.release import Maturity, When, later
 from numalet.core.config.releases.v1_33 import V1_33
 
 _GATES: Final = gates(
@@ -66,9 +66,6 @@ V1_34: Final = later(
     claim_versions={"v1": True, "v1alpha3": None},
     rules={
         "containers_have_pod_level_pages": When(on=("PodLevelResources",)),
-        "resizes_keep_pinned_memory": When(off=("InPlacePodVerticalScalingExclusiveMemory",)),
-        "resizes_are_refused_by_what_changes": ALWAYS,
-        "resizes_may_use_eviction_reserves": ALWAYS,
         "pod_resources_list_active_pods": When(on=("KubeletPodResourcesListUseActivePods",)),
         "pod_level_pods_are_passed_over": When(on=("PodLevelResources",)),
         "pod_level_pods_are_refused": When(off=("PodLevelResources",)),

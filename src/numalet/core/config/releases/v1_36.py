@@ -109,8 +109,6 @@ V1_36: Final = later(
         "minimum_image_age_is_checked": ALWAYS,
         "memory_reservation_policy_is_checked": ALWAYS,
         "run_once_is_refused": ALWAYS,
-        "resizes_above_capacity_are_left_to_admission": ALWAYS,
-        "init_containers_are_resized": When(on=("InPlacePodVerticalScalingInitContainers",)),
         "device_hints_over_device_nodes": ALWAYS,
         "memory_checksum_zero_is_accepted": ALWAYS,
         "memory_type_has_a_version": ALWAYS,
