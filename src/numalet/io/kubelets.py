@@ -9,14 +9,14 @@ running kubelet is worse than refusing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from numalet.core.config.behaviour import Mode
 from numalet.core.model.value import Value
-from numalet.io.documents import kubelet_flags
+from numalet.io.documents import flag_words, kubelet_flags
 from numalet.io.documents.kubelet_config import Base, ConfigSources
 from numalet.wording.kubelet_start import ROOT_DIR
 
@@ -25,6 +25,7 @@ ROOT: Final = Path(ROOT_DIR)
 
 _KUBELET: Final = "kubelet"
 _CONFIG_DIR: Final = "config-dir"
+_ROOT_DIR: Final = "root-dir"
 _WITH_A_KUBELET_INSIDE: Final = ("hyperkube", "k3s", "k3s-agent", "k3s-server", "kubelite")
 _SOCKETS: Final = (Path("device-plugins"), Path("pod-resources"))
 _SOCKET: Final = "kubelet.sock"
@@ -55,13 +56,14 @@ class KubeletProcess(Value):
 
     ``started_ticks`` is when it started, in clock ticks after boot. ``root_dir`` is its root
     directory as it names it itself, and ``seen_as`` the same directory from here: the process may
-    live in a container. ``folder`` is its folder in the proc file system.
+    live in a container. ``folder`` is its folder in the proc file system. ``flags`` are those of
+    the kubelet, without dashes, in order; flags that it cannot read are left out.
     """
 
     pid: int
     started_ticks: int
     name: str
-    arguments: tuple[str, ...]
+    flags: tuple[tuple[str, str], ...]
     root_dir: Path
     seen_as: Path
     folder: Path
@@ -82,14 +84,7 @@ class KubeletProcess(Value):
         return self.folder / "root"
 
     def values(self, flag: str) -> tuple[str, ...]:
-        """All values of a flag, in order, given to the kubelet or through another program."""
-        return tuple(
-            value for name, value in kubelet_flags.of_arguments(self.arguments) if name == flag
-        )
-
-    def flags(self) -> tuple[tuple[str, str], ...]:
-        """Every flag that has a value, in order, without dashes."""
-        return tuple(kubelet_flags.of_arguments(self.arguments))
+        return tuple(value for name, value in self.flags if name == flag)
 
     def path(self, named: str) -> Path:
         """A path that this process names, as this program can open it."""
@@ -121,16 +116,15 @@ def _process(folder: Path) -> KubeletProcess | None:
     if name is None:
         return None
     try:
-        text = (folder / "cmdline").read_bytes().decode(errors="replace")
+        flags = _flags(folder, name)
     except OSError:
         return None
-    arguments = tuple(text.removesuffix("\0").split("\0"))
-    root_dir = _last_of(arguments, "root-dir") or ROOT_DIR
+    root_dir = dict(flags).get(_ROOT_DIR) or ROOT_DIR
     return KubeletProcess(
         pid=int(folder.name),
         started_ticks=_started_ticks(folder),
         name=name,
-        arguments=arguments,
+        flags=flags,
         root_dir=Path(root_dir),
         seen_as=_seen(folder, root_dir),
         folder=folder,
@@ -178,7 +172,7 @@ def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSou
     Flags that decide nothing here are left out.
     """
     file = config_file(directory, process)
-    given = () if process is None else process.flags()
+    given = () if process is None else process.flags
     flags = [(name, value) for name, value in given if kubelet_flags.is_known(name)]
     if file is None and not flags:
         return None
@@ -222,15 +216,17 @@ def _name(process: Path) -> str | None:
         return None
 
 
-def _root_dir(process: Path) -> str | None:
-    """The root directory on the command line of a process; None if there is none."""
+def _flags(process: Path, name: str) -> tuple[tuple[str, str], ...]:
+    """The flags of the kubelet on the command line of a process; raises ``OSError``."""
     text = (process / "cmdline").read_bytes().decode(errors="replace")
-    return _last_of(text.split("\0"), "root-dir")
+    words = text.removesuffix("\0").split("\0")[1:]
+    given = flag_words.of_program(words, name)
+    return tuple((flag.name, flag.value) for flag in given if flag.problem is None)
 
 
 def _works_in(process: Path, name: str, directory: Path) -> bool:
     try:
-        root_dir = _root_dir(process)
+        root_dir = dict(_flags(process, name)).get(_ROOT_DIR)
     except OSError:
         return True
     if root_dir is None and name != _KUBELET:
@@ -241,18 +237,6 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
         return seen_by_it.samefile(directory)
     except OSError:
         return Path(root_dir or ROOT_DIR).resolve() == directory.resolve()
-
-
-def _last_of(arguments: Sequence[str], flag: str) -> str | None:
-    """The last value of a flag, given to the kubelet or through another program."""
-    return next(
-        (
-            value
-            for name, value in reversed([*kubelet_flags.of_arguments(arguments)])
-            if name == flag
-        ),
-        None,
-    )
 
 
 def _answer(folder: Path) -> str | None:

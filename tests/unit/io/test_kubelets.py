@@ -52,7 +52,6 @@ def test_nobody_is_at_work_where_nobody_is(proc: Path, root_dir: Path) -> None:
     [
         ["--root-dir={}"],
         ["--root-dir", "{}"],
-        ["-root-dir={}"],
         ["--root-dir=/elsewhere", "--v=2", "--root-dir={}"],
     ],
 )
@@ -195,7 +194,7 @@ def test_flags_and_start_of_a_kubelet_are_known(proc: Path, root_dir: Path) -> N
     (folder / "stat").write_text(f"{folder.name} (ku) be (let) S " + "0 " * 18 + "4711 0")
     found = kubelets.process_of(root_dir, proc)
     assert found is not None
-    assert ("v", "2") in found.flags()
+    assert ("v", "2") in found.flags
     assert found.values("cpu-cfs-quota") == ("true",)
     assert found.started_ticks == 4711
     # What is no absolute path begins where the kubelet was started.

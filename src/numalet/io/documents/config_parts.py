@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import shlex
 import urllib.parse
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,14 @@ from typing import Any, Final, Protocol, TypeAlias
 from numalet.core.config.kubelet_config import CommandFlag
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
-from numalet.io.documents import bottlerocket, kubelet_flags, typed, vendor_facts
+from numalet.io.documents import (
+    bottlerocket,
+    command_text,
+    flag_words,
+    kubelet_flags,
+    typed,
+    vendor_facts,
+)
 from numalet.io.documents.bottlerocket import TomlDocument
 from numalet.io.documents.vendor_format import VendorFormat, VendorSettings
 from numalet.io.documents.yaml_source import YamlDocument
@@ -143,11 +149,13 @@ def flags(value: Any, path: str, source: Source) -> Iterator[tuple[str, str, Loc
                 raise _no_text(item, place)
     elif isinstance(value, str) and value.startswith("--"):
         try:
-            words = shlex.split(value)
+            given = [*flag_words.parsed(command_text.words_of(value))]
         except ValueError:
             raise _no_text(value, where) from None
-        for name, text in kubelet_flags.of_arguments(words):
-            yield _flag(name, text, where)
+        problems = [flag.problem.at(where) for flag in given if flag.problem is not None]
+        if problems:
+            raise BadInput(problems)
+        yield from ((flag.name, flag.value, where) for flag in given)
     elif isinstance(value, str):
         name, _, text = value.partition("=")
         yield _flag(name, text, where)

@@ -7,7 +7,7 @@ occurrence; ``--feature-gates`` is the exception and leaves other gates alone. K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -133,24 +133,6 @@ def _shown(flag: str) -> str:
     """The name of a flag as pflag shows it, with its shorthand."""
     known = flag_table.flags().get(flag.removeprefix("--"))
     return f"-{known.shorthand}, {flag}" if known is not None and known.shorthand else flag
-
-
-def of_arguments(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Flags and values of a command line, given to the kubelet or through another program.
-
-    A flag without ``=`` has the argument after it, or, before another flag, is a switch that is on.
-    """
-    for at, argument in enumerate(arguments):
-        option, has_value, value = argument.lstrip("-").partition("=")
-        if not argument.startswith("-"):
-            continue
-        following = "".join(arguments[at + 1 : at + 2])
-        if option == "kubelet-arg":
-            passed_on = value if has_value else following
-            option, has_value, value = passed_on.lstrip("-").partition("=")
-        if not has_value:
-            value = "true" if not following or following.startswith("-") else following
-        yield option, value
 
 
 def flag_text(value: object) -> str:

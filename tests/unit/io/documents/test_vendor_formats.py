@@ -551,6 +551,7 @@ def test_a_file_without_settings_is_named_with_what_to_give(
         ("kubelet-arg:\n- 5\n", "document/type", 2),
         ("kubelet-arg: 5\n", "document/type", 1),
         ('kubelet-arg: "--a=\'"\n', "document/type", 1),
+        ("kubelet-arg: --max-pods=9 extra\n", "flag/argument", 1),
         ("kubelet: {maxPods: x}\n", "config-file/wrong-type", 1),
         (GROUPS.replace("{maxPods: 8}", "[]"), "config-file/not-a-mapping", 4),
         (
