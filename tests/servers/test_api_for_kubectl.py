@@ -9,7 +9,6 @@ from numalet.agent.servers.api import status
 from numalet.core.model.findings import Severity
 from numalet.io.agent_client.client import AgentClient
 from numalet.io.findings.workloads import WorkloadProbe
-from numalet.io.rpc import pod_resources_v1_pb2
 from servers.asking import TABLE, asked, lines
 from servers.pods import pod
 from servers.served import Api
@@ -55,17 +54,6 @@ def test_every_path_that_is_served_is_in_the_open_api_document(api: Api) -> None
     assert (f"{PODS}/{{name}}".replace("default", "{namespace}"), "patch") in operations
     assert ("/healthz", "get") in operations
     assert asked(api.path, "GET", "/openapi/v3/apis/other")[0] == 404
-
-
-def test_the_older_document_says_nothing_of_types(api: Api) -> None:
-    assert asked(api.path, "GET", "/openapi/v2")[1]["swagger"] == "2.0"
-    old_name = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    code, content = asked(api.path, "GET", "/openapi/v2", accept=old_name)
-    assert code == 200
-    # Any message tells which fields came that it does not know; ours here knows none of them.
-    message = pod_resources_v1_pb2.AllocatableResourcesRequest.FromString(content)
-    assert message.SerializeToString() == content
-    assert content.startswith(b"\x0a\x032.0\x12")
 
 
 @pytest.mark.parametrize(

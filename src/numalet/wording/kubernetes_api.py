@@ -38,11 +38,9 @@ NAME_DIFFERS: Final = (
 )
 PATCH_MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
-    " application/json-patch+json, application/merge-patch+json,"
-    " application/strategic-merge-patch+json"
+    " application/json-patch+json, application/merge-patch+json"
 )
 PATCH_UNREADABLE: Final = "the patch can not be applied: {problem}"
-PATCH_NO_KEY: Final = "a member of a list has no {key}"
 PATCH_NO_LIST: Final = "a JSON patch is a list of operations"
 PATCH_TOO_LONG: Final = "it has more than {most} operations"
 PATCH_TOO_DEEP: Final = "its result is nested too deeply"

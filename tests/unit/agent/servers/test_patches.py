@@ -1,4 +1,4 @@
-"""Merge patches and strategic merge patches, as values."""
+"""Merge patches and JSON patches, as values."""
 
 from __future__ import annotations
 
@@ -12,58 +12,18 @@ from hypothesis import strategies as st
 from numalet.agent.servers.api import patches
 from numalet.agent.servers.api.patches import PatchDoesNotFit, PatchUnreadable
 
-POD = {"spec": {"containers": [{"name": "a", "image": "x"}, {"name": "b"}], "tolerations": [1]}}
-
-NAMES = st.sampled_from(["env", "name", "containers", "a", "$patch", "$retainKeys"])
+NAMES = st.sampled_from(["env", "name", "containers", "a"])
 LEAVES = st.none() | st.integers(0, 2) | st.sampled_from(["a", "delete", "replace"])
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4)
 )
 
 
-def _containers(*patch: Any) -> Any:
-    return patches.strategic(POD, {"spec": {"containers": [*patch]}})["spec"]["containers"]
-
-
-def test_a_list_of_named_things_is_merged_by_name() -> None:
-    assert _containers({"name": "b", "image": "y"}) == [
-        {"name": "a", "image": "x"},
-        {"name": "b", "image": "y"},
-    ]
-    assert _containers({"name": "c"})[-1] == {"name": "c"}
-    assert _containers({"name": "a", "$patch": "delete"}) == [{"name": "b"}]
-    assert _containers({"name": "z", "$patch": "delete"}) == POD["spec"]["containers"]
-    assert _containers({"$patch": "replace"}, {"name": "z"}) == [{"name": "z"}]
-
-
-def test_any_other_list_is_replaced() -> None:
-    assert patches.strategic(POD, {"spec": {"tolerations": [2]}})["spec"]["tolerations"] == [2]
-    assert patches.merge(POD, {"spec": {"containers": []}})["spec"]["containers"] == []
-
-
-def test_members_are_removed_retained_and_replaced() -> None:
-    value = {"a": {"x": 1, "y": 2}, "b": 1}
-    assert patches.strategic(value, {"b": None}) == {"a": {"x": 1, "y": 2}}
-    assert patches.strategic(value, {"a": {"$patch": "delete"}}) == {"b": 1}
-    assert patches.strategic(value, {"a": {"$patch": "replace", "z": 3}})["a"] == {"z": 3}
-    assert patches.strategic(value, {"a": {"$retainKeys": ["y"], "y": 5}})["a"] == {"y": 5}
-    assert patches.strategic(value, {"c": {"d": 1}})["c"] == {"d": 1}
-    assert patches.merge(value, {"a": {"x": None}, "b": {"c": None}}) == {"a": {"y": 2}, "b": {}}
-    assert patches.merge(value, [1]) == patches.strategic(value, [1]) == [1]
-
-
-@pytest.mark.parametrize("member", ["text", {}, {"name": None}, {"name": []}])
-def test_a_member_without_a_name_is_reported(member: Any) -> None:
-    with pytest.raises(PatchUnreadable, match="name"):
-        _containers(member)
-
-
-@pytest.mark.property
-@given(VALUES, VALUES)
-def test_no_patch_is_more_than_unreadable(value: Any, patch: Any) -> None:
-    patches.merge(value, patch)
-    with contextlib.suppress(PatchUnreadable):
-        patches.strategic(value, patch)
+def test_members_are_removed_and_lists_replaced() -> None:
+    value = {"a": {"x": 1, "y": 2}, "b": 1, "c": [1]}
+    patch = {"a": {"x": None}, "b": {"c": None}, "c": [2]}
+    assert patches.merge(value, patch) == {"a": {"y": 2}, "b": {}, "c": [2]}
+    assert patches.merge(value, [1]) == [1]
 
 
 @pytest.mark.property

@@ -37,6 +37,8 @@ EVENT_FIELDS: Final = frozenset(
 NODE_FIELDS: Final = frozenset({"metadata.name", "spec.unschedulable"})
 NAMESPACE_FIELDS: Final = frozenset({"metadata.name", "status.phase"})
 _ALWAYS: Final = ("default",)
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+"""What kubectl cordon sends. Of a node only a boolean can change, for which both merges agree."""
 
 
 class ClusterHandlers:
@@ -89,7 +91,8 @@ class ClusterHandlers:
         if item is None:
             raise not_found("nodes", name)
         is_dry = requests.dry_run(request.query_params.getlist("dryRun"))
-        after = await changing.applied(await changing.patch_of(request), item.value)
+        patch = await changing.patch_of(request, also_merged=(_STRATEGIC,))
+        after = await changing.applied(patch, item.value)
         if not isinstance(after, Mapping):
             raise Failure(422, words.UNCHANGEABLE_NODE)
         wanted = _unschedulable(after)

@@ -62,7 +62,7 @@ CORE: Final = (
     Resource(
         "pods",
         "Pod",
-        ("create", "delete", "get", "list", "patch", "update", "watch"),
+        ("create", "delete", "get", "list", "patch", "watch"),
         short_names=("po",),
         categories=("all",),
     ),

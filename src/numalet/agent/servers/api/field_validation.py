@@ -50,7 +50,7 @@ def wanted(request: Request) -> FieldValidation:
         raise Failure(422, message, details={"causes": causes}) from None
 
 
-def check_body(wants: FieldValidation, _name: str, findings: Sequence[Finding]) -> None:
+def check_body(wants: FieldValidation, findings: Sequence[Finding]) -> None:
     """Refuse a strict request whose body has such fields, as far as its types can be read.
 
     Raises ``Failure`` 400.

@@ -1,9 +1,4 @@
-"""The API as OpenAPI documents: version 3 in full, version 2 as far as clients need one to go on.
-
-The third describes every path, with its parameters and answers; it is made from the routes that
-are served, so a path is in it because it is there. kubectl before 1.27 takes the second only, as
-protocol buffers (``openapi_v2``).
-"""
+"""The API as an OpenAPI document of version 3, made from the routes that the agent serves."""
 
 from __future__ import annotations
 
@@ -16,14 +11,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from numalet import __version__
-from numalet.agent.servers.api import field_validation, openapi_types, openapi_v2
+from numalet.agent.servers.api import field_validation, openapi_types
 from numalet.agent.servers.api.changing import LISTS, PATCHES
 from numalet.agent.servers.api.status import Failure
 from numalet.wording import kubernetes_api as words
-
-PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_ASKED_FOR: Final = (PROTOBUF, PROTOBUF.replace("v2.v1", "v2@v1"))
-"""The older of the two names is no legal media type, so only the newer one is ever said back."""
 
 _TITLE: Final = "numalet"
 _JSON: Final = "application/json"
@@ -79,7 +70,6 @@ _PARAMETERS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("POST", "eviction"): _DRY,
     ("DELETE", "{name}"): {"gracePeriodSeconds": _COUNT, **_DRY},
     ("PATCH", "{name}"): _CHANGING,
-    ("PUT", "{name}"): _CHANGING,
     ("GET", "healthz"): {"verbose": _TEXT},
     ("GET", "livez"): {"verbose": _TEXT},
     ("GET", "readyz"): {"verbose": _TEXT},
@@ -91,7 +81,6 @@ _LISTED: Final = frozenset({"events", "namespaces", "nodes", "nodestates", "podp
 _OF_A_POD: Final = {_JSON: {"schema": openapi_types.ref(openapi_types.POD)}}
 _BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "POST": _OF_A_POD,
-    "PUT": _OF_A_POD,
     "PATCH": {
         each: {"schema": {"type": "array", "items": _OBJECT} if each in LISTS else _OBJECT}
         for each in PATCHES
@@ -101,7 +90,7 @@ _PLAIN: Final = frozenset({"log", "metrics", "healthz", "livez", "readyz"})
 
 
 class OpenApi:
-    """Handlers of ``/openapi/v2`` and ``/openapi/v3``."""
+    """Handlers of ``/openapi/v3``."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._by_group: dict[str, list[Route]] = {}
@@ -110,20 +99,11 @@ class OpenApi:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/openapi/v2", self.second, methods=["GET"]),
-            Route("/openapi/v3", self.third, methods=["GET"]),
+            Route("/openapi/v3", self.index, methods=["GET"]),
             Route("/openapi/v3/{group:path}", self.group, methods=["GET"]),
         ]
 
-    async def second(self, request: Request) -> Response:
-        """A document of version 2, of which old clients need a few facts."""
-        accepted = request.headers.get("accept", "")
-        if any(name in accepted for name in _ASKED_FOR):
-            return Response(openapi_v2.as_protobuf(_TITLE, __version__), media_type=PROTOBUF)
-        return JSONResponse(openapi_v2.document(_TITLE, __version__))
-
-    async def third(self, _request: Request) -> Response:
-        """Where the documents of version 3 are, by group."""
+    async def index(self, _request: Request) -> Response:
         paths = {
             group: {"serverRelativeURL": f"/openapi/v3/{group}"} for group in sorted(self._by_group)
         }

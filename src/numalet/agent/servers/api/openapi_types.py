@@ -155,9 +155,6 @@ def _schema(given: ObjectType, uses: frozenset[FieldUse]) -> dict[str, Any]:
 
 def _property(field: Field) -> dict[str, Any]:
     schema = _kind(field.kind)
-    if isinstance(field.kind, ListOf) and field.kind.merged_by:
-        schema["x-kubernetes-patch-merge-key"] = field.kind.merged_by
-        schema["x-kubernetes-patch-strategy"] = "merge"
     text = _description(field)
     if not text:
         return schema

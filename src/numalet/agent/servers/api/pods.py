@@ -22,7 +22,7 @@ from numalet.agent.servers.api import (
     selectors,
     status,
 )
-from numalet.agent.servers.api.changing import Revised, Revision
+from numalet.agent.servers.api.changing import Revised
 from numalet.agent.servers.api.deleting import DeleteOptions
 from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.objects import JSON
@@ -69,7 +69,7 @@ class Pods:
         return [
             Route("/api/v1/pods", self.list, methods=["GET"]),
             Route(of_namespace, self.collection, methods=["GET", "POST"]),
-            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH", "PUT"]),
+            Route(of_one, self.one, methods=["GET", "DELETE", "PATCH"]),
             Route(f"{of_one}/eviction", self.evict, methods=["POST"]),
         ]
 
@@ -78,7 +78,7 @@ class Pods:
         return await (self.create if request.method == "POST" else self.list)(request)
 
     async def one(self, request: Request) -> Response:
-        handlers = {"DELETE": self.delete, "PATCH": self.patch, "PUT": self.replace}
+        handlers = {"DELETE": self.delete, "PATCH": self.patch}
         return await handlers.get(request.method, self.get)(request)
 
     async def list(self, request: Request) -> Response:
@@ -118,21 +118,14 @@ class Pods:
         return response
 
     async def patch(self, request: Request) -> Response:
-        """The pod after a patch."""
-        return await self._revise(request, await changing.patch_of(request))
-
-    async def replace(self, request: Request) -> Response:
-        """The pod, with the values of the body in its place."""
-        return await self._revise(request, await changing.object_of(request))
-
-    async def _revise(self, request: Request, revision: Revision) -> Response:
-        """Let the pod be otherwise; what happened to it meanwhile is no reason to give up."""
+        """The pod after a patch, tried again if something else changes the pod at the same time."""
+        patch = await changing.patch_of(request)
         is_dry, name = _is_dry(request), request.path_params["name"]
         wants = field_validation.wanted(request)
         for _ in range(_TRIES):
             record = self._served.record(**request.path_params)
             pod = self._served.pod(record)
-            revised = await changing.revised(revision, record, pod.value, wants)
+            revised = await changing.revised(patch, record, pod.value, wants)
             if revised.workload is None:
                 return _revised(pod.text, revised)
             if is_dry:
@@ -225,7 +218,7 @@ def workload_of(
         findings.extend(each.of_severity(Severity.WARNING) for each in document.duplicates)
     workload = decode_workload(value, Place(""), options, findings)
     name = str(metadata.get("name", ""))[:253] if isinstance(metadata, Mapping) else ""
-    field_validation.check_body(wants, name, findings.all)
+    field_validation.check_body(wants, findings.all)
     if workload is None:
         raise status.invalid("Pod", name, findings.all)
     return workload

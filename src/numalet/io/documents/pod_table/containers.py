@@ -174,7 +174,7 @@ CONTAINER: Final = object_type(
         "Words of the program; args come behind. One of both is needed. $(NAME) is"
         " replaced by a variable of env, $$ by $.",
     ),
-    env=honoured(ListOf(ENV_VAR, "name"), "In the order of the manifest; variables need a value."),
+    env=honoured(ListOf(ENV_VAR), "In the order of the manifest; variables need a value."),
     envFrom=refused(
         ListOf(ENV_FROM_SOURCE),
         WorkloadEnvFrom,
@@ -192,7 +192,7 @@ CONTAINER: Final = object_type(
         honoured(DNS_LABEL, "Every container of a pod has a name of its own."), PodsNameMissing
     ),
     ports=honoured(
-        ListOf(CONTAINER_PORT, "containerPort"),
+        ListOf(CONTAINER_PORT),
         "A port of the host is requested: a pod whose hostPort is in use is rejected.",
         rule="constraints_are_asked",
     ),
@@ -219,8 +219,8 @@ CONTAINER: Final = object_type(
     terminationMessagePath=ignored(TEXT),
     terminationMessagePolicy=ignored(one_of("FallbackToLogsOnError", "File")),
     tty=ignored(FLAG),
-    volumeDevices=refused(ListOf(VOLUME_DEVICE, "devicePath"), WorkloadMounts, NO_MOUNTS),
-    volumeMounts=refused(ListOf(VOLUME_MOUNT, "mountPath"), WorkloadMounts, NO_MOUNTS),
+    volumeDevices=refused(ListOf(VOLUME_DEVICE), WorkloadMounts, NO_MOUNTS),
+    volumeMounts=refused(ListOf(VOLUME_MOUNT), WorkloadMounts, NO_MOUNTS),
     workingDir=honoured(TEXT, "An absolute path of the host."),
 )
 

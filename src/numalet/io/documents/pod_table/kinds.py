@@ -91,10 +91,7 @@ class PlainKind(Enum):
 
 
 class ListOf(Value):
-    """A list; ``merged_by`` is the member that identifies its items in a strategic patch."""
-
     item: Kind
-    merged_by: str = ""
 
 
 class MapOf(Value):

@@ -68,7 +68,7 @@ OBJECT_META: Final = object_type(
         DNS_LABEL,
         "Any name, default if there is none; namespaces are there as long as they have pods.",
     ),
-    ownerReferences=kept(ListOf(OWNER_REFERENCE, "uid"), "Nothing is deleted with its owner."),
+    ownerReferences=kept(ListOf(OWNER_REFERENCE), "Nothing is deleted with its owner."),
     resourceVersion=honoured(
         TEXT, "Another one after each change of the pod. In a change it says which pod is meant."
     ),

@@ -104,26 +104,26 @@ POD_SPEC: Final = object_type(
     ),
     automountServiceAccountToken=kept(FLAG),
     containers=needed(
-        honoured(ListOf(CONTAINER, "name"), "They run side by side, after all initContainers."),
+        honoured(ListOf(CONTAINER), "They run side by side, after all initContainers."),
         PodsNoContainers,
     ),
     dnsConfig=ignored(POD_DNS_CONFIG),
     dnsPolicy=ignored(one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")),
     enableServiceLinks=kept(FLAG),
     ephemeralContainers=refused(
-        ListOf(EPHEMERAL_CONTAINER, "name"), WorkloadEphemeralContainers, "They are not run."
+        ListOf(EPHEMERAL_CONTAINER), WorkloadEphemeralContainers, "They are not run."
     ),
     evictionResponders=since("1.37", ignored(ListOf(EVICTION_RESPONDER))),
-    hostAliases=ignored(ListOf(HOST_ALIAS, "ip")),
+    hostAliases=ignored(ListOf(HOST_ALIAS)),
     hostIPC=kept(FLAG, IS_SO),
     hostNetwork=kept(FLAG, IS_SO),
     hostPID=kept(FLAG, IS_SO),
     hostUsers=warned(FLAG, "With false: there is no user namespace."),
     hostname=ignored(DNS_LABEL),
     hostnameOverride=since("1.34", ignored(TEXT)),
-    imagePullSecrets=ignored(ListOf(LOCAL_OBJECT_REFERENCE, "name")),
+    imagePullSecrets=ignored(ListOf(LOCAL_OBJECT_REFERENCE)),
     initContainers=honoured(
-        ListOf(CONTAINER, "name"),
+        ListOf(CONTAINER),
         "In order, before the containers; one with restartPolicy Always stays.",
     ),
     nodeName=honoured(TEXT, "This node, whatever is given."),
@@ -145,7 +145,7 @@ POD_SPEC: Final = object_type(
     ),
     readinessGates=ignored(ListOf(POD_READINESS_GATE)),
     resourceClaims=refused(
-        ListOf(POD_RESOURCE_CLAIM, "name"),
+        ListOf(POD_RESOURCE_CLAIM),
         WorkloadResourceClaims,
         "Claims are not allotted; devices are asked for by resource name.",
     ),
@@ -158,7 +158,7 @@ POD_SPEC: Final = object_type(
     runtimeClassName=ignored(TEXT),
     schedulerName=ignored(TEXT),
     schedulingGates=refused(
-        ListOf(POD_SCHEDULING_GATE, "name"),
+        ListOf(POD_SCHEDULING_GATE),
         WorkloadSchedulingGates,
         "The pod should not run yet, and nothing here removes the gates.",
     ),
@@ -173,8 +173,8 @@ POD_SPEC: Final = object_type(
         LONG, "From SIGTERM to SIGKILL; 30 by default, 2147483647 at most."
     ),
     tolerations=kept(ListOf(TOLERATION), "More of them may be added while the pod lives."),
-    topologySpreadConstraints=ignored(ListOf(TOPOLOGY_SPREAD_CONSTRAINT, "topologyKey")),
-    volumes=ignored(ListOf(VOLUME, "name"), "Nothing is mounted."),
+    topologySpreadConstraints=ignored(ListOf(TOPOLOGY_SPREAD_CONSTRAINT)),
+    volumes=ignored(ListOf(VOLUME), "Nothing is mounted."),
     workloadRef=since("1.35", ignored(WORKLOAD_REFERENCE)),
 )
 
