@@ -51,7 +51,7 @@ VERSION_DIFFERS: Final = (
 METHOD: Final = "the server does not allow this method on the requested resource"
 MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
-    " application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    " application/json, application/yaml"
 )
 LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
 """What a kube-apiserver accepts."""

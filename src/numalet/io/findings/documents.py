@@ -5,12 +5,6 @@ from __future__ import annotations
 from numalet.core.model.findings import Finding
 
 
-class ProtobufUnreadable(Finding):
-    code = "protobuf/unreadable"
-    sentence = "this is no Kubernetes object in protocol buffers that can be read: {problem}"
-    problem: str
-
-
 class DocumentUnreadable(Finding):
     code = "document/unreadable"
     sentence = "this file can not be read: {reason}"

@@ -11,8 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from numalet.agent.servers.api.status import Failure, bad_body, bad_query
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import kube_protobuf, yaml_source
-from numalet.io.documents.yaml_source import SecondReading, YamlDocument
+from numalet.io.documents import yaml_source
+from numalet.io.documents.yaml_source import YamlDocument
 from numalet.wording import kubernetes_api as words
 
 T = TypeVar("T")
@@ -20,13 +20,7 @@ T = TypeVar("T")
 _LONG_TEXT_BYTES: Final = 16 * 1024
 _NAME_OF_BODY: Final = "body"
 _BODY_BYTES: Final = "body_bytes"
-_MEDIA_TYPES: Final = (
-    "application/json",
-    "application/yaml",
-    "text/yaml",
-    "text/plain",
-    kube_protobuf.MEDIA_TYPE,
-)
+_MEDIA_TYPES: Final = ("application/json", "application/yaml", "text/yaml", "text/plain")
 _TRUE: Final = ("1", "t", "T", "true", "TRUE", "True", "")
 _FALSE: Final = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -80,19 +74,13 @@ async def document(
 async def document_as_it_is(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
-    """The one object of the body, of which the last of equal fields counts; None without a body.
-
-    It may be JSON, YAML or protocol buffers.
-    """
+    """The one object of the body, of which the last of equal fields counts; None without a body."""
     kind = media_type(request)
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
     content = await body(request)
     setattr(request.state, _BODY_BYTES, len(content))
     try:
-        if content and kind == kube_protobuf.MEDIA_TYPE:
-            value = await asyncio.to_thread(kube_protobuf.decoded, content, _NAME_OF_BODY)
-            return YamlDocument(value, _NAME_OF_BODY, SecondReading("", _NAME_OF_BODY))
         text = yaml_source.decode(content, _NAME_OF_BODY)
         if len(text) < _LONG_TEXT_BYTES:
             documents = yaml_source.load_documents(text, _NAME_OF_BODY)
