@@ -7,10 +7,8 @@ from pathlib import Path
 
 from numalet.agent.findings.run import RunNoPlace
 from numalet.agent.findings.runtime import RuntimeStorage
-from numalet.agent.host.cgroup_v2 import writing
-from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
-from numalet.agent.host.runtime import host_capabilities
+from numalet.agent.host.runtime import cgroups, host_capabilities
 from numalet.agent.keeper import owners, settings
 from numalet.agent.keeper.recovery import Premises
 from numalet.agent.keeper.settings import AgentOptions
@@ -104,10 +102,13 @@ class SharedAllocator:
         placed, accepted = self._decided, self._placer.accepted
         assert isinstance(placed, Placed)
         assert accepted is not None
-        tree = self._placer.ground.tree
-        refused = None if tree is None else _enclose(placed, tree)
-        if refused is not None:
-            return refused.why
+        tree, path = self._placer.ground.tree, placed.settings.path
+        levels = {path.rpartition("/")[0]: placed.above, path: placed.settings.cgroup}
+        if tree is not None:
+            for each, wanted in levels.items():
+                made = cgroups.make(tree, each, wanted)
+                if isinstance(made, SettingRefusal):
+                    return made.why
         try:
             return joining.ready(accepted, place, self._command)
         except OSError as error:
@@ -158,17 +159,3 @@ def _premises(options: RunOptions, root: Path) -> Premises:
         return premises
     config = replace(premises.config, topology_manager_policy=options.policy)
     return replace(premises, config=config)
-
-
-def _enclose(placed: Placed, tree: CgroupTree) -> SettingRefusal | None:
-    path = placed.settings.path
-    try:
-        tree.make(path)
-    except OSError as error:
-        return writing.refused(path, path, "", error)
-    parent = path.rpartition("/")[0]
-    for each, settings_of in ((parent, placed.above), (path, placed.settings.cgroup)):
-        applied = writing.apply(tree, each, settings_of)
-        if isinstance(applied, SettingRefusal):
-            return applied
-    return None

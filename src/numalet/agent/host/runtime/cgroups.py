@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,8 +19,19 @@ Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[bool]]
 """Waits until a condition holds; False if patience ends before."""
 
 
-async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> SettingRefusal | None:
-    """Make the container's cgroup; what the kernel refused. Without a tree there is none."""
+def make(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | SettingRefusal:
+    """Make a cgroup with its settings in force; the names of the settings that it wrote."""
+    try:
+        tree.make(path)
+    except OSError as error:
+        return writing.refused(path, path, "", error)
+    return writing.apply(tree, path, wanted)
+
+
+async def make_empty(
+    tree: CgroupTree | None, launch: Launch, until: Until
+) -> SettingRefusal | None:
+    """Make a container's cgroup, without what an earlier attempt left in it."""
     if tree is None:
         return None
     path = launch.settings.path
@@ -30,11 +40,10 @@ async def enclose(tree: CgroupTree | None, launch: Launch, until: Until) -> Sett
             tree.kill(path)
             await until(lambda: not tree.processes(path))
         tree.remove(path)
-        tree.make(path)
     except OSError as error:
         return writing.refused(path, path, "", error)
-    applied = await asyncio.to_thread(writing.apply, tree, path, launch.settings.cgroup)
-    return applied if isinstance(applied, SettingRefusal) else None
+    made = await asyncio.to_thread(make, tree, path, launch.settings.cgroup)
+    return made if isinstance(made, SettingRefusal) else None
 
 
 def tree_of(order: Mapping[str, Any], own: CgroupTree | None) -> CgroupTree | None:
@@ -60,15 +69,12 @@ def trees_of(attempts: Iterable[AttemptFolder], own: CgroupTree | None) -> Colle
 
 
 def arrange(tree: CgroupTree, wanted: Mapping[str, CgroupSettings]) -> Arranged:
-    """Make the cgroups above the containers, by path; what was not as wanted."""
+    """Make the cgroups above the containers, by path."""
     written, not_held = [], {}
     for path, settings in wanted.items():
-        # A cgroup that can not be made is refused by its first setting, with the path.
-        with contextlib.suppress(OSError):
-            tree.make(path)
-        applied = writing.apply(tree, path, settings)
-        if isinstance(applied, SettingRefusal):
-            not_held[path] = NotHeld(applied.why)
-        elif applied:
+        made = make(tree, path, settings)
+        if isinstance(made, SettingRefusal):
+            not_held[path] = NotHeld(made.why)
+        elif made:
             written.append(path)
     return Arranged(tuple(written), not_held)

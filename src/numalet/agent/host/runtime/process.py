@@ -262,7 +262,7 @@ class ProcessRuntime:
 
     async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
         """Make the cgroup and write the order; what prevented that."""
-        refused = await cgroups.enclose(self._ground.tree, launch, self._until)
+        refused = await cgroups.make_empty(self._ground.tree, launch, self._until)
         if refused is not None:
             return NotStarted(refused.why, refused.number in TRANSIENT_ERRORS)
         try:
