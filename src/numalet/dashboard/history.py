@@ -1,9 +1,8 @@
-"""The history of a node in a small database: bounded, and no trouble to who keeps it.
+"""The history of a node in an SQLite database of limited size.
 
-A file that can not be read is set aside and begun anew. What can not be written is not kept, with
-the problem in words; the next point is tried again. SQLite's journal makes every point whole or
-absent, whenever the process ends. Threads come one after the other: one that still writes while the
-history is closed would otherwise use a connection that is gone, which ends the whole process.
+A database that cannot be read is renamed, and a new one begins. A point that cannot be written is
+lost, and ``problem`` says why. Threads write in turn: one that writes while another closes the
+connection would crash the process.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PATIENCE_SECONDS: Final = 1.0
 
 
 class NodeHistory:
-    """Points of one node, in a file, or in memory without a path."""
+    """Points of one node, in a file, or without a path in memory."""
 
     def __init__(self, path: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._path = path
@@ -46,14 +45,14 @@ class NodeHistory:
         self.problem = ""
         """Why nothing is kept at present; empty while all is well."""
         self.set_aside: DashboardHistorySetAside | None = None
-        """Why a file could not be read, and where it is now."""
+        """Why a database could not be read, and its new name."""
 
     def points(self) -> Sequence[HistoryPoint]:
-        """All points, oldest first."""
+        """Oldest first."""
         return self._points
 
     def open(self) -> None:
-        """Read what there is. Nothing is raised: see ``problem``."""
+        """Read the database; an error is in ``problem``."""
         with self._turn:
             try:
                 self._open()
@@ -61,14 +60,12 @@ class NodeHistory:
                 self._stop(error)
 
     def add(self, point: HistoryPoint) -> None:
-        """Keep one more point; left out if it is not later than the last, and once it is closed."""
+        """Write a point unless it is older than the last one or the history is closed."""
         with self._turn:
             if not self._is_closed:
                 self._add(point)
 
     def _add(self, point: HistoryPoint) -> None:
-        if self._points and point.at <= self._points[-1].at:
-            return
         try:
             base = self._base or self._open()
             if self._points and point.at <= self._points[-1].at:
@@ -85,7 +82,7 @@ class NodeHistory:
             self._stop(error)
 
     def close(self) -> None:
-        """Let go of the file for good; the points stay."""
+        """Close the database; the points can still be read."""
         with self._turn:
             self._is_closed = True
             self._release()
@@ -100,21 +97,22 @@ class NodeHistory:
         try:
             base = self._opened()
         except (sqlite3.DatabaseError, ValueError, OverflowError) as error:
-            # Only what is no database, or a wrong one, is set aside: not a disk that is full.
+            # An operational error is that of a full disk, for example; the database is good.
             if self._path is None or isinstance(error, sqlite3.OperationalError):
                 raise
-            path = _aside(self._path)
+            path = self._path.with_name(f"{self._path.name}.damaged")
             self._path.replace(path)
             self.set_aside = DashboardHistorySetAside(problem=str(error), path=str(path))
+            # SQLite would apply this journal to the new database.
             self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
             base = self._opened()
         self._base = base
         return base
 
     def _opened(self) -> sqlite3.Connection:
-        """The database with its points read.
+        """Open the database and read its points.
 
-        Raises ``ValueError`` where it is another one, ``OverflowError`` for a moment out of range.
+        Raises ``ValueError`` for another schema, ``OverflowError`` for a time out of range.
         """
         if self._path is not None:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -132,8 +130,6 @@ class NodeHistory:
             (version,) = base.execute("PRAGMA user_version").fetchone()
             if version not in (0, SCHEMA):
                 raise ValueError(f"its schema is {version}")
-            if base.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                raise ValueError("it is damaged")
             with _all_or_nothing(base):
                 base.execute(
                     "CREATE TABLE IF NOT EXISTS points"
@@ -172,7 +168,7 @@ class NodeHistory:
         self._points = tuple(kept)
 
     def _shorten(self, base: sqlite3.Connection) -> None:
-        """Without the oldest quarter of the points."""
+        """Delete the oldest quarter of the points."""
         rest = self._points[max(len(self._points) // 4, 1) :]
         first_ms = _ms(rest[0].at) if rest else 1 << 62
         with _all_or_nothing(base):
@@ -180,7 +176,7 @@ class NodeHistory:
         self._points = rest
 
     def _is_full(self, base: sqlite3.Connection) -> bool:
-        """Whether it has reached its own size, and the disk has room."""
+        """Whether the database has its largest size; if not, the disk is full."""
         (pages,) = base.execute("PRAGMA page_count").fetchone()
         (most,) = base.execute("PRAGMA max_page_count").fetchone()
         return bool(self._points) and pages >= most - 1
@@ -188,12 +184,6 @@ class NodeHistory:
     def _stop(self, error: Exception) -> None:
         self.problem = str(error)
         self._release()
-
-
-def _aside(path: Path) -> Path:
-    """Where a damaged file goes: the first one stays, and of later ones the last."""
-    first = path.with_name(f"{path.name}.damaged")
-    return path.with_name(f"{path.name}.damaged-last") if first.exists() else first
 
 
 @contextlib.contextmanager

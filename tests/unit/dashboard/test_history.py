@@ -149,22 +149,6 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
     kept.close()
 
 
-def test_of_several_damaged_files_the_first_and_the_last_stay(tmp_path: Path) -> None:
-    path = tmp_path / "history.sqlite"
-    for content in (b"first" * 1000, b"second" * 1000, b"third" * 1000):
-        path.write_bytes(content)
-        kept = NodeHistory(path)
-        kept.open()
-        assert kept.set_aside is not None
-        assert Path(kept.set_aside.path).read_bytes() == content
-        kept.close()
-    aside = {each.name: each.read_bytes()[:5] for each in tmp_path.glob("*.damaged*")}
-    assert aside == {
-        "history.sqlite.damaged": b"first",
-        "history.sqlite.damaged-last": b"third",
-    }
-
-
 def test_a_file_of_another_schema_is_set_aside(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     base = sqlite3.connect(path)
