@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from numalet.io.documents import config_pools, vendor_table
+from numalet.io.documents import config_parts, vendor_table
 from numalet.io.documents.vendor_format import VendorFormat
 
 _MARK: Final = re.compile(r"(<!-- table: formats -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -27,10 +27,10 @@ def filled(page: str) -> str:
 
 
 def _row(of: VendorFormat) -> list[str]:
-    sets = config_pools.shown(of.sets)
+    sets = config_parts.shown(of.sets)
     for path, values, more in of.sets_when:
         sets += [
-            f"{each} (if {path} is {' or '.join(values)})" for each in config_pools.shown(more)
+            f"{each} (if {path} is {' or '.join(values)})" for each in config_parts.shown(more)
         ]
     paths = [each.path or "the document itself" for each in of.settings]
     return [of.name, _code(paths), _code(sets), _code(of.unknown), of.source]

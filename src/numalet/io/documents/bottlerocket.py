@@ -16,7 +16,13 @@ from typing import Any, Final
 
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, Value, field
-from numalet.io.documents import kubelet_flags, typed, vendor_facts, yaml_scalars, yaml_source
+from numalet.io.documents import (
+    kubelet_config_document,
+    kubelet_flags,
+    typed,
+    yaml_scalars,
+    yaml_source,
+)
 from numalet.io.findings.config_files import (
     ConfigFileExtraConfig,
     ConfigFileToml,
@@ -213,7 +219,7 @@ class _Translation(Mutable):
         except (BadInput, TypeError, ValueError, binascii.Error):
             problem = typed.described(value)
             raise BadInput([ConfigFileExtraConfig(value=problem, where=where)]) from None
-        for name, each in vendor_facts.fields_of(document.value, where).items():
+        for name, each in kubelet_config_document.fields_of(document.value, where).items():
             if name not in self.fields:
                 self._put(name, each, _EXTRA)
 

@@ -1,4 +1,7 @@
-"""Parts of a configuration, and how each form in which vendors write settings becomes one."""
+"""Parts of a configuration: made of settings in the forms of vendors, merged by group of machines.
+
+A group has its own settings and those for all machines.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,32 @@ import base64
 import binascii
 import urllib.parse
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from numalet.core.config.kubelet_config import CommandFlag
+from numalet.core.config.kubelet_config import CommandFlag, UnknownFields
 from numalet.core.model.findings import BadInput, Finding, Location
-from numalet.core.model.value import Value
+from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     bottlerocket,
     command_text,
     flag_words,
+    kubelet_config_document,
     kubelet_flags,
     typed,
-    vendor_facts,
 )
 from numalet.io.documents.bottlerocket import TomlDocument
+from numalet.io.documents.drop_ins import MergedDocuments
 from numalet.io.documents.vendor_format import VendorFormat, VendorSettings
 from numalet.io.documents.yaml_source import YamlDocument
+from numalet.io.findings.config_files import (
+    ConfigFilePools,
+    ConfigFileReadFrom,
+    ConfigFileReadInPart,
+)
 from numalet.io.findings.documents import DocumentType
 
 _LARGEST_FILE: Final = 4 * 1024 * 1024
-
-
-class Part(Protocol):
-    """A mapping of fields that says where each of them was given."""
-
-    @property
-    def value(self) -> Any:
-        """The mapping."""
-
-    def location(self, path: str) -> Location:
-        """The place of a path such as ``$.maxPods`` of the mapping."""
 
 
 class ConfigPart(Value, kw_only=True):
@@ -93,7 +91,7 @@ def fields(settings: VendorSettings, value: object, path: str, source: Source) -
     if settings.only_named and isinstance(value, dict):
         given: dict[str, Any] = value
     else:
-        given = vendor_facts.fields_of(value, source.location(path))
+        given = kubelet_config_document.fields_of(value, source.location(path))
     fields: dict[str, Any] = {}
     places: dict[str, str] = {}
     for name, inner in given.items():
@@ -101,7 +99,7 @@ def fields(settings: VendorSettings, value: object, path: str, source: Source) -
         each_inner = inner.items() if is_around and isinstance(inner, dict) else ()
         members = {f"{name}.{key}": each for key, each in each_inner} or {name: inner}
         for own, each in members.items():
-            field = settings.names.get(own, None if settings.only_named else own)
+            field = settings.field_of(own)
             if field is not None:
                 _put(fields, field, each)
                 places[field.removesuffix("<")] = own
@@ -175,7 +173,7 @@ def _no_text(value: object, where: Location) -> BadInput:
 
 def of_bottlerocket(value: Any, path: str, source: Source) -> ConfigPart:
     """The fields that settings of Bottlerocket become."""
-    settings = vendor_facts.fields_of(value, source.location(path))
+    settings = kubelet_config_document.fields_of(value, source.location(path))
 
     def locate(setting: str) -> Location:
         return source.location(f"{path}.{setting}" if setting else path)
@@ -212,3 +210,93 @@ def _decoded(text: str, encoding: str) -> str:
         return content.decode()
     except (binascii.Error, zlib.error, ValueError):
         return ""
+
+
+def chosen(parts: Sequence[ConfigPart], pool: str, document: str) -> ConfigPart:
+    """The configuration of the group of this name; without a name, of the only one.
+
+    Raises:
+        BadInput: there are several, or none of this name.
+    """
+    every = dict.fromkeys(part.pools for part in parts)
+    groups = [each for each in every if not any(_is_around(each, other) for other in every)]
+    merged = {"/".join(each): _merged(each, parts) for each in groups}
+    if pool:
+        merged = {name: part for name, part in merged.items() if name == pool}
+    first = next(iter(merged.values()), None)
+    if first is None or any(not _are_same(first, each) for each in merged.values()):
+        names = ["/".join(each) for each in groups]
+        raise BadInput(
+            [
+                ConfigFilePools(
+                    names=", ".join(names),
+                    example=f"{document}#{names[0]}",
+                    where=Location(document),
+                )
+            ]
+        )
+    return first
+
+
+def _is_around(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return len(one) < len(other) and other[: len(one)] == one
+
+
+def _are_same(one: ConfigPart, other: ConfigPart) -> bool:
+    flags = [[flag[:2] for flag in each.flags] for each in (one, other)]
+    return one.value == other.value and flags[0] == flags[1]
+
+
+def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
+    """All that is for a group, in the order of the file: what is for all of them first."""
+    own = [each for each in parts if each.pools == group or _is_around(each.pools, group)]
+    own.sort(key=lambda each: len(each.pools))
+    if group and any(each.vendor and each.vendor.pool_replaces for each in own):
+        own = [each for each in own if each.pools]
+    whole = next((each for each in own if each.vendor is None), None)
+    first = whole or own[0]
+    vendor = None if whole is not None else own[0].vendor
+    if len(own) == 1 and vendor is None:
+        return first
+    documents = MergedDocuments()
+    for each in own:
+        documents.merge(each)
+    return replace(
+        first,
+        value=documents.value,
+        locate=documents.locate if len(own) > 1 else first.locate,
+        duplicates=tuple(dict.fromkeys(found for each in own for found in each.duplicates)),
+        flags=tuple(flag for each in own for flag in each.flags),
+        problems=tuple(problem for each in own for problem in each.problems),
+        pools=group,
+        vendor=vendor,
+    )
+
+
+def note(part: ConfigPart, vendor: VendorFormat, unknown: UnknownFields | None) -> Finding:
+    """What was read, what the vendor sets besides, and what the file does not contain."""
+    source = ", ".join(filter(None, (vendor.name, "/".join(part.pools))))
+    if part.sets:
+        source += f"; {vendor.system} also sets: {', '.join(shown(part.sets))}"
+    if unknown is None:
+        return ConfigFileReadFrom(source=source, where=part.locate("$"))
+    fields = (
+        f"{name} (assumed: {values[0] or 'not set'})" for name, values in unknown.fields.items()
+    )
+    return ConfigFileReadInPart(
+        source=source,
+        fields_unknown=", ".join(fields),
+        command=vendor.command,
+        where=part.locate("$"),
+    )
+
+
+def shown(fields: Mapping[str, Any], around: str = "") -> list[str]:
+    """Fields with their values, those of maps one by one."""
+    texts = []
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            texts += shown(value, f"{around}{name}.")
+        else:
+            texts.append(f"{around}{name} {kubelet_flags.flag_text(value)}")
+    return texts

@@ -10,15 +10,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from numalet.core.model.findings import NOWHERE, BadInput, Location
 from numalet.io import os_problem
-from numalet.io.documents.config_parts import Part
 from numalet.io.documents.yaml_source import child_path
 from numalet.io.findings.config_files import ConfigFileDirectory
 
 _SUFFIX: Final = ".conf"
+
+
+class Part(Protocol):
+    """A mapping of fields that says where each of them was given."""
+
+    @property
+    def value(self) -> Any:
+        """The mapping."""
+
+    def location(self, path: str) -> Location:
+        """The place of a path such as ``$.maxPods`` of the mapping."""
 
 
 class MergedDocuments:

@@ -17,12 +17,12 @@ from numalet.io.documents import (
     bottlerocket,
     config_parts,
     kubelet_command_line,
+    kubelet_config_document,
     vendor_format,
     vendor_table,
     yaml_source,
 )
 from numalet.io.documents.config_parts import ConfigPart, Document, Source
-from numalet.io.documents.vendor_facts import API_VERSION, KIND
 from numalet.io.documents.vendor_format import VendorForm, VendorFormat, VendorSettings
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.config_files import (
@@ -33,14 +33,6 @@ from numalet.io.findings.config_files import (
 _CONFIGZ: Final = "kubeletconfig"
 _DEEPEST: Final = 3
 """Lists inside lists, and texts inside texts: no client writes more, and a hostile file may."""
-
-
-def is_plain(value: object) -> bool:
-    """Whether a document is a KubeletConfiguration itself."""
-    return isinstance(value, Mapping) and (value.get("apiVersion"), value.get("kind")) == (
-        API_VERSION,
-        KIND,
-    )
 
 
 def of_document(document: Document, text: str) -> list[ConfigPart]:
@@ -77,7 +69,7 @@ def _parts(value: object, path: str, source: Source, depth: int) -> Iterator[Con
         return
     api_version, kind = value.get("apiVersion"), value.get("kind")
     vendor = vendor_table.of(value)
-    if path == "$" and is_plain(value):
+    if path == "$" and kubelet_config_document.is_plain(value):
         yield ConfigPart(value=value, locate=source.location, duplicates=source.duplicates)
     elif vendor is not None:
         yield from _of_vendor(vendor, value, path, source, depth)

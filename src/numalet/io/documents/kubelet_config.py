@@ -30,14 +30,14 @@ from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
-    config_pools,
+    config_parts,
     drop_ins,
+    kubelet_config_document,
     kubelet_config_file,
     kubelet_flags,
     kubelet_types,
     numalet_config,
     plain_sizes,
-    vendor_facts,
 )
 from numalet.io.documents.config_parts import ConfigPart
 from numalet.io.documents.kubelet_field_reader import FieldReader, Locate
@@ -155,7 +155,7 @@ class GatheredConfig(Value):
         config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))
         warnings.extend(plain_sizes.warnings(config))
         if self.part is not None and vendor is not None:
-            warnings.add(config_pools.note(self.part, vendor, config.unknown))
+            warnings.add(config_parts.note(self.part, vendor, config.unknown))
         return LoadedConfig(config, warnings.all, own, has_own)
 
 
@@ -279,7 +279,7 @@ def decode_placed(
     def locate(path: str) -> Location:
         return place._replace(path=place.path + path.removeprefix("$")).location
 
-    fields = vendor_facts.fields_of(value, place.location)
+    fields = kubelet_config_document.fields_of(value, place.location)
     config, remarks = _decode(fields, locate, release, has_default_eviction=True)
     return LoadedConfig(config, (*remarks, *plain_sizes.warnings(config)))
 

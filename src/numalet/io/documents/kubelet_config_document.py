@@ -1,4 +1,4 @@
-"""A configuration as ``/configz`` of a kubelet shows it: v1beta1 names, durations as texts."""
+"""A KubeletConfiguration as a document: what it says that it is, and as ``/configz`` shows it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,46 @@ from typing import Any, Final
 
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import go_duration
+from numalet.core.model.findings import BadInput, Location
 from numalet.io.documents.kubelet_fields import HONOURED, FieldShape
+from numalet.io.documents.kubelet_types import go_kind
+from numalet.io.findings.config_files import ConfigFileKind, ConfigFileNotAMapping
 
+API_VERSION: Final = "kubelet.config.k8s.io/v1beta1"
+KIND: Final = "KubeletConfiguration"
+_MOST_NAMES: Final = 6
 _LEFT_OUT_WHEN_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
+
+
+def is_plain(value: object) -> bool:
+    """Whether a document is a KubeletConfiguration itself."""
+    return isinstance(value, Mapping) and (value.get("apiVersion"), value.get("kind")) == (
+        API_VERSION,
+        KIND,
+    )
+
+
+def fields_of(value: object, where: Location) -> dict[str, Any]:
+    """The fields of a configuration that may leave out ``apiVersion`` and ``kind``.
+
+    Raises:
+        BadInput: it is not a mapping, or of another kind.
+    """
+    if not isinstance(value, dict):
+        raise BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
+    if not is_plain({"apiVersion": API_VERSION, "kind": KIND, **value}):
+        raise BadInput([ConfigFileKind(what=described(value), others=KIND, where=where)])
+    return value
+
+
+def described(value: Mapping[str, Any]) -> str:
+    """A document by its kind, or by its keys."""
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    if kind is not None or api_version is not None:
+        return f"this is kind {kind!r} of apiVersion {api_version!r}"
+    names = [str(name) for name in value]
+    more = ", ..." * (len(names) > _MOST_NAMES)
+    return f"this is a document with the keys {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def configz(config: KubeletConfig) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.value import Value, replace
 from numalet.io.documents import (
     bottlerocket,
-    config_pools,
+    config_parts,
     enclosed_config,
     foreign_text,
     kubelet_command_line,
+    kubelet_config_document,
     numalet_config,
-    vendor_facts,
     vendor_table,
     yaml_source,
 )
@@ -69,7 +69,7 @@ def read(path: Path | str) -> ConfigFile:
 
 def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
     if enclosed_config.is_mime(text) and (parts := enclosed_config.of_mime(text, name)):
-        return _alone(config_pools.chosen(parts, pool, name))
+        return _alone(config_parts.chosen(parts, pool, name))
     documents: list[Document] = (
         [bottlerocket.load(text, name)]
         if bottlerocket.is_meant(text, name)
@@ -91,7 +91,7 @@ def _of_text(text: str, name: str, pool: str = "") -> ConfigFile:
         raise _no_configuration((others or documents)[0])
     if sum(part.vendor is None for part in parts) > 1:
         raise _several([document for document, inside in enclosed if inside])
-    part = config_pools.chosen(parts, pool, name)
+    part = config_parts.chosen(parts, pool, name)
     note = enclosed_config.among([document for document, inside in enclosed if not inside], part)
     notes = [each for each in (part.note, note) if each is not None]
     return ConfigFile(part, own, (*_warnings(part), *notes))
@@ -107,7 +107,7 @@ def read_drop_in(path: Path) -> ConfigFile:
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
     if not documents:
         raise BadInput([ConfigFileEmpty(where=Location(name))])
-    if not enclosed_config.is_plain(documents[0].value):
+    if not kubelet_config_document.is_plain(documents[0].value):
         raise _no_configuration(documents[0])
     numalet_config.refuse_further(documents[1:])
     (part,) = enclosed_config.of_document(documents[0], "")
@@ -180,7 +180,7 @@ def _no_configuration(document: Document) -> BadInput:
         return BadInput([ConfigFileNoSettings(where=Location(document.document))])
     if not isinstance(value, dict):
         return BadInput([ConfigFileNotAMapping(found=go_kind(value), where=where)])
-    vendor, what = vendor_table.of(value), vendor_facts.described(value)
+    vendor, what = vendor_table.of(value), kubelet_config_document.described(value)
     if vendor is not None:
         paths = ", ".join(each.path for each in vendor.settings)
         what = f"this is the {vendor.name}, with nothing at {paths}:"

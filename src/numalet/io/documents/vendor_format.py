@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from numalet.core.model.value import Value
+from numalet.io.documents.kubelet_types import CONFIGURATION
 
 CONFIGZ: Final = "kubectl get --raw /api/v1/nodes/NODE/proxy/configz"
 """Prints the whole configuration of a node, flags and drop-ins included."""
@@ -16,28 +17,55 @@ SUM: Final = "equal to their sum"
 """A value of reservedMemory: on NUMA node 0 what kubeReserved and its like come to."""
 
 
+_FIELDS: Final = {name.casefold(): name for name in CONFIGURATION.fields}
+
+
 class VendorForm(Enum):
     """How the settings are written at their place."""
 
-    FIELDS = "fields of a KubeletConfiguration"
-    FLAGS = "flags of the kubelet"
-    TEXT = "a text that is a file of its own"
-    FILE = "a file with a path and a content"
-    BOTTLEROCKET = "settings of Bottlerocket"
+    FIELDS = "fields"
+    """Fields of a KubeletConfiguration."""
+    FLAGS = "flags"
+    """Flags of the kubelet."""
+    TEXT = "text"
+    """A text that is a whole file."""
+    FILE = "file"
+    """A file with a path and a content."""
+    BOTTLEROCKET = "bottlerocket"
+    """Settings of Bottlerocket."""
 
 
 class VendorSettings(Value):
-    """Where the settings are: names from the top, with ``/`` between them.
+    """The place of settings: names from the top, with ``/`` between them.
 
     ``name[*]`` is every item of a list, one group of machines each; ``name[]`` every item, for the
-    same machines. ``names`` are the vendor's own names of fields, and the fields that they are;
-    None is a name that is no field. ``only_named`` leaves out all other names.
+    same machines. ``names`` maps the vendor's names to fields, or to None where there is no such
+    field; a name that differs from a field's in its case alone need not be named.
+    ``only_named`` leaves out all other names.
     """
 
     path: str
     form: VendorForm = VendorForm.FIELDS
     names: Mapping[str, str | None] = MappingProxyType({})
     only_named: bool = False
+
+    def field_of(self, name: str) -> str | None:
+        """The field that the vendor writes so; None if it is not a field."""
+        if self.only_named:
+            return self.names.get(name)
+        as_field = _FIELDS.get(name.casefold(), name) if self.names else name
+        return self.names.get(name, as_field)
+
+
+def at(
+    *paths: str, names: Mapping[str, str | None] = MappingProxyType({}), only_named: bool = False
+) -> tuple[VendorSettings, ...]:
+    """Settings at these paths; a form other than fields stands before the path, with a colon."""
+    parts = (path.rpartition(":") for path in paths)
+    return tuple(
+        VendorSettings(path, VendorForm(form or "fields"), names, only_named)
+        for form, _, path in parts
+    )
 
 
 def _anything(_document: Mapping[str, Any]) -> bool:

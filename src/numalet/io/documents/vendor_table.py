@@ -1,13 +1,107 @@
-"""Every format of a vendor that is read, one row each, with the source of its facts."""
+"""Every vendor's document with kubelet settings: one row each, with the source of its facts.
+
+Of an unknown field the second value is another one that the vendor's machines have: an answer that
+is the same with both does not depend on it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.io.documents import vendor_facts as vendors
-from numalet.io.documents.vendor_facts import KIND
-from numalet.io.documents.vendor_format import SUM, VendorForm, VendorFormat, VendorSettings, found
+from numalet.core.model.value import replace
+from numalet.io.documents.kubelet_config_document import API_VERSION, KIND
+from numalet.io.documents.kubelet_fields import HONOURED
+from numalet.io.documents.vendor_format import SUM, VendorFormat, at, found
+
+_AVAILABLE: Final = "memory.available"
+_EVICTION: Final = {"evictionHard": {_AVAILABLE: "100Mi"}}
+_UNSET: Final = {
+    "kubeReserved.cpu": ("", "1"),
+    "kubeReserved.memory": ("", "1Gi"),
+    "systemReserved.cpu": ("", "1"),
+    "systemReserved.memory": ("", "1Gi"),
+}
+_UNSET_WITH_EVICTION: Final = {**_UNSET, f"evictionHard.{_AVAILABLE}": ("", "500Mi")}
+_NUMA_POLICY: Final = "spec/numa/topologyPolicy"
+_WHOLE_CORES: Final = {"full-pcpus-only": "true"}
+_OC: Final = "oc get --raw /api/v1/nodes/NODE/proxy/configz"
+# Made of the number of CPUs and of the pods that the network of the type of machine allows.
+_EKS: Final = {
+    "kubeReserved.cpu": ("60m", "1"),
+    "kubeReserved.memory": ("1465Mi", "299Mi"),
+    "maxPods": ("110", "58"),
+}
+_EKS_SOURCE: Final = "awslabs/amazon-eks-ami, nodeadm/internal/kubelet/config.go (2025)"
+_EKS_NODES: Final = VendorFormat(
+    name="NodeConfig of EKS",
+    system="EKS",
+    group="node.eks.aws/",
+    kinds=("NodeConfig",),
+    settings=at("spec/kubelet/config", "flags:spec/kubelet/flags"),
+    sets=_EVICTION,
+    unknown=_EKS,
+    source=_EKS_SOURCE,
+)
+_AKS: Final = {
+    "kubeReserved.cpu": ("140m", "1400m"),
+    "kubeReserved.memory": ("2250Mi", "750Mi"),
+    f"evictionHard.{_AVAILABLE}": ("100Mi", "750Mi"),
+    "maxPods": ("110", "30"),
+}
+_AKS_NAMES: Final = {
+    "imageGcHighThreshold": "imageGCHighThresholdPercent",
+    "imageGcLowThreshold": "imageGCLowThresholdPercent",
+    "podMaxPids": "podPidsLimit",
+    "containerLogMaxSizeMB": None,
+    "containerLogMaxSizeMb": None,
+}
+_AKS_SOURCE: Final = (
+    "learn.microsoft.com/azure/aks/node-resource-reservations and custom-node-configuration"
+)
+_AKS_POOL: Final = {"agentPoolProfiles", "vmSize", "linuxOsConfig", "linuxOSConfig"}
+_GKE_NAMES: Final = {
+    "memoryManager.policy": "memoryManagerPolicy",
+    "topologyManager.policy": "topologyManagerPolicy",
+    "topologyManager.scope": "topologyManagerScope",
+    "insecureKubeletReadonlyPortEnabled": None,
+    "evictionMinimumReclaim": None,
+}
+_GARDENER_NAMES: Final = {
+    f"{field}.{name}": f"{field}.{signal}"
+    for field in ("evictionHard", "evictionSoft", "evictionSoftGracePeriod")
+    for name, signal in {
+        "memoryAvailable": _AVAILABLE,
+        "imageFSAvailable": "imagefs.available",
+        "imageFSInodesFree": "imagefs.inodesFree",
+        "nodeFSAvailable": "nodefs.available",
+        "nodeFSInodesFree": "nodefs.inodesFree",
+    }.items()
+} | {"evictionMinimumReclaim": None}
+_KOPS_CLUSTER: Final = VendorFormat(
+    name="Cluster of kops",
+    system="kops",
+    group="kops.k8s.io/",
+    kinds=("Cluster",),
+    settings=at(
+        "spec/kubelet", names={"evictionHard": "evictionHard<", "evictionSoft": "evictionSoft<"}
+    ),
+    replaces_maps=True,
+    sets={
+        "evictionHard": {
+            _AVAILABLE: "100Mi",
+            "nodefs.available": "10%",
+            "nodefs.inodesFree": "5%",
+            "imagefs.available": "10%",
+            "imagefs.inodesFree": "5%",
+        }
+    },
+    source="kubernetes/kops, pkg/model/components/kubelet.go",
+)
+_NODE: Final = "nodeRegistration/kubeletExtraArgs"
+_KUBEADM: Final = "kubeadm's ConfigMap kubelet-config"
+_KUBEADM_COMMAND: Final = "kubectl -n kube-system get configmap kubelet-config -o yaml"
+_NODE_POOL: Final = ("spec/template/spec/kubelet", "spec/kubeletConfiguration")
 
 FORMATS: Final = (
     VendorFormat(
@@ -16,13 +110,10 @@ FORMATS: Final = (
         group="machineconfiguration.openshift.io/",
         kinds=("KubeletConfig", "MachineConfig"),
         is_pool=True,
-        settings=(
-            VendorSettings("spec/kubeletConfig"),
-            VendorSettings("spec/config/storage/files[]", VendorForm.FILE),
-        ),
+        settings=at("spec/kubeletConfig", "file:spec/config/storage/files[]"),
         sets={"maxPods": 250},
-        unknown=vendors.OPENSHIFT,
-        command=vendors.OC,
+        unknown={"systemReserved.cpu": ("500m", "2"), "systemReserved.memory": ("1Gi", "3Gi")},
+        command=_OC,
         source="openshift/machine-config-operator, pkg/controller/kubelet-config/helpers.go:"
         " --system-reserved is 500m and 1Gi, or computed on the node (autoSizingReserved)",
     ),
@@ -33,8 +124,8 @@ FORMATS: Final = (
         kinds=("PerformanceProfile",),
         is_pool=True,
         settings=(
-            VendorSettings("metadata/annotations/kubeletconfig.experimental", VendorForm.TEXT),
-            VendorSettings(
+            *at("text:metadata/annotations/kubeletconfig.experimental"),
+            *at(
                 "spec",
                 names={
                     "cpu.reserved": "reservedSystemCPUs",
@@ -49,7 +140,7 @@ FORMATS: Final = (
             "kubeReserved": {"memory": "500Mi"},
             "systemReserved": {"memory": "500Mi"},
             "evictionHard": {
-                "memory.available": "100Mi",
+                _AVAILABLE: "100Mi",
                 "nodefs.available": "10%",
                 "imagefs.available": "15%",
                 "nodefs.inodesFree": "5%",
@@ -58,18 +149,14 @@ FORMATS: Final = (
         },
         sets_when=(
             (
-                "spec/numa/topologyPolicy",
+                _NUMA_POLICY,
                 ("restricted", "single-numa-node"),
                 {"memoryManagerPolicy": "Static", "reservedMemory": SUM},
             ),
-            (
-                "spec/numa/topologyPolicy",
-                ("single-numa-node",),
-                {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}},
-            ),
+            (_NUMA_POLICY, ("single-numa-node",), {"cpuManagerPolicyOptions": _WHOLE_CORES}),
         ),
         unknown={"systemReserved.cpu": ("500m", "2")},
-        command=vendors.OC,
+        command=_OC,
         source="openshift/cluster-node-tuning-operator, components/kubeletconfig/kubeletconfig.go",
     ),
     VendorFormat(
@@ -77,7 +164,7 @@ FORMATS: Final = (
         system="MicroShift",
         keys=("kubelet",),
         accepts=lambda value: isinstance(value["kubelet"], Mapping),
-        settings=(VendorSettings("kubelet"),),
+        settings=at("kubelet"),
         sets={"maxPods": 250, "failSwapOn": False},
         source="openshift/microshift, pkg/node/kubelet.go",
     ),
@@ -86,10 +173,7 @@ FORMATS: Final = (
         system="Talos",
         keys=("machine/kubelet",),
         accepts=lambda value: value.get("version", "v1alpha1") == "v1alpha1",
-        settings=(
-            VendorSettings("machine/kubelet/extraConfig"),
-            VendorSettings("machine/kubelet/extraArgs", VendorForm.FLAGS),
-        ),
+        settings=at("machine/kubelet/extraConfig", "flags:machine/kubelet/extraArgs"),
         replaces_maps=True,
         sets={"systemReserved": {"cpu": "50m", "memory": "384Mi"}, "failSwapOn": False},
         sets_when=(
@@ -105,21 +189,21 @@ FORMATS: Final = (
         name="settings of Bottlerocket",
         system="Bottlerocket",
         keys=("settings/kubernetes",),
-        settings=(VendorSettings("settings/kubernetes", VendorForm.BOTTLEROCKET),),
+        settings=at("bottlerocket:settings/kubernetes"),
         sets={"failSwapOn": False},
-        unknown=vendors.EKS,
+        unknown=_EKS,
         source="bottlerocket-os/bottlerocket-core-kit, packages/kubernetes-1.32/kubelet-config",
     ),
     VendorFormat(
         name="config.yaml of k3s or RKE2",
         system="k3s or RKE2",
         keys=("kubelet-arg", "kubelet-arg+"),
-        settings=(
-            VendorSettings("kubelet-arg", VendorForm.FLAGS),
-            VendorSettings("kubelet-arg+", VendorForm.FLAGS),
-        ),
-        sets=vendors.K3S,
-        source=vendors.K3S_SOURCE,
+        settings=at("flags:kubelet-arg", "flags:kubelet-arg+"),
+        sets={
+            "evictionHard": {"imagefs.available": "5%", "nodefs.available": "5%"},
+            "failSwapOn": False,
+        },
+        source="k3s-io/k3s 1.32 to 1.36, pkg/daemons/agent: no threshold of memory",
     ),
     VendorFormat(
         name="Cluster of kind",
@@ -127,9 +211,8 @@ FORMATS: Final = (
         group="kind.x-k8s.io/",
         kinds=("Cluster",),
         settings=(
-            VendorSettings("", names={"featureGates": "featureGates"}, only_named=True),
-            VendorSettings("kubeadmConfigPatches[]", VendorForm.TEXT),
-            VendorSettings("nodes[*]/kubeadmConfigPatches[]", VendorForm.TEXT),
+            *at("", names={"featureGates": "featureGates"}, only_named=True),
+            *at("text:kubeadmConfigPatches[]", "text:nodes[*]/kubeadmConfigPatches[]"),
         ),
         sets={
             "evictionHard": {
@@ -144,140 +227,102 @@ FORMATS: Final = (
     ),
     VendorFormat(
         name="InitConfiguration or JoinConfiguration of kubeadm",
-        system="kubeadm's ConfigMap kubelet-config",
+        system=_KUBEADM,
         group="kubeadm.k8s.io/",
         kinds=("InitConfiguration", "JoinConfiguration"),
         is_pool=True,
-        settings=(VendorSettings(vendors.NODE, VendorForm.FLAGS),),
-        unknown=vendors.UNSET,
-        command="kubectl -n kube-system get configmap kubelet-config -o yaml",
+        settings=at(f"flags:{_NODE}"),
+        unknown=_UNSET_WITH_EVICTION,
+        command=_KUBEADM_COMMAND,
         source="kubeadm v1beta3, v1beta4: the KubeletConfiguration is another document",
     ),
     VendorFormat(
         name="bootstrap configuration of Cluster API",
-        system="kubeadm's ConfigMap kubelet-config",
+        system=_KUBEADM,
         kinds=(
             *("KubeadmConfig", "KubeadmConfigTemplate"),
             *("KubeadmControlPlane", "KubeadmControlPlaneTemplate"),
         ),
         is_pool=True,
-        settings=tuple(
-            VendorSettings(f"{around}/{path}", form)
-            for around in (
-                *("spec", "spec/template/spec"),
-                *("spec/kubeadmConfigSpec", "spec/template/spec/kubeadmConfigSpec"),
-            )
-            for path, form in (
-                ("files[]", VendorForm.FILE),
-                (f"initConfiguration/{vendors.NODE}", VendorForm.FLAGS),
-                (f"joinConfiguration/{vendors.NODE}", VendorForm.FLAGS),
+        settings=at(
+            *(
+                f"{form}:{around}{inside}/{path}"
+                for inside in ("", "/kubeadmConfigSpec")
+                for around in ("spec", "spec/template/spec")
+                for form, path in (
+                    ("file", "files[]"),
+                    ("flags", f"initConfiguration/{_NODE}"),
+                    ("flags", f"joinConfiguration/{_NODE}"),
+                )
             )
         ),
-        unknown=vendors.UNSET,
-        command="kubectl -n kube-system get configmap kubelet-config -o yaml",
+        unknown=_UNSET_WITH_EVICTION,
+        command=_KUBEADM_COMMAND,
         source="kubernetes-sigs/cluster-api v1beta1 and v1beta2: kubelet flags and files only",
     ),
-    VendorFormat(
-        name="user data of cloud-init",
-        system="the image",
-        keys=("write_files",),
-        settings=(VendorSettings("write_files[]", VendorForm.FILE),),
-        unknown=vendors.UNSET,
-        source="cloud-init 24: write_files",
-    ),
-    VendorFormat(
-        name="NodeConfig of EKS",
-        system="EKS",
-        group="node.eks.aws/",
-        kinds=("NodeConfig",),
-        settings=(
-            VendorSettings("spec/kubelet/config"),
-            VendorSettings("spec/kubelet/flags", VendorForm.FLAGS),
-        ),
-        sets={"evictionHard": vendors.EVICTION},
-        unknown=vendors.EKS,
-        source=vendors.EKS_SOURCE,
-    ),
+    _EKS_NODES,
     VendorFormat(
         name="ClusterConfig of eksctl",
         system="EKS",
         group="eksctl.io/",
         kinds=("ClusterConfig",),
-        settings=tuple(
-            VendorSettings(f"{groups}[*]/{path}", form)
-            for groups in ("nodeGroups", "managedNodeGroups")
-            for path, form in (
-                ("kubeletExtraConfig", VendorForm.FIELDS),
-                ("bottlerocket/settings/kubernetes", VendorForm.BOTTLEROCKET),
-                ("overrideBootstrapCommand", VendorForm.TEXT),
-            )
+        settings=at(
+            "nodeGroups[*]/kubeletExtraConfig",
+            "bottlerocket:nodeGroups[*]/bottlerocket/settings/kubernetes",
+            "text:nodeGroups[*]/overrideBootstrapCommand",
+            "managedNodeGroups[*]/kubeletExtraConfig",
+            "bottlerocket:managedNodeGroups[*]/bottlerocket/settings/kubernetes",
+            "text:managedNodeGroups[*]/overrideBootstrapCommand",
         ),
-        unknown={**vendors.EKS, "evictionHard.memory.available": ("100Mi", "200Mi")},
-        source=f"eksctl-io/eksctl, pkg/nodebootstrap; {vendors.EKS_SOURCE}",
+        unknown={**_EKS, f"evictionHard.{_AVAILABLE}": ("100Mi", "200Mi")},
+        source=f"eksctl-io/eksctl, pkg/nodebootstrap; {_EKS_SOURCE}",
     ),
-    VendorFormat(
+    replace(
+        _EKS_NODES,
         name="EC2NodeClass of Karpenter",
-        system="EKS",
         group="karpenter.k8s.aws/",
         kinds=("EC2NodeClass",),
         is_pool=True,
-        settings=(VendorSettings("spec/kubelet"), VendorSettings("spec/userData", VendorForm.TEXT)),
-        sets={"evictionHard": vendors.EVICTION},
-        unknown=vendors.EKS,
-        source=f"aws/karpenter-provider-aws 1.x; {vendors.EKS_SOURCE}",
+        settings=at("spec/kubelet", "text:spec/userData"),
+        source=f"aws/karpenter-provider-aws 1.x; {_EKS_SOURCE}",
     ),
-    VendorFormat(
+    replace(
+        _EKS_NODES,
         name="NodePool before 1.0 of Karpenter",
-        system="EKS",
         group="karpenter.sh/",
         kinds=("NodePool", "Provisioner"),
-        accepts=lambda value: any(
-            next(found(value, path), None) for path in (vendors.NODE_POOL, vendors.PROVISIONER)
-        ),
+        accepts=lambda value: any(next(found(value, path), None) for path in _NODE_POOL),
         is_pool=True,
-        settings=(VendorSettings(vendors.NODE_POOL), VendorSettings(vendors.PROVISIONER)),
-        sets={"evictionHard": vendors.EVICTION},
-        unknown=vendors.EKS,
-        source=f"kubernetes-sigs/karpenter v1beta1; {vendors.EKS_SOURCE}",
+        settings=at(*_NODE_POOL),
+        source=f"kubernetes-sigs/karpenter v1beta1; {_EKS_SOURCE}",
     ),
     VendorFormat(
         name="custom kubelet configuration of AKS",
         system="AKS",
-        accepts=vendors.is_aks,
-        settings=(VendorSettings("", names=vendors.AKS_NAMES),),
-        unknown=vendors.AKS,
-        source=vendors.AKS_SOURCE,
+        keys=("cpuCfsQuota", "cpuCfsQuotaPeriod", *_AKS_NAMES),
+        settings=at("", names=_AKS_NAMES),
+        unknown=_AKS,
+        source=_AKS_SOURCE,
     ),
     VendorFormat(
         name="node pool or cluster of AKS",
         system="AKS",
-        accepts=vendors.is_aks_pool,
+        keys=("agentPoolProfiles", "kubeletConfig"),
+        accepts=lambda value: not _AKS_POOL.isdisjoint(value),
         settings=(
-            VendorSettings("kubeletConfig", names=vendors.AKS_NAMES),
-            VendorSettings("", names={"maxPods": "maxPods"}, only_named=True),
-            VendorSettings("agentPoolProfiles[*]/kubeletConfig", names=vendors.AKS_NAMES),
+            *at("kubeletConfig", names=_AKS_NAMES),
+            *at("", names={"maxPods": "maxPods"}, only_named=True),
+            *at("agentPoolProfiles[*]/kubeletConfig", names=_AKS_NAMES),
         ),
-        unknown=vendors.AKS,
-        source=vendors.AKS_SOURCE,
-    ),
-    VendorFormat(
-        name="flags as JSON of AgentBaker",
-        system="the program",
-        accepts=vendors.is_flags,
-        settings=(VendorSettings("", VendorForm.FLAGS),),
-        unknown=vendors.UNSET,
-        source="Azure/AgentBaker: a mapping from flags to values",
+        unknown=_AKS,
+        source=_AKS_SOURCE,
     ),
     VendorFormat(
         name="NodeSystemConfig of GKE",
         system="GKE",
         keys=("kubeletConfig", "config/kubeletConfig"),
-        accepts=lambda value: not vendors.is_aks_pool(value),
-        settings=(
-            VendorSettings("kubeletConfig", names=vendors.GKE_NAMES),
-            VendorSettings("config/kubeletConfig", names=vendors.GKE_NAMES),
-        ),
-        sets={"evictionHard": vendors.EVICTION},
+        settings=at("kubeletConfig", "config/kubeletConfig", names=_GKE_NAMES),
+        sets=_EVICTION,
         unknown={
             "kubeReserved.cpu": ("60m", "1"),
             "kubeReserved.memory": ("1Gi", "10Gi"),
@@ -292,85 +337,58 @@ FORMATS: Final = (
         group="core.gardener.cloud/",
         kinds=("Shoot",),
         pool_replaces=True,
-        settings=(
-            VendorSettings("spec/kubernetes/kubelet", names=vendors.GARDENER_NAMES),
-            VendorSettings(
-                "spec/provider/workers[*]/kubernetes/kubelet", names=vendors.GARDENER_NAMES
-            ),
+        settings=at(
+            "spec/kubernetes/kubelet",
+            "spec/provider/workers[*]/kubernetes/kubelet",
+            names=_GARDENER_NAMES,
         ),
         sets={"kubeReserved": {"cpu": "80m", "memory": "1Gi"}},
-        unknown={"evictionHard.memory.available": ("100Mi", "1Gi")},
+        unknown={f"evictionHard.{_AVAILABLE}": ("100Mi", "1Gi")},
         source="gardener/gardener, operatingsystemconfig/original/components/kubelet/config.go:"
         " memoryAvailable depends on the type of machine",
     ),
-    VendorFormat(
-        name="Cluster of kops",
-        system="kops",
-        group="kops.k8s.io/",
-        kinds=("Cluster",),
-        settings=(VendorSettings("spec/kubelet", names=vendors.KOPS_NAMES),),
-        replaces_maps=True,
-        sets=vendors.KOPS,
-        source=vendors.KOPS_SOURCE,
-    ),
-    VendorFormat(
+    _KOPS_CLUSTER,
+    replace(
+        _KOPS_CLUSTER,
         name="InstanceGroup of kops",
         system="the Cluster of kops",
-        group="kops.k8s.io/",
         kinds=("InstanceGroup",),
         is_pool=True,
-        settings=(VendorSettings("spec/kubelet", names=vendors.KOPS_NAMES),),
-        replaces_maps=True,
-        sets=vendors.KOPS,
-        unknown={
-            name: values
-            for name, values in vendors.UNSET.items()
-            if name != vendors.MEMORY_AVAILABLE
-        },
+        unknown=_UNSET,
         command="kops get cluster -o yaml",
-        source=vendors.KOPS_SOURCE,
     ),
     VendorFormat(
         name="ClusterConfig of k0s",
         system="k0s",
         group="k0s",
         kinds=("ClusterConfig", "Cluster"),
-        settings=(
-            VendorSettings("spec/workerProfiles[*]/values"),
-            VendorSettings("spec/k0s/config/spec/workerProfiles[*]/values"),
+        settings=at(
+            "spec/workerProfiles[*]/values", "spec/k0s/config/spec/workerProfiles[*]/values"
         ),
         sets={"failSwapOn": False},
         source="k0sproject/k0s, pkg/component/controller/workerconfig/reconciler.go",
     ),
     VendorFormat(
-        name="variables of kubespray",
-        system="kubespray",
-        accepts=lambda value: not vendors.KUBESPRAY.isdisjoint(value),
-        settings=(
-            VendorSettings("", names=vendors.KUBESPRAY_NAMES, only_named=True),
-            VendorSettings("kubelet_config_extra_args"),
-            VendorSettings("kubelet_custom_flags", VendorForm.FLAGS),
-        ),
-        unknown=vendors.UNSET,
-        source="kubernetes-sigs/kubespray 2.2x, docs/ansible/vars.md; roles have more defaults",
-    ),
-    VendorFormat(
         name="KubeletConfiguration without apiVersion or kind",
         system="the rest of the configuration",
+        group=API_VERSION,
         kinds=(None, KIND),
-        accepts=vendors.has_no_head,
-        settings=(VendorSettings(""),),
-        unknown=vendors.UNSET,
+        accepts=lambda value: (
+            None in (value.get("apiVersion"), value.get("kind"))
+            and not HONOURED.keys().isdisjoint(value)
+        ),
+        settings=at(""),
+        unknown=_UNSET_WITH_EVICTION,
         source="a part of a file, or a patch of kubeadm",
     ),
 )
-"""Every format; a document is of the first that it matches, and matches no other."""
+"""A document is of the first format that it matches."""
 
 
 SYSTEMS: Final = tuple(
     dict.fromkeys(each.name.rpartition(" of ")[2] for each in FORMATS if " of " in each.name)
 )
-"""Whose documents are read."""
+"""The vendors of the formats."""
 
 
 def of(value: object) -> VendorFormat | None:

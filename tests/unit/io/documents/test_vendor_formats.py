@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,14 +194,6 @@ spec:
             {"max_pods": 9},
         ),
     ],
-    "user data of cloud-init": [
-        (
-            "#cloud-config\nwrite_files:\n- path: /var/lib/kubelet/config.yaml\n  content: |\n"
-            "    apiVersion: kubelet.config.k8s.io/v1beta1\n    kind: KubeletConfiguration\n"
-            "    maxPods: 9\n",
-            {"max_pods": 9},
-        ),
-    ],
     "NodeConfig of EKS": [
         (
             """apiVersion: node.eks.aws/v1alpha1
@@ -292,12 +285,6 @@ spec:
             {"cpu_cfs_quota": False},
         ),
     ],
-    "flags as JSON of AgentBaker": [
-        (
-            '{"--cpu-manager-policy": "static", "--v": "2", "--fail-swap-on": false}',
-            {"cpu_manager_policy": "static", "fail_swap_on": False},
-        ),
-    ],
     "NodeSystemConfig of GKE": [
         (
             "kubeletConfig:\n  cpuManagerPolicy: static\n  memoryManager: {policy: Static}\n"
@@ -350,19 +337,6 @@ spec:
             "apiVersion: k0s.k0sproject.io/v1beta1\nkind: ClusterConfig\n"
             "spec: {workerProfiles: [{name: a, values: {maxPods: 9}}]}\n",
             {"max_pods": 9, "fail_swap_on": False},
-        ),
-    ],
-    "variables of kubespray": [
-        (
-            "kube_network_plugin: calico\nkubelet_cpu_manager_policy: static\n"
-            "kube_cpu_reserved: 1\nkubelet_config_extra_args: {reservedSystemCPUs: 0-1}\n"
-            "kubelet_custom_flags: [--max-pods=9]\n",
-            {
-                "cpu_manager_policy": "static",
-                "kube_reserved": {"cpu": "1"},
-                "reserved_system_cpus": "0-1",
-                "max_pods": 9,
-            },
         ),
     ],
     "KubeletConfiguration without apiVersion or kind": [
@@ -422,14 +396,16 @@ def test_a_document_is_read(write: Write, name: str, text: str, expected: dict[s
 
 
 @pytest.mark.parametrize(("name", "text"), [each[:2] for each in ALL])
-def test_a_document_is_of_one_format_only(name: str, text: str) -> None:
+def test_a_document_is_of_its_format(name: str, text: str) -> None:
     is_toml = bottlerocket.is_meant(text, "")
     value: Any = (
         bottlerocket.load(text, "").value
         if is_toml
         else yaml_source.load_documents(text, "")[0].value
     )
-    assert [row.name for row in vendor_table.FORMATS if row.matches(value)] == [name]
+    row = vendor_table.of(value)
+    assert row is not None
+    assert row.name == name
 
 
 @pytest.mark.parametrize("row", vendor_table.FORMATS, ids=lambda row: row.name)
@@ -602,6 +578,7 @@ def test_a_misspelt_field_names_the_one_that_is_meant(write: Write) -> None:
 def test_lists_texts_and_files_inside_each_other_have_an_end(write: Write) -> None:
     inner = "maxPods: 9\n"
     for _ in range(6):
-        indented = inner.replace("\n", "\n      ")
-        inner = f"write_files:\n  - path: kubelet\n    content: |\n      {indented}\n"
+        inner = json.dumps(
+            {"kind": "KubeadmConfig", "spec": {"files": [{"path": "kubelet", "content": inner}]}}
+        )
     assert refused(write(inner)).code == "config-file/kind"
