@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numalet.drawing import charts, heat_map, marks, scales, text
+from numalet.drawing import charts, heat_map, scales, text
 from numalet.drawing.charts import BarPart, BarRow
 from numalet.drawing.heat_map import HeatCell, HeatPool
 from numalet.drawing.scales import Unit
@@ -77,15 +77,6 @@ def test_bars_are_inside_beside_each_other_and_to_scale(
         a >= 0 and b >= 0 and c <= width_px + 0.05 and d <= height_px for a, b, c, d in boxes
     )
     assert not [pair for pair in combinations(boxes, 2) if overlap(*pair)]
-
-
-@settings(max_examples=50)
-@given(PARTS)
-def test_the_parts_of_a_share_bar_fill_it(parts: tuple[BarPart, ...]) -> None:
-    picture = ElementTree.fromstring(marks.share_bar("node", parts))
-    total = sum(float(each.attrib["width"]) for each in picture if len(each))
-    expected = 120 if sum(part.value for part in parts) else 0
-    assert abs(total - expected) < 0.05
 
 
 CELLS = st.builds(

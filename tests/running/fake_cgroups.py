@@ -139,7 +139,7 @@ class FakeCgroups(CgroupTree):
 
     def _remove_one(self, path: str) -> None:
         folder = self.folder(path)
-        if self.is_populated(path):
+        if "populated 1" in (self.read(path, "cgroup.events") or ""):
             raise _error(errno.EBUSY)
         for each in list(folder.iterdir()):
             if each.is_dir():

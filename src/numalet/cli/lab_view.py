@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numalet.lab.topology import Topology
 
 _BETWEEN_SECONDS: Final = 0.2
-_WIPE: Final = "\r\x1b[K"
 _PREPARING: Final = "fetching {package} once (70 MB)"
 _BOOTING: Final = "booting {topology} ... {seconds:.0f} s"
 _NOTHING: Final = "(nothing)"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
 
@@ -57,9 +56,6 @@ class OpenSets(Value):
     def is_empty(self) -> bool:
         """Whether no set is offered; the largest one would be, if any is."""
         return not self.offers(self.universe)
-
-
-NO_SETS = OpenSets(numa_mask.EMPTY, numa_mask.EMPTY, ())
 
 
 def by_node(need: int, weights: Mapping[int, int]) -> Requirement:

@@ -8,12 +8,11 @@ admitted by the engine, and the next one comes to the cluster as it is then.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
-from numalet.core.cluster import shapes, verdicts
+from numalet.core.cluster import verdicts
 from numalet.core.cluster.cluster import Cluster, ClusterNode, ClusterPod, Origin, UndecidedNode
-from numalet.core.cluster.shapes import PodKey
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.value import Value, replace
 from numalet.core.snapshot.placement import Placement
@@ -104,19 +103,6 @@ def fit(
         origins=cluster.origins(),
         after=cluster.with_nodes(changed.values()),
     )
-
-
-def in_shapes(pods: Iterable[ClusterPod]) -> list[tuple[ClusterPod, int]]:
-    """One pod of each shape and how many of it there are, in the order of the first ones.
-
-    The pods of a Job are of one shape, as many times as its parallelism.
-    """
-    counts: dict[PodKey, tuple[ClusterPod, int]] = {}
-    for each in pods:
-        key = shapes.key_of(each)
-        first, count = counts.get(key, (each, 0))
-        counts[key] = (first, count + 1)
-    return list(counts.values())
 
 
 def fit_each(

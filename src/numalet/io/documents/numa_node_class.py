@@ -47,9 +47,6 @@ _CONFIGURED: Final = (
     *("featureGates", "maxPods", "podsPerCore", *_OPTIONS),
 )
 
-DECISIVE_FIELDS: Final = frozenset(_CONFIGURED)
-"""The fields of KubeletConfiguration that decide where pods go."""
-
 
 class NumaNodeClassSpec(Struct, omit_defaults=True, rename="camel"):
     """What nodes of a class have in common."""

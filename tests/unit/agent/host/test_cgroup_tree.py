@@ -157,7 +157,6 @@ def test_a_cgroup_with_processes_stays(tree: FakeCgroups) -> None:
     tree.make("podu/c")
     (tree.folder("podu/c") / "cgroup.events").write_text("populated 1\nfrozen 0\n")
     (tree.folder("podu/c") / "cgroup.procs").write_text("17\n4\n")
-    assert tree.is_populated("podu/c")
     assert tree.processes("podu") == (4, 17)
     assert not tree.remove("podu")
     assert tree.exists("podu/c")
@@ -173,18 +172,16 @@ def test_killing_what_is_not_there_is_nothing(tree: FakeCgroups) -> None:
 def test_counters_are_read(tree: FakeCgroups) -> None:
     tree.make("podu")
     folder = tree.folder("podu")
-    (folder / "memory.events").write_text("oom 2\noom_kill 1\n")
     (folder / "memory.numa_stat").write_text(
         "anon N0=0 N1=4096\nfile N0=20480 N1=8192\nshmem N0=0 N1=8192\nslab N0=4096 N1=0\n"
     )
     (folder / "hugetlb.2MB.numa_stat").write_text("total=2097152 N0=0 N1=2097152\n")
-    assert counters.MemoryEvents(2, 1) == counters.memory_events(tree, "podu")
     assert counters.pages(tree, "podu", SIZES) == {
         "memory": {1: 12288},
         "file": {0: 20480},
         "hugepages-2Mi": {1: 2097152},
     }
-    assert counters.MemoryEvents() == counters.memory_events(tree, "nothing")
+    assert counters.pages(tree, "nothing", SIZES) == {}
 
 
 def _proc(tmp_path: Path, mounts: str, cgroups: str) -> Path:

@@ -14,7 +14,7 @@ from numalet.core.hints.hint import Candidates, Hint, Impossible, NoPreference
 from numalet.core.hints.lowest_set import LowestSet
 from numalet.core.hints.multi_knapsack import Budget, BudgetUsedUp, SharingOut
 from numalet.core.hints.policies import Merged
-from numalet.core.hints.requirement import NO_SETS, OpenSets, Requirement, by_node
+from numalet.core.hints.requirement import OpenSets, Requirement, by_node
 from numalet.core.hints.rule import HintRule
 from numalet.core.hints.rule_merging import BestHint
 from numalet.core.managers.memory.reasons import NoNodeFits
@@ -80,7 +80,7 @@ def test_a_group_in_use_is_preferred_before_unused_nodes_of_higher_numbers() -> 
 
 
 def test_a_group_in_use_may_be_all_that_can_come_out() -> None:
-    memory = HintRule(ALL, NO_SETS, preferred_size=1, islands=(0b1100,))
+    memory = HintRule(ALL, OpenSets(0, 0, ()), preferred_size=1, islands=(0b1100,))
 
     assert BestHint(Hint(0b1100, False)) == rule_merging.merge(ruled(memory), ALL)
 
@@ -116,7 +116,7 @@ def test_fewest_nodes_together_are_found_by_rule_and_in_lists() -> None:
 def test_a_list_that_is_empty_leaves_all_nodes() -> None:
     memory = ruled(additive(2, [1] * 4, preferred_size=2))
     empty_list = filtering.lists_of([{"r": Candidates(())}])
-    empty_rule = ruled(HintRule(0b1111, NO_SETS, preferred_size=1))
+    empty_rule = ruled(HintRule(0b1111, OpenSets(0, 0, ()), preferred_size=1))
 
     assert BestHint(Hint(0b0011, True)) == rule_merging.merge(memory, 0b1111)
     for empty in (empty_list, empty_rule):

@@ -10,7 +10,6 @@ import pytest
 from numalet.core.cluster.cluster import (
     Cluster,
     ClusterNode,
-    ClusterPod,
     Origin,
     Taint,
     TaintEffect,
@@ -18,7 +17,6 @@ from numalet.core.cluster.cluster import (
 )
 from numalet.insight.fleet import fit
 from numalet.insight.fleet.assessing import Assessor, copy_of
-from values import gpu_fleet
 from values.gpu_fleet import GPU, asking, split_fleet
 from values.made_up import MadeUp
 
@@ -109,12 +107,6 @@ def test_shapes_come_one_after_the_other() -> None:
     one, two = fit.fit_each(split_fleet(), [(asking(4), 4), (asking(2), 2)])
     assert (one.count, two.count) == (4, 2)
     assert [each.node for each in two.landings] == ["seven", "split"]
-
-
-def test_the_pods_of_a_job_are_one_shape_so_many_times() -> None:
-    pods = [ClusterPod(pod=gpu_fleet.pod(uid, 4)) for uid in "abc"]
-    other = ClusterPod(pod=gpu_fleet.pod("d", 2))
-    assert fit.in_shapes([pods[0], other, *pods[1:]]) == [(pods[0], 3), (other, 1)]
 
 
 def test_only_the_shapes_asked_about_last_are_remembered() -> None:

@@ -14,7 +14,7 @@ from numalet.insight.rejections.actions import Action, LiftTaint, TaintNode
 from numalet.insight.rejections.planning import BreakerState
 from numalet.insight.rejections.rejected_pod import shape_digest
 from numalet.insight.rejections.rules import BreakerRules, BreakerScope
-from numalet.insight.scheduling import autoscaling
+from oracles import autoscaling
 from values.pod_storms import START, big, facts, full, marked, plan, roomy, split
 
 WAITING = BreakerRules(waiting_seconds=60.0)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from numalet.core.cluster.cluster import ClusterNode, ClusterPod, Taint, TaintEffect
 from numalet.insight.fleet import eligible
 from numalet.insight.fleet.keeping_away import TAINT_KEY
-from numalet.insight.scheduling import autoscaling
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 from numalet.insight.scheduling.filtering import NodeFilter
+from oracles import autoscaling
 from values import gpu_fleet
 
 TRAP = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)

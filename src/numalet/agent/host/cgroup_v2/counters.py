@@ -1,4 +1,4 @@
-"""What the kernel counted in a cgroup: out-of-memory kills, and pages by NUMA node."""
+"""Memory of a cgroup by kind of page and NUMA node."""
 
 from __future__ import annotations
 
@@ -11,28 +11,9 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.core.enforcement import conversions
 from numalet.core.enforcement.reality import FILE, MEMORY
 from numalet.core.model import resources
-from numalet.core.model.value import Value
 
 _OWN: Final = ("anon", "shmem")
 _FILES: Final = ("file",)
-
-
-class MemoryEvents(Value):
-    """``memory.events``: how often the limit of the cgroup was hit, and how many were killed.
-
-    The kernel also kills in a cgroup that has not hit its own limit: when the NUMA nodes that it
-    is bound to are exhausted, or the whole machine is. ``limit_hits`` stays the same then.
-    """
-
-    limit_hits: int = 0
-    kills: int = 0
-
-
-def memory_events(tree: CgroupTree, path: str) -> MemoryEvents:
-    """What was counted so far; nothing if there is no such cgroup."""
-    pairs = (line.split() for line in (tree.read(path, "memory.events") or "").splitlines())
-    counts = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
-    return MemoryEvents(counts.get("oom", 0), counts.get("oom_kill", 0))
 
 
 def pages(

@@ -14,7 +14,6 @@ from numalet.core.enforcement import paths
 
 PROCS: Final = "cgroup.procs"
 _KILL: Final = "cgroup.kill"
-_EVENTS: Final = "cgroup.events"
 _CONTROL: Final = "cgroup.subtree_control"
 CONTROLLERS: Final = "cgroup.controllers"
 _WANTED: Final = ("cpuset", "memory", "cpu", "hugetlb", "pids")
@@ -75,11 +74,6 @@ class CgroupTree:
             text = self.read(each, PROCS)
             ids += [int(word) for word in (text or "").split() if word != "0"]
         return tuple(sorted(ids))
-
-    def is_populated(self, path: str) -> bool:
-        """Whether any process is in the cgroup or below."""
-        events = self.read(path, _EVENTS)
-        return events is not None and "populated 1" in events.splitlines()
 
     def kill(self, path: str) -> None:
         """Kill everything in the cgroup and below. Nothing happens if it is not there."""

@@ -92,16 +92,3 @@ def capacities(of: DeviceLedger) -> dict[str, Capacity]:
         )
         for name in sorted(registered)
     }
-
-
-def allocatable_for(of: DeviceLedger, pod_uid: str) -> dict[str, int]:
-    """Allocatable devices by resource as the check of a pod against the node sees them.
-
-    For a pod that has records it is at least what is in use, so that an admitted pod does not
-    fail because a plugin is gone. Kubelet: ``UpdatePluginResources``, v1.32.
-    """
-    allocatable = {name: each.allocatable for name, each in capacities(of).items()}
-    if pod_uid in of.records:
-        for name, device_ids in of.in_use.items():
-            allocatable[name] = max(allocatable.get(name, 0), len(device_ids))
-    return dict(sorted(allocatable.items()))

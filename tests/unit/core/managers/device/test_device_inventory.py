@@ -113,12 +113,6 @@ def test_a_restart_without_a_checkpoint_knows_nothing_but_what_is_running() -> N
     assert frozenset({ContainerKey("u", "c")}) == ledger.running
 
 
-def test_a_pod_with_records_sees_at_least_what_is_in_use_as_allocatable() -> None:
-    ledger = registration.restarted(WrittenCheckpoint(RECORDS, {NIC: ("n",)}), ())
-    assert registration.allocatable_for(ledger, "u") == {GPU: 2, NIC: 0}
-    assert registration.allocatable_for(ledger, "other") == {NIC: 0}
-
-
 @pytest.mark.parametrize(
     "name",
     [
