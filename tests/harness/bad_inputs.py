@@ -1,4 +1,4 @@
-"""Asserts which findings bad input is refused with: by code, whatever their words are."""
+"""Asserts which findings bad input is refused with: by code, and by a part of the sentence."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from numalet.core.model.findings import BadInput, Finding
 
 
 @contextmanager
-def refused_with(code: str) -> Iterator[pytest.ExceptionInfo[BadInput]]:
-    """Inside it ``BadInput`` is raised, and the code of one of its findings matches."""
+def refused_with(code: str, text: str = "") -> Iterator[pytest.ExceptionInfo[BadInput]]:
+    """Inside it ``BadInput`` is raised, with a finding whose code matches and that has the text."""
     with pytest.raises(BadInput) as raised:
         yield raised
-    codes = [finding.code for finding in raised.value.findings]
-    assert any(re.search(code, each) for each in codes), codes
+    found = [(finding.code, finding.located) for finding in raised.value.findings]
+    assert any(re.search(code, each) and text in sentence for each, sentence in found), found
 
 
 def refusal(code: str, act: Callable[[], object]) -> Finding:

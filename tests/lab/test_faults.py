@@ -111,7 +111,7 @@ def hanging(booting: tuple[subprocess.Popen[bytes], int]) -> tuple[subprocess.Po
 def test_a_panic_is_status_125_with_the_end_of_the_console(cache: Path, temporary: Path) -> None:
     ended = numalet("run", "--", "sh", "-c", "echo c > /proc/sysrq-trigger; sleep 1000")
     assert ended.returncode == 125
-    assert "the guest ended before its command did" in ended.stderr
+    assert "guest stopped before its command ended" in ended.stderr
     assert "sysrq triggered crash" in ended.stderr
 
 
@@ -120,7 +120,7 @@ def test_a_hang_is_status_124_with_the_end_of_the_console(cache: Path, temporary
     command = "echo last words > /dev/ttyS0; sleep 100000"
     ended = numalet("run", "--timeout", "180", "--", "sh", "-c", command)
     assert ended.returncode == 124
-    assert "the guest was ended after 180 s" in ended.stderr
+    assert "guest stopped after 180 s" in ended.stderr
     assert "last words" in ended.stderr
 
 
@@ -134,7 +134,7 @@ def test_a_guest_that_can_not_be_finished_says_why(cache: Path, tmp_path: Path) 
 def test_a_machine_that_is_too_small_for_a_kernel_is_status_125(cache: Path) -> None:
     ended = numalet("run", "--node-memory", "0=32Mi", "--node-memory", "1=0", "--", "true")
     assert ended.returncode == 125
-    assert "the guest ended before its command did" in ended.stderr
+    assert "guest stopped before its command ended" in ended.stderr
 
 
 def test_interrupting_leaves_no_guest(hanging: tuple[subprocess.Popen[bytes], int]) -> None:

@@ -150,8 +150,8 @@ def test_an_error_of_who_watches_ends_the_guest(
     ("script", "status", "said"),
     [
         ("say ready; echo out; echo err > $errors; say exit 42", 42, "err\n"),
-        ("echo sorry > $console; exit 1", 125, "the guest ended before its command did"),
-        ("say ready; exec sleep 60", 124, "the guest was ended after 2 s"),
+        ("echo sorry > $console; exit 1", 125, "guest stopped before its command ended"),
+        ("say ready; exec sleep 60", 124, "guest stopped after 2 s"),
     ],
 )
 def test_the_command_line_ends_as_the_guest_does(
@@ -275,13 +275,13 @@ def test_an_older_kernel_is_used_and_told_where_the_new_one_can_not_be_had(
 
 def test_no_apt_and_no_kernel_is_reported(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(programs))
-    with refused_with("lab/no-apt"):
+    with refused_with("input/unavailable", "package"):
         kernel(programs)
 
 
 def test_a_package_without_a_version_is_no_package(programs: Path) -> None:
     put(programs, "apt-cache", "#!/bin/sh\nexit 0\n")
-    with refused_with("lab/no-package"):
+    with refused_with("input/unavailable", "package"):
         kernel(programs)
 
 

@@ -40,6 +40,7 @@ _MODULES: Final = (
     "core.managers.cpu.reasons",
     "core.managers.device.reasons",
     "core.managers.memory.reasons",
+    "core.model.input_error",
     "core.model.machine_shape",
     "dashboard.findings",
     "insight.decision_notes",
@@ -104,7 +105,6 @@ _MODULES: Final = (
     "io.findings.published",
     "io.findings.releases",
     "io.findings.workloads",
-    "lab.findings",
 )
 """Where they are, below ``numalet``; a test finds what is missing."""
 
@@ -117,5 +117,5 @@ def classes() -> Mapping[str, type[Any]]:
 
 def _of_module(name: str) -> Iterator[type[Any]]:
     for each in vars(import_module(f"numalet.{name}")).values():
-        if isinstance(each, type) and isinstance(getattr(each, "code", None), str):
+        if isinstance(each, type) and isinstance(code := getattr(each, "code", None), str) and code:
             yield each

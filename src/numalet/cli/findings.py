@@ -58,31 +58,6 @@ class FilesRecordingNeedsManifests(Finding):
     pods: str
 
 
-class LabNoCommand(Finding):
-    code = "lab/no-command"
-    sentence = "no command was given; write it after '--'"
-
-
-class LabNoTerminal(Finding):
-    code = "lab/no-terminal"
-    sentence = (
-        "a shell needs a terminal on both sides; use 'numalet lab run ... -- COMMAND' without one"
-    )
-
-
-class LabTimedOut(Finding):
-    code = "lab/timed-out"
-    sentence = "the guest was ended after {seconds} s; its console ended with:\n{console}"
-    seconds: str
-    console: str
-
-
-class LabGuestDied(Finding):
-    code = "lab/guest-died"
-    sentence = "the guest ended before its command did; end of its console:\n{console}"
-    console: str
-
-
 class MachineTwoMachines(Finding):
     code = "machine/two-machines"
     sentence = "{one!r} and {other!r} both name a machine; give one of them"

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli import lab_options, machine_options, output
-from numalet.cli.findings import LabNoCommand, LabNoTerminal
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 
 if TYPE_CHECKING:
     from numalet.lab.request import GuestRequest
@@ -126,7 +125,7 @@ def run(
     from numalet.lab import topologies
 
     if not command:
-        raise BadInput([LabNoCommand()])
+        raise input_error.Required("no command; write it after '--'").bad_input()
     _run(guest.request(topologies.named(topology), tuple(command), None))
 
 
@@ -187,7 +186,10 @@ def _shell(topology: Topology, guest: lab_options.GuestOptions) -> None:
     from numalet.cli import lab_view
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise BadInput([LabNoTerminal()])
+        raise input_error.Unavailable(
+            "a shell needs a terminal for input and output; without one, use 'numalet lab "
+            "run ... -- COMMAND'"
+        ).bad_input()
     _run(guest.request(topology, ("/bin/sh", "-i"), lab_view.terminal()))
 
 

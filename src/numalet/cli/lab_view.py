@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from numalet.cli import output
-from numalet.cli.findings import LabGuestDied, LabTimedOut
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model.findings import Finding
 
 if TYPE_CHECKING:
@@ -168,7 +167,11 @@ def show_ending(request: GuestRequest, ended: EndedGuest) -> None:
         case Ending.EXITED:
             return
         case Ending.TIMED_OUT:
-            finding = LabTimedOut(seconds=f"{request.timeout_seconds:g}", console=console)
+            finding = input_error.Unavailable(
+                f"guest stopped after {request.timeout_seconds:g} s; end of its console:\n{console}"
+            )
         case Ending.DIED:
-            finding = LabGuestDied(console=console)
+            finding = input_error.Unavailable(
+                f"guest stopped before its command ended; end of its console:\n{console}"
+            )
     output.say(f"error: {finding}")

@@ -9,9 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 from numalet.core.model.value import Value
-from numalet.lab.findings import LabNoApt, LabNoPackage
 
 _DEPENDS: Final = re.compile(r"^Depends:.*?\b(linux-image-[\w.+-]+) \(= ([^)]+)\)", re.MULTILINE)
 _VERSION: Final = re.compile(r"^Version: (\S+)", re.MULTILINE)
@@ -34,7 +33,10 @@ def newest(name: str) -> Package:
         return Package(real[1], real[2])
     version = _VERSION.search(shown)
     if version is None:
-        raise BadInput([LabNoPackage(package=name, error="no version")])
+        raise input_error.Unavailable(
+            f"cannot fetch package {name!r}: no version; if its lists are missing or old, "
+            "run 'apt-get update'"
+        ).bad_input()
     return Package(name, version[1])
 
 
@@ -54,7 +56,9 @@ def unpack(package: Path, folder: Path) -> None:
 def _run(about: str, program: str, *arguments: str, folder: Path | None = None) -> str:
     """What a program prints; its last word as a finding if it fails."""
     if shutil.which(program) is None:
-        raise BadInput([LabNoApt(package=about, program=program)])
+        raise input_error.Unavailable(
+            f"{program} is needed to fetch package {about!r}; the lab boots Debian's kernel"
+        ).bad_input()
     done = subprocess.run(
         [program, *arguments],
         cwd=folder,
@@ -67,5 +71,8 @@ def _run(about: str, program: str, *arguments: str, folder: Path | None = None) 
     )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"status {done.returncode}"]
-        raise BadInput([LabNoPackage(package=about, error=lines[-1].removeprefix("E: "))])
+        raise input_error.Unavailable(
+            f"cannot fetch package {about!r}: {lines[-1].removeprefix('E: ')}; if its lists "
+            "are missing or old, run 'apt-get update'"
+        ).bad_input()
     return done.stdout

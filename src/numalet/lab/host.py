@@ -8,16 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Findings, Location
 from numalet.lab import qemu
-from numalet.lab.findings import (
-    LabMissingPackages,
-    LabNoFolder,
-    LabNotLinux,
-    LabNotX86,
-    LabTooLarge,
-    LabTooMuchMemory,
-)
 from numalet.lab.request import GuestRequest
 from numalet.lab.topology import MOST_CPUS, MOST_NODES
 
@@ -35,15 +28,28 @@ def missing() -> tuple[Finding, ...]:
     """Everything without which no guest can run here; empty where one can."""
     system, kind = platform.system(), platform.machine()
     if system != "Linux":
-        return (LabNotLinux(value=system),)
+        return (
+            input_error.NotSupported(
+                f"the lab needs Linux, because guests use this machine's root; this is {system}"
+            ),
+        )
     findings = Findings()
     if kind not in ("x86_64", "AMD64"):
-        findings.add(LabNotX86(value=kind))
+        findings.add(
+            input_error.NotSupported(
+                f"the lab needs x86-64, because guests run this machine's programs; this is {kind}"
+            )
+        )
     lacking = [package for name, package in PROGRAMS.items() if shutil.which(name) is None]
     if not _is_static(BUSYBOX):
         lacking.append("busybox-static")
     if lacking:
-        findings.add(LabMissingPackages(packages=" ".join(lacking)))
+        findings.add(
+            input_error.Unavailable(
+                f"missing packages: {' '.join(lacking)}; on Debian and Ubuntu: apt-get install "
+                f"{' '.join(lacking)}"
+            )
+        )
     return findings.all
 
 
@@ -64,23 +70,36 @@ def refuse_impossible(request: GuestRequest) -> None:
     where = Location("--topology")
     if len(topology.nodes) > MOST_NODES or topology.cpu_count > MOST_CPUS:
         findings.add(
-            LabTooLarge(
-                nodes=len(topology.nodes),
-                cpus=topology.cpu_count,
-                most_nodes=MOST_NODES,
-                most_cpus=MOST_CPUS,
+            input_error.TooLarge(
+                f"{len(topology.nodes)} NUMA nodes with {topology.cpu_count} CPUs exceed QEMU's "
+                f"limit of {MOST_NODES} nodes and {MOST_CPUS} CPUs",
                 where=where,
             )
         )
     memory_mib = _memory_mib()
     if memory_mib is not None and topology.memory_mib > memory_mib:
         asked = topology.memory_mib
-        findings.add(LabTooMuchMemory(asked_mib=asked, host_mib=memory_mib, where=where))
+        findings.add(
+            input_error.TooLarge(
+                f"the guest needs {asked} MiB of memory; this machine has {memory_mib} MiB",
+                where=where,
+            )
+        )
     for share in request.shares:
         if not share.host.is_dir():
-            findings.add(LabNoFolder(path=str(share.host), where=Location(str(share.host))))
+            findings.add(
+                input_error.NotFound(
+                    f"no such directory: {str(share.host)!r}; create it first",
+                    where=Location(str(share.host)),
+                )
+            )
     if not request.root.is_dir():
-        findings.add(LabNoFolder(path=str(request.root), where=Location("--root")))
+        findings.add(
+            input_error.NotFound(
+                f"no such directory: {str(request.root)!r}; create it first",
+                where=Location("--root"),
+            )
+        )
     if findings.has_errors:
         raise BadInput(findings.all)
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Findings, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Findings, Location
 from numalet.core.model.value import Value, replace
-from numalet.lab.findings import LabHugepages, LabHugepagesNode, LabHugepagesTwice
 from numalet.lab.topology import GuestNode, Topology
 
 _WHERE: Final = Location("--hugepages")
@@ -39,13 +39,23 @@ def parse(text: str) -> tuple[ReservedPages, ...]:
         size, _, counts = part.partition("=")
         matches = [_COUNT.fullmatch(count.strip()) for count in counts.split(",")]
         if size not in _SIZES or None in matches:
-            findings.add(LabHugepages(value=part, where=_WHERE))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid huge pages {part!r}",
+                    expected="SIZE=NODE:COUNT,..., such as '2Mi=0:64,1:32;1Gi=1:1'",
+                    where=_WHERE,
+                )
+            )
             continue
         pairs = [(int(match[1]), int(match[2])) for match in matches if match]
         found += [ReservedPages(node_id, _SIZES[size], count) for node_id, count in pairs]
     seen = {(each.node_id, each.page_size_mib) for each in found}
     if len(seen) < len(found):
-        findings.add(LabHugepagesTwice(value=text, where=_WHERE))
+        findings.add(
+            input_error.Duplicate(
+                f"{text!r} sets the pages of one size and node twice", where=_WHERE
+            )
+        )
     findings.raise_errors()
     return tuple(found)
 
@@ -60,9 +70,11 @@ def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology
     reserved = tuple(reserved)
     for each in reserved:
         if each.node_id >= len(topology.nodes) or not topology.nodes[each.node_id].memory_mib:
-            raise BadInput(
-                [LabHugepagesNode(node=each.node_id, topology=topology.name, where=_WHERE)]
-            )
+            raise input_error.NotFound(
+                f"node {each.node_id} of topology {topology.name} does not exist or has no "
+                "memory for huge pages",
+                where=_WHERE,
+            ).bad_input()
     is_whole = any(each.page_size_mib == _GIB and each.count for each in reserved)
     nodes = list(topology.nodes)
     for index, node in enumerate(nodes):

@@ -21,12 +21,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.lab import apt, job, kernel_image, kernel_modules
 from numalet.lab.apt import Package
-from numalet.lab.findings import LabCacheUnwritable, LabKernelUnusable, LabNoteKeptKernel
 from numalet.lab.kernel_image import KernelImageError
 from numalet.lab.kernel_modules import ROOT_MODULES, NoSuchModuleError
 from numalet.lab.watching import Watch
@@ -85,7 +85,9 @@ def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
         if older is None:
             raise
         why = "; ".join(str(finding) for finding in bad.findings)
-        watch.note(LabNoteKeptKernel(used=older.name, cause=why))
+        watch.note(
+            input_error.Assumed(f"cannot fetch the newest kernel ({why}); using {older.name}")
+        )
         return older
 
 
@@ -122,9 +124,10 @@ def _writing(cache: Path) -> Iterator[None]:
         cache.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise BadInput(
-            [LabCacheUnwritable(path=str(cache), error=os_problem.text(error))]
-        ) from None
+        raise input_error.Unwritable(
+            f"cannot store the kernel in {str(cache)!r}: {os_problem.text(error)}; set "
+            "NUMALET_LAB_CACHE to another directory"
+        ).bad_input() from None
 
 
 @contextmanager
@@ -149,7 +152,9 @@ def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
         (made / _KERNEL).write_bytes(kernel_image.vmlinux(image.read_bytes(), _unzstd))
         (made / _MODULES).write_bytes(job.module_archive(_modules(unpacked, modules)))
     except (KernelImageError, NoSuchModuleError) as error:
-        raise BadInput([LabKernelUnusable(package=package.name, error=str(error))]) from None
+        raise input_error.Unavailable(
+            f"cannot use the kernel of package {package.name}: {error!s}"
+        ).bad_input() from None
     for each in made.iterdir():
         if each.name not in (_KERNEL, _MODULES):
             shutil.rmtree(each) if each.is_dir() else each.unlink()

@@ -11,24 +11,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from numalet.core.model import cpu_set
+from numalet.core.model import cpu_set, input_error
 from numalet.core.model import machine_queries as ask
 from numalet.core.model.cpu_set import CpuSet
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.findings import Finding, Location
 from numalet.core.model.machine import Machine, NumaNode
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.quantity_error import QuantityError
 from numalet.core.model.value import Value
-from numalet.lab.findings import (
-    LabMemory,
-    LabNoProcessor,
-    LabNoteEmptyNodes,
-    LabNoteFlat,
-    LabNoteNoDistances,
-    LabNoteOffline,
-    LabNoteRenumbered,
-    LabNoteScaled,
-)
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
 
 DEFAULT_MEMORY_MIB: Final = 2048
@@ -55,14 +45,21 @@ def memory_mib(text: str) -> int:
         mib = Quantity.parse(text).value // _MIB
         if _LEAST_FIRST_MIB <= mib < _MOST_MIB:
             return mib
-    raise BadInput([LabMemory(value=text, least=_LEAST_FIRST_MIB, where=Location("--memory"))])
+    raise input_error.Invalid(
+        f"invalid guest memory {text!r}",
+        expected=f"{_LEAST_FIRST_MIB}Mi or more",
+        where=Location("--memory"),
+    ).bad_input()
 
 
 def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
     """The machine as a topology with about so much memory. Raises ``BadInput`` if none is left."""
     nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
     if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
-        raise BadInput([LabNoProcessor(where=Location(machine.source))])
+        raise input_error.Invalid(
+            "the guest cannot start: no node has both CPUs and memory",
+            where=Location(machine.source),
+        ).bad_input()
     layout, order = _layout(machine, nodes)
     number = {cpu: place for place, cpu in enumerate(order)}
     nodes = tuple(sorted(nodes, key=lambda node: _rank(machine, node, number)))
@@ -78,7 +75,16 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
         distances=_distances(machine, nodes),
     )
     found = _notes(machine, nodes, topology, order)
-    flat = () if layout else (LabNoteFlat(where=Location(machine.source)),)
+    flat = (
+        ()
+        if layout
+        else (
+            input_error.Assumed(
+                "packages and cores are uneven, so each CPU of the guest is a package",
+                where=Location(machine.source),
+            ),
+        )
+    )
     return Scaled(
         topology,
         (*found, *flat),
@@ -175,20 +181,31 @@ def _notes(
     ids = [node.node_id for node in nodes]
     empty = set(machine.node_ids) - set(ids)
     if empty:
-        yield LabNoteEmptyNodes(value=cpu_set.text(empty), where=where)
+        yield input_error.Assumed(
+            f"the guest has no nodes without memory and CPUs: {cpu_set.text(empty)}", where=where
+        )
     if ids != list(range(len(ids))):
-        yield LabNoteRenumbered(what="nodes", value=_renumbering(ids), where=where)
+        yield input_error.Assumed(
+            f"the guest numbers nodes from 0 without gaps: {_renumbering(ids)}", where=where
+        )
     if list(order) != list(range(len(order))):
-        yield LabNoteRenumbered(what="CPUs", value=_renumbering(order), where=where)
+        yield input_error.Assumed(
+            f"the guest numbers CPUs from 0 without gaps: {_renumbering(order)}", where=where
+        )
     if machine.offline_cpus:
-        yield LabNoteOffline(value=cpu_set.text(machine.offline_cpus), where=where)
+        yield input_error.Assumed(
+            f"the guest has no offline CPUs: {cpu_set.text(machine.offline_cpus)}", where=where
+        )
     if topology.distances is None and len(nodes) > 1:
         rows = " / ".join(" ".join(map(str, node.distances or ("-",))) for node in nodes)
-        yield LabNoteNoDistances(value=rows, where=where)
+        yield input_error.Assumed(f"the guest cannot have these distances: {rows}", where=where)
     whole_mib = sum(node.memory_bytes or 0 for node in nodes) // _MIB
     if topology.memory_mib < whole_mib:
         factor = round(whole_mib / topology.memory_mib)
-        yield LabNoteScaled(guest=f"{topology.memory_mib} MiB", factor=factor, where=where)
+        yield input_error.Assumed(
+            f"the guest has {topology.memory_mib} MiB of memory, 1/{factor} of the machine's",
+            where=where,
+        )
 
 
 def _renumbering(numbers: Iterable[int]) -> str:

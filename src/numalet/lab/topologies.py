@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.lab.findings import LabUnknownTopology
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
 
 _HOME: Final = 10
@@ -23,15 +23,11 @@ def named(name: str) -> Topology:
         return TOPOLOGIES[name]
     begun = [each for each in TOPOLOGIES if name and each.startswith(name)]
     close = difflib.get_close_matches(name, TOPOLOGIES, n=3, cutoff=0.3)
-    raise BadInput(
-        [
-            LabUnknownTopology(
-                value=name,
-                near=", ".join(begun or close or TOPOLOGIES),
-                where=Location("--topology"),
-            )
-        ]
-    )
+    raise input_error.NotFound(
+        f"unknown topology {name!r}; did you mean "
+        f"{', '.join(begun or close or TOPOLOGIES)}? 'numalet lab list' shows all",
+        where=Location("--topology"),
+    ).bad_input()
 
 
 def _distances(count: int, between: Callable[[int, int], int]) -> Distances:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from numalet.core.model.findings import Finding
+from numalet.core.model.input_error import InputFinding
+from numalet.core.model.value import replace
 
 _HIDDEN: Final = "…"
 _LIMITS: Final = frozenset(
@@ -46,8 +48,14 @@ def _sentence(finding: Finding) -> str:
     if finding.code.startswith(_ABOUT_FILES):
         return str(finding)
     line = finding.where.line
-    text = finding.sentence.format(**_hidden(finding.fields))
+    text = _without_values(finding)
     return text if line is None else f"line {line}: {text}"
+
+
+def _without_values(finding: Finding) -> str:
+    if isinstance(finding, InputFinding):
+        return str(replace(finding, message=finding.why))
+    return finding.sentence.format(**_hidden(finding.fields))
 
 
 def _hidden(fields: Mapping[str, Any]) -> dict[str, Any]:

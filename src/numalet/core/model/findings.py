@@ -8,6 +8,7 @@ and a refusal by the node is never a finding (see ``core.hints.provider.Refused`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform
@@ -28,6 +29,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
+_WORD: Final = re.compile("[A-Z][a-z0-9]*")
 _RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -55,10 +57,11 @@ NOWHERE = Location()
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong, or worth knowing: a class for each code, with its words.
 
-    ``code`` is ``area/what``, stable across releases, and the class is named after it. The fields
-    of a class are the values that its words show, the offending one among them; ``sentence``,
-    ``mend`` and ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the
-    same for every finding of a code. ``kubelet_text`` is what the kubelet says, to the letter.
+    ``code`` is ``area/what``, stable across releases. The name of the class gives it, so that
+    ``ConfigPort`` is ``config/port``, unless the class states another one. The fields of a class
+    are the values that its words show, the offending one among them; ``sentence``, ``mend`` and
+    ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the same for
+    every finding of a code. ``kubelet_text`` is what the kubelet says, to the letter.
 
     As a text it is its sentence, without the place.
     """
@@ -71,6 +74,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     where: Location = NOWHERE
     severity: Severity = Severity.ERROR
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # A base of several findings has no sentence, and so no code.
+        if "code" not in vars(cls) and hasattr(cls, "sentence"):
+            area, *what = _WORD.findall(cls.__name__.removesuffix("Finding"))
+            cls.code = f"{area}/{'-'.join(what)}".lower()
 
     @property
     def fields(self) -> dict[str, Any]:

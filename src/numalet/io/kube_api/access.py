@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.io.findings.kube_api import KubeconfigNone
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.io.kube_api import kubeconfig as documents
 from numalet.io.kube_api import proxies
 from numalet.io.kube_api.values import Access
@@ -42,7 +42,10 @@ def of(
     elif context is None and (inside := in_cluster(environment, service_account)) is not None:
         access = inside
     else:
-        raise BadInput([KubeconfigNone()])
+        raise input_error.Required(
+            "no cluster configured: no $KUBECONFIG, no ~/.kube/config and no service "
+            "account; name a kubeconfig with --kubeconfig FILE"
+        ).bad_input()
     return replace(access, proxy_url=access.proxy_url or proxies.of(environment, access.server))
 
 

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.findings.kube_api import KubeconfigCertificate, KubeconfigFile
 from numalet.io.kube_api import plugin as plugins
 from numalet.io.kube_api.pace import Clock
 from numalet.io.kube_api.plugin import PluginCredential
@@ -127,8 +127,8 @@ class ApiCredentials:
             return pem.read_bytes()
         except OSError as error:
             problem = error.strerror or str(error)
-            finding = KubeconfigFile(
-                name=name, path=str(pem), problem=problem, where=self._access.origin
+            finding = input_error.Unreadable(
+                f"{name}: cannot read {pem!s}: {problem}", where=self._access.origin
             )
             raise BadInput([finding]) from None
 
@@ -198,4 +198,4 @@ def tls_context(material: TlsMaterial, access: Access) -> ssl.SSLContext:
 
 def _unusable(name: str, error: Exception, where: Location) -> BadInput:
     problem = getattr(error, "reason", None) or str(error)
-    return BadInput([KubeconfigCertificate(name=name, problem=str(problem), where=where)])
+    return BadInput([input_error.Invalid(f"cannot use {name}: {problem!s}", where=where)])

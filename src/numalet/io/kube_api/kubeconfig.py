@@ -16,24 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.model.value import Value
 from numalet.io.documents import yaml_source
 from numalet.io.documents.typed import Place, decode
-from numalet.io.findings.kube_api import (
-    KubeconfigAuthProvider,
-    KubeconfigBase64,
-    KubeconfigFile,
-    KubeconfigHalfCertificate,
-    KubeconfigInsecureAuthority,
-    KubeconfigNoCluster,
-    KubeconfigNoContext,
-    KubeconfigNoCurrentContext,
-    KubeconfigNoUser,
-    KubeconfigPluginVersion,
-    KubeconfigProxy,
-    KubeconfigServer,
-)
 from numalet.io.kube_api import proxies
 from numalet.io.kube_api.values import Access, CredentialPlugin, Impersonation, Pem
 
@@ -140,12 +127,18 @@ def access(paths: Sequence[Path], context: str | None) -> Access:
     name = context if context is not None else merged.current
     if not name:
         where = merged.current_place.location
-        raise BadInput([KubeconfigNoCurrentContext(known=known, where=where)])
+        raise input_error.Required(
+            "current-context is not set; use --context NAME or 'kubectl config use-context "
+            f"NAME'; contexts: {known}",
+            where=where,
+        ).bad_input()
     entry = merged.contexts.get(name)
     if entry is None:
         # A context of the command line stands in no file.
         place = Place(str(paths[0])) if context is not None else merged.current_place
-        raise BadInput([KubeconfigNoContext(value=name, known=known, where=place.location)])
+        raise input_error.NotFound(
+            f"unknown context {name!r}", expected=f"one of: {known}", where=place.location
+        ).bad_input()
     findings = Findings()
     chosen = decode(entry.value or {}, _Context, entry.place, findings)
     findings.raise_errors()
@@ -153,10 +146,9 @@ def access(paths: Sequence[Path], context: str | None) -> Access:
     cluster_entry = merged.clusters.get(chosen.cluster)
     if cluster_entry is None:
         findings.add(
-            KubeconfigNoCluster(
-                context=name,
-                value=chosen.cluster,
-                known=_listed(merged.clusters),
+            input_error.NotFound(
+                f"context {name!r} names the unknown cluster {chosen.cluster!r}",
+                expected=f"one of: {_listed(merged.clusters)}",
                 where=entry.place.member("cluster").location,
             )
         )
@@ -164,10 +156,9 @@ def access(paths: Sequence[Path], context: str | None) -> Access:
     if user_entry is None:
         if chosen.user:
             findings.add(
-                KubeconfigNoUser(
-                    context=name,
-                    value=chosen.user,
-                    known=_listed(merged.users),
+                input_error.NotFound(
+                    f"context {name!r} names the unknown user {chosen.user!r}",
+                    expected=f"one of: {_listed(merged.users)}",
                     where=entry.place.member("user").location,
                 )
             )
@@ -238,7 +229,13 @@ class _Reading:
         skips = bool(cluster.insecure_skip_tls_verify)
         if skips and authority is not None:
             where = cluster_entry.place.member("insecure-skip-tls-verify").location
-            self._findings.add(KubeconfigInsecureAuthority(where=where))
+            self._findings.add(
+                input_error.Conflict(
+                    "insecure-skip-tls-verify cannot be combined with a certificate authority; "
+                    "remove one, as kubectl refuses both, too",
+                    where=where,
+                )
+            )
         certificate = self._pem(
             user_entry, "client-certificate", user.client_certificate, user.client_certificate_data
         )
@@ -248,11 +245,20 @@ class _Reading:
             present, missing = names if key is None else names[::-1]
             where = user_entry.place.member(present).location
             self._findings.add(
-                KubeconfigHalfCertificate(present=present, missing=missing, where=where)
+                input_error.Required(
+                    f"{present} is set without {missing}; a client certificate needs both",
+                    where=where,
+                )
             )
         if user.auth_provider is not None:
             where = user_entry.place.member("auth-provider").location
-            self._findings.add(KubeconfigAuthProvider(value=user.auth_provider.name, where=where))
+            self._findings.add(
+                input_error.NotSupported(
+                    f"auth-provider {user.auth_provider.name!r} is not supported since kubectl "
+                    "1.26; use a credential plugin ('exec')",
+                    where=where,
+                )
+            )
         token_file = user_entry.folder / user.token_file if user.token_file else None
         if token_file is not None:
             self._readable("tokenFile", token_file, user_entry.place.member("tokenFile"))
@@ -287,8 +293,8 @@ class _Reading:
             try:
                 return base64.b64decode("".join(data.split()), validate=True)
             except (binascii.Error, ValueError) as error:
-                finding = KubeconfigBase64(
-                    name=f"{name}-data", problem=str(error), where=place.location
+                finding = input_error.Invalid(
+                    f"{name}-data is not valid base64: {error!s}", where=place.location
                 )
                 self._findings.add(finding)
                 return None
@@ -304,18 +310,32 @@ class _Reading:
         except (OSError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             self._findings.add(
-                KubeconfigFile(name=name, path=str(path), problem=problem, where=place.location)
+                input_error.Unreadable(
+                    f"{name}: cannot read {path!s}: {problem}", where=place.location
+                )
             )
 
     def _server(self, text: str, place: Place) -> str:
         problem = proxies.url_problem(text, ("http", "https"))
         if problem:
-            self._findings.add(KubeconfigServer(value=text, problem=problem, where=place.location))
+            self._findings.add(
+                input_error.Invalid(
+                    f"invalid API server address {text!r} ({problem})",
+                    expected="https://HOST:PORT",
+                    where=place.location,
+                )
+            )
         return text.rstrip("/")
 
     def _proxy(self, text: str | None, place: Place) -> str:
         if text and proxies.url_problem(text, proxies.SCHEMES):
-            self._findings.add(KubeconfigProxy(value=text, where=place.location))
+            self._findings.add(
+                input_error.Invalid(
+                    f"invalid proxy {text!r}",
+                    expected="http://, https:// or socks5://",
+                    where=place.location,
+                )
+            )
         return text or ""
 
     def _plugin(
@@ -325,9 +345,9 @@ class _Reading:
             return None
         place = entry.place.member("exec")
         if plugin.api_version not in PLUGIN_VERSIONS:
-            finding = KubeconfigPluginVersion(
-                value=plugin.api_version,
-                known=", ".join(PLUGIN_VERSIONS),
+            finding = input_error.NotSupported(
+                f"unknown apiVersion {plugin.api_version!r} of a credential plugin",
+                expected=f"one of: {', '.join(PLUGIN_VERSIONS)}",
                 where=place.member("apiVersion").location,
             )
             self._findings.add(finding)

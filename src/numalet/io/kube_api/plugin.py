@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
-from numalet.io.findings.kube_api import KubeconfigPluginFailed
 from numalet.io.kube_api.values import CredentialPlugin
 from numalet.io.tasks import together
 
@@ -138,8 +138,8 @@ def _failed(plugin: CredentialPlugin, problem: str) -> BadInput:
     hint = f"; {' '.join(plugin.hint.split())}" if plugin.hint else ""
     return BadInput(
         [
-            KubeconfigPluginFailed(
-                command=plugin.command, problem=problem, hint=hint, where=plugin.where
+            input_error.Unavailable(
+                f"credential plugin {plugin.command!r} {problem}{hint}", where=plugin.where
             )
         ]
     )

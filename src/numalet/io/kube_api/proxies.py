@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from numalet.core.model.findings import BadInput, Location
-from numalet.io.findings.kube_api import KubeconfigProxy
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 
 SCHEMES: Final = ("http", "https", "socks5", "socks5h")
 
@@ -42,7 +42,11 @@ def of(environment: Mapping[str, str], server: str) -> str:
         return ""
     url = text if "://" in text else f"http://{text}"
     if url_problem(url, SCHEMES):
-        raise BadInput([KubeconfigProxy(value=text, where=Location(f"${name}"))])
+        raise input_error.Invalid(
+            f"invalid proxy {text!r}",
+            expected="http://, https:// or socks5://",
+            where=Location(f"${name}"),
+        ).bad_input()
     return url
 
 

@@ -319,7 +319,7 @@ async def test_what_is_no_certificate_is_said(given: dict[str, bytes]) -> None:
     async with fake_api_server.running() as server:
         with pytest.raises(BadInput) as bad:
             await _reachable(server, **given)
-    assert [each.code for each in bad.value.findings] == ["kubeconfig/certificate"]
+    assert [each.code for each in bad.value.findings] == ["input/invalid"]
 
 
 async def test_a_handshake_that_never_ends_leaves_no_connection_behind() -> None:

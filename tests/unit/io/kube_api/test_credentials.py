@@ -86,7 +86,7 @@ async def test_a_token_file_that_never_could_be_read(tmp_path: Path) -> None:
         with pytest.raises(BadInput) as bad:
             async with client.opened(server.access(token_file=tmp_path / "missing")):
                 pass
-    assert [each.code for each in bad.value.findings] == ["kubeconfig/file"]
+    assert [each.code for each in bad.value.findings] == ["input/unreadable"]
 
 
 async def test_a_plugin_is_run_again_only_when_its_credential_is_over(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_a_plugin_that_fails_is_a_finding(tmp_path: Path, text: str, probl
     with pytest.raises(BadInput) as bad:
         await plugin.run(program(tmp_path, text))
     (finding,) = bad.value.findings
-    assert finding.code == "kubeconfig/plugin-failed"
+    assert finding.code == "input/unavailable"
     assert problem in str(finding)
 
 
@@ -209,5 +209,5 @@ def test_an_authority_that_is_not_pem_is_a_finding(authority: bytes) -> None:
     with pytest.raises(BadInput) as caught:
         credentials.tls_context(TlsMaterial(authority=authority), access)
     (finding,) = caught.value.findings
-    assert finding.code == "kubeconfig/certificate"
-    assert finding.located.startswith("config: certificate-authority can not be used (")
+    assert finding.code == "input/invalid"
+    assert finding.located.startswith("config: cannot use certificate-authority: ")

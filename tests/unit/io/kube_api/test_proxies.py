@@ -67,7 +67,7 @@ def test_what_is_no_proxy_is_said() -> None:
     with pytest.raises(BadInput) as bad:
         proxies.of({"HTTPS_PROXY": "ftp://proxy"}, "https://api.example")
     (finding,) = bad.value.findings
-    assert finding.code == "kubeconfig/proxy"
+    assert finding.code == "input/invalid"
     assert finding.where.document == "$HTTPS_PROXY"
 
 
