@@ -6,18 +6,15 @@ from numalet.core.model.findings import Finding, Severity
 
 
 class ClientNoPods(Finding):
-    code = "client/no-pods"
     sentence = "no pods in {path}"
     path: str
 
 
 class ClientNoObject(Finding):
-    code = "client/no-object"
     sentence = "an object is expected here, a Pod or a list of Pods"
 
 
 class FlagTwoValues(Finding):
-    code = "flag/two-values"
     sentence = (
         "{flag} gives {key} two values, {first} and {second}, of which the kubelet would use the "
         "last; write the one that is meant"
@@ -29,7 +26,6 @@ class FlagTwoValues(Finding):
 
 
 class FilesExtraMissing(Finding):
-    code = "files/extra-missing"
     sentence = (
         "this command needs the package {module!r}, which is not installed; in a clone of the "
         "numalet repository, run: pip install '.[agent,cluster]'"
@@ -38,19 +34,16 @@ class FilesExtraMissing(Finding):
 
 
 class CliUsage(Finding):
-    code = "cli/usage"
     sentence = "{problem}"
     problem: str
 
 
 class FilesOutputUnwritable(Finding):
-    code = "files/output-unwritable"
     sentence = "the output can not be written: {error}"
     error: str | None
 
 
 class FilesRecordingNeedsManifests(Finding):
-    code = "files/recording-needs-manifests"
     sentence = (
         "--record can not record a simulation that begins with state files which hold assignments "
         "of pods ({pods}); begin without --state-dir, or with an empty one"
@@ -59,14 +52,12 @@ class FilesRecordingNeedsManifests(Finding):
 
 
 class MachineTwoMachines(Finding):
-    code = "machine/two-machines"
     sentence = "{one!r} and {other!r} both name a machine; give one of them"
     one: str
     other: str
 
 
 class MachineListAlone(Finding):
-    code = "machine/list-alone"
     sentence = (
         "--profiles lists the machines that come with numalet and needs none; {value!r} is one "
         "too many"
@@ -75,7 +66,6 @@ class MachineListAlone(Finding):
 
 
 class MachineCaptureSource(Finding):
-    code = "machine/capture-source"
     sentence = (
         "{value!r} can not be captured: only what was read from a /sys tree can, live, from a "
         "folder or from a tarball"
@@ -84,7 +74,6 @@ class MachineCaptureSource(Finding):
 
 
 class RpcRefused(Finding):
-    code = "rpc/refused"
     sentence = "the server at {path!r} refused: {status}: {text}"
     status: str
     text: str
@@ -92,12 +81,10 @@ class RpcRefused(Finding):
 
 
 class RpcPodNameMissing(Finding):
-    code = "rpc/pod-name-missing"
     sentence = "'podresources get' needs the name of a pod"
 
 
 class RpcPodNameUnasked(Finding):
-    code = "rpc/pod-name-unasked"
     sentence = (
         "'podresources {question}' takes no name, but {name!r} was given; 'get {name}' asks for "
         "one pod"
@@ -107,31 +94,26 @@ class RpcPodNameUnasked(Finding):
 
 
 class RpcNotInThisApi(Finding):
-    code = "rpc/not-in-this-api"
     sentence = "{api} has no {question!r}; it knows 'list' only"
     api: str
     question: str
 
 
 class RunOutputWithoutDryRun(Finding):
-    code = "run/output-without-dry-run"
     sentence = "only --dry-run prints a document; the output is the command's"
 
 
 class RunNoCommand(Finding):
-    code = "run/no-command"
     sentence = "no command was given; put it behind the options, best after '--'"
 
 
 class RunDuration(Finding):
-    code = "run/duration"
     sentence = "{value!r} is no time, such as 30 (seconds), 90s or 1h30m: {problem}"
     value: str
     problem: str
 
 
 class RunWaitApart(Finding):
-    code = "run/wait-apart"
     sentence = (
         "a time must be joined to --wait with '=', because --wait is also valid without one: did "
         "you mean --wait={time}?"
@@ -140,7 +122,6 @@ class RunWaitApart(Finding):
 
 
 class RunOtherProgramsFlag(Finding):
-    code = "run/other-programs-flag"
     sentence = (
         "{flag} is an option of {whose}; did you mean {own}? Request amounts here; numalet "
         "chooses the CPUs and NUMA nodes (--dry-run shows them)"
@@ -151,7 +132,6 @@ class RunOtherProgramsFlag(Finding):
 
 
 class RunCpusAsConfig(Finding):
-    code = "run/cpus-as-config"
     sentence = (
         "-c names a configuration file, and there is no file {value!r}; did you mean --cpus "
         "{value} (srun's -c)?"
@@ -160,36 +140,30 @@ class RunCpusAsConfig(Finding):
 
 
 class SamplesNoPluginFolder(Finding):
-    code = "samples/no-plugin-folder"
     sentence = "there is no folder {path!r}; start the node first, or name its root with --root"
     path: str
 
 
 class SamplesDevice(Finding):
-    code = "samples/device"
     sentence = "{value!r} is no device; write ID, ID@NODE or ID@NODE+NODE, such as gpu0@1"
     value: str
 
 
 class CheckAndSeveral(Finding):
-    code = "check/and-several"
     sentence = "two releases are compared for one configuration on one machine; several were given"
 
 
 class FleetOption(Finding):
-    code = "fleet/option"
     sentence = "{option} does not go together with {other}"
     option: str
     other: str
 
 
 class FleetNotLive(Finding):
-    code = "fleet/not-live"
     sentence = "--watch needs a cluster that can be asked again; a dump or a description stays"
 
 
 class FleetNothingToChange(Finding):
-    code = "fleet/nothing-to-change"
     sentence = (
         "--undo, and --yes with --cordon or --taint, need the cluster itself; a dump or a "
         "description cannot be changed, so leave --dump and --fleet out"
@@ -197,12 +171,10 @@ class FleetNothingToChange(Finding):
 
 
 class FleetYesAlone(Finding):
-    code = "fleet/yes-alone"
     sentence = "--yes needs --cordon, --taint or --undo"
 
 
 class FleetPairs(Finding):
-    code = "fleet/pairs"
     sentence = "{option} has {value!r}; write {expected}"
     option: str
     value: str
@@ -210,34 +182,29 @@ class FleetPairs(Finding):
 
 
 class FleetNothingOtherwise(Finding):
-    code = "fleet/nothing-otherwise"
     sentence = (
         "nothing is to be otherwise; say what, for example with --policy, --release or --machine"
     )
 
 
 class FleetPoolUnknown(Finding):
-    code = "fleet/pool-unknown"
     sentence = "there is no pool {name!r}; pools: {known}"
     name: str
     known: str
 
 
 class FleetNodeUnknown(Finding):
-    code = "fleet/node-unknown"
     sentence = "there is no node {name!r}, or nothing can be decided on it; nodes: {known}"
     name: str
     known: str
 
 
 class FleetNoneStarts(Finding):
-    code = "fleet/none-starts"
     sentence = "no kubelet would start with this: {problem}"
     problem: str
 
 
 class DashboardNotLoopback(Finding):
-    code = "dashboard/not-loopback"
     sentence = (
         "pages without a certificate are served on this machine alone, and {host!r} is no address "
         "of loopback; for others, serve it by an agent with --kube-api and a certificate"
@@ -247,12 +214,10 @@ class DashboardNotLoopback(Finding):
 
 
 class FilesPicturesOnOutput(Finding):
-    code = "files/pictures-on-output"
     sentence = "--html and --svg can not both go to the standard output"
 
 
 class DashboardAgentAndPieces(Finding):
-    code = "dashboard/agent-and-pieces"
     sentence = (
         "{given} describes a simulated node, and --socket and --root name an agent; leave one of "
         "them out"
@@ -261,7 +226,6 @@ class DashboardAgentAndPieces(Finding):
 
 
 class DashboardKubeletAndOthers(Finding):
-    code = "dashboard/kubelet-and-others"
     sentence = (
         "--kubelet-root shows what a kubelet leaves in a folder, and {given} can not go with it; "
         "only --machine, --config, devices, --node-name and --kubelet-version can"
@@ -270,7 +234,6 @@ class DashboardKubeletAndOthers(Finding):
 
 
 class DashboardListenOfAgent(Finding):
-    code = "dashboard/listen-of-agent"
     sentence = (
         "--listen is where this command serves pages itself, but the agent answers and serves "
         "its own; leave --listen out, or name the kubelet by --kubelet-root"
@@ -278,7 +241,6 @@ class DashboardListenOfAgent(Finding):
 
 
 class DashboardObserves(Finding):
-    code = "dashboard/observes"
     severity = Severity.NOTE
     sentence = (
         "no agent answers; the pages show what the kubelet in {root} leaves on this machine: "
@@ -288,7 +250,6 @@ class DashboardObserves(Finding):
 
 
 class DashboardNoKubelet(Finding):
-    code = "dashboard/no-kubelet"
     sentence = (
         "no kubelet runs in {root}, and there are no state files of one that this user may read"
     )

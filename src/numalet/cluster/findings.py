@@ -7,40 +7,34 @@ from numalet.io.kube_api.answers import ApiStatus
 
 
 class ClusterCollectionAbsent(NoteFinding):
-    code = "cluster/collection-absent"
     sentence = "the API server has no {path}; they count as none"
     path: str
 
 
 class ClusterCollectionForbidden(WarningFinding):
-    code = "cluster/collection-forbidden"
     sentence = "these credentials may not list {path}; they count as none"
     mend = "grant get, list and watch of them"
     path: str
 
 
 class ClusterListenText(Finding):
-    code = "cluster/listen-text"
     sentence = "{value!r} is no address; write HOST:PORT, an IPv6 address in brackets"
     value: str
 
 
 class ClusterAddressUnusable(Finding):
-    code = "cluster/address-unusable"
     sentence = "nothing can listen at {address!r}: {problem}"
     address: str
     problem: str
 
 
 class ClusterUnlisted(Finding):
-    code = "cluster/unlisted"
     sentence = "{path} can not be listed: {problem}"
     path: str
     problem: str
 
 
 class ClusterDisconnected(WarningFinding):
-    code = "cluster/disconnected"
     sentence = "{path} may be out of date: {problem}"
     path: str
     problem: str

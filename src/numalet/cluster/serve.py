@@ -32,7 +32,6 @@ from numalet.io.kube_api.values import Access
 
 
 class FleetAddressUnusable(Finding):
-    code = "fleet/address-unusable"
     sentence = "nothing can listen at {address!r}: {problem}"
     address: str
     problem: str

@@ -6,7 +6,6 @@ from numalet.core.model.findings import WarningFinding
 
 
 class DashboardHistoryStopped(WarningFinding):
-    code = "dashboard/history-stopped"
     sentence = "the history is not kept: {problem}"
     problem: str
     why = "what happens meanwhile is missing in the charts; the node is served as before"
@@ -14,7 +13,6 @@ class DashboardHistoryStopped(WarningFinding):
 
 
 class DashboardHistorySetAside(WarningFinding):
-    code = "dashboard/history-set-aside"
     sentence = "the history could not be read and begins anew: {problem}; the file is now {path}"
     problem: str
     path: str

@@ -32,19 +32,16 @@ class NotAskedNote(DecisionNote):
 
 
 class DecisionNodeLabelsUnknown(NotAskedNote):
-    code = "decision/node-labels-unknown"
     sentence = (
         "{pods}: {predicates} could not be asked; the node's labels are not known (--node-labels)"
     )
 
 
 class DecisionNodeNameUnknown(NotAskedNote):
-    code = "decision/node-name-unknown"
     sentence = "{pods}: {predicates} could not be asked; the node's name is not known (--node-name)"
 
 
 class DecisionConstraintsUnknown(NotAskedNote):
-    code = "decision/constraints-unknown"
     sentence = (
         "{pods}: {predicates} could not be asked; the pod's selector, affinity and ports are not "
         "known"
@@ -52,7 +49,6 @@ class DecisionConstraintsUnknown(NotAskedNote):
 
 
 class DecisionPortsOfOthersUnknown(NotAskedNote):
-    code = "decision/ports-of-others-unknown"
     sentence = (
         "{pods}: {predicates} could not be asked to its end; other pods are known without their "
         "ports"
@@ -60,7 +56,6 @@ class DecisionPortsOfOthersUnknown(NotAskedNote):
 
 
 class DecisionPodsWithoutManifest(NotAskedNote):
-    code = "decision/pods-without-manifest"
     sentence = (
         "{pods}: {predicates} could not be asked to their end; what pods of the state files "
         "request is not known without their manifests"
@@ -68,12 +63,10 @@ class DecisionPodsWithoutManifest(NotAskedNote):
 
 
 class DecisionNotMeasured(NotAskedNote):
-    code = "decision/not-measured"
     sentence = "{pods}: {predicates} could not be asked; numalet does not measure it"
 
 
 class DecisionNodeFeaturesUnknown(NotAskedNote):
-    code = "decision/node-features-unknown"
     sentence = (
         "{pods}: {predicates} could not be asked; what the node's container runtime supports is "
         "not known"
@@ -81,7 +74,6 @@ class DecisionNodeFeaturesUnknown(NotAskedNote):
 
 
 class DecisionPredicatesSwitchedOff(NotAskedNote):
-    code = "decision/predicates-switched-off"
     sentence = (
         "the managers alone decided on {pods}; the general predicates (OutOfcpu, NodeAffinity, "
         "...) are switched off (generalPredicates)"
@@ -89,14 +81,12 @@ class DecisionPredicatesSwitchedOff(NotAskedNote):
 
 
 class DecisionEvicted(DecisionNote):
-    code = "decision/evicted"
     sentence = "{evicted}: evicted, so that the critical pod {pod} has room"
     pod: str
     evicted: str
 
 
 class DecisionResourceNotOffered(DecisionNote):
-    code = "decision/resource-not-offered"
     sentence = (
         "{resource}: no node offers it; the kubelet passes over it, so {pods} would run without "
         "(--device; native mode refuses)"
@@ -106,7 +96,6 @@ class DecisionResourceNotOffered(DecisionNote):
 
 
 class DecisionPodLevelIgnored(DecisionNote):
-    code = "decision/pod-level-ignored"
     sentence = (
         "{pods}: resources of the whole pod (spec.resources) are ignored, as the feature gate "
         "PodLevelResources is off, which it is by default before v1.34"

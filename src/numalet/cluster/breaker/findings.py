@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding
 
 
 class BreakerAuditUnwritable(Finding):
-    code = "breaker/audit-unwritable"
     sentence = "the audit can not be written to {file}: {problem}"
     mend = "name another file with --audit FILE, or leave it out for the standard output"
     file: str

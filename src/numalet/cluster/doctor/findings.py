@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class ClusterServerUnknown(WarningFinding):
-    code = "cluster/server-unknown"
     sentence = "the API server is of version {version}; numalet knows releases {oldest} to {newest}"
     why = "fields and verbs of other releases may differ from what is read and written here"
     mend = "numalet --version; install a later one, if there is one"
@@ -16,7 +15,6 @@ class ClusterServerUnknown(WarningFinding):
 
 
 class ClusterKubeletUnknown(WarningFinding):
-    code = "cluster/kubelet-unknown"
     sentence = "{nodes} with kubelet {version}, {why_unknown}: {names}"
     why = "a decision is worked out by the rules of the kubelet's own release"
     mend = (
@@ -30,7 +28,6 @@ class ClusterKubeletUnknown(WarningFinding):
 
 
 class ClusterNoDefinition(Finding):
-    code = "cluster/no-definition"
     sentence = "the cluster does not know the resource {resource}"
     mend = "kubectl apply -k packaging/kubernetes/{folder}"
     resource: str
@@ -38,7 +35,6 @@ class ClusterNoDefinition(Finding):
 
 
 class ClusterDefinitionVersion(Finding):
-    code = "cluster/definition-version"
     sentence = "{resource} is served as {served}, but this numalet writes and reads {wanted}"
     mend = "kubectl apply -k packaging/kubernetes/crds"
     resource: str
@@ -47,7 +43,6 @@ class ClusterDefinitionVersion(Finding):
 
 
 class ClusterForbidden(Finding):
-    code = "cluster/forbidden"
     sentence = "you may not {verbs} {resource}, so what depends on it is not known"
     why = "whoever asks about a cluster needs the role numalet-reader"
     mend = (
@@ -59,7 +54,6 @@ class ClusterForbidden(Finding):
 
 
 class ClusterAccountForbidden(Finding):
-    code = "cluster/account-forbidden"
     sentence = "the account {account} may not {verbs} {resource}"
     mend = "kubectl apply -k packaging/kubernetes/base"
     account: str
@@ -68,7 +62,6 @@ class ClusterAccountForbidden(Finding):
 
 
 class ClusterAccountsUnknown(NoteFinding):
-    code = "cluster/accounts-unknown"
     sentence = "whether the accounts of numalet have their roles is not known: you may not ask"
     mend = (
         "kubectl auth can-i patch numanodes.numalet.dev "
@@ -77,7 +70,6 @@ class ClusterAccountsUnknown(NoteFinding):
 
 
 class ClusterClock(WarningFinding):
-    code = "cluster/clock"
     sentence = "the API server's clock is {seconds} s {direction} this machine's"
     why = "ages of objects are differences between clocks"
     mend = "chronyc tracking, or timedatectl timesync-status, on both"
@@ -86,7 +78,6 @@ class ClusterClock(WarningFinding):
 
 
 class ClusterNodeClock(WarningFinding):
-    code = "cluster/node-clock"
     sentence = (
         "{nodes} published with a clock ahead of the API server's, at most {seconds} s: {names}"
     )
@@ -98,7 +89,6 @@ class ClusterNodeClock(WarningFinding):
 
 
 class ClusterNotPublished(WarningFinding):
-    code = "cluster/not-published"
     sentence = "{nodes} without a NumaNode: {names}; what they hold is rebuilt from their pods"
     why = "only the node knows what its managers gave to pods that are gone"
     mend = (
@@ -111,7 +101,6 @@ class ClusterNotPublished(WarningFinding):
 
 
 class ClusterPublishedOfNoNode(WarningFinding):
-    code = "cluster/published-of-no-node"
     sentence = "{objects} without a Node: {names}"
     mend = "kubectl delete numanodes.numalet.dev {all_names}"
     objects: str
@@ -120,7 +109,6 @@ class ClusterPublishedOfNoNode(WarningFinding):
 
 
 class ClusterStale(WarningFinding):
-    code = "cluster/stale"
     sentence = "{nodes} did not publish for {hours} h or more, although the node is ready: {names}"
     why = "an agent that works writes at least once an hour, also when nothing has changed"
     mend = (
@@ -134,7 +122,6 @@ class ClusterStale(WarningFinding):
 
 
 class ClusterNoClass(Finding):
-    code = "cluster/no-class"
     sentence = "{nodes} of the class {class_name}, which is not there: {names}"
     why = "machine and configuration of a node stand in the object of its class"
     mend = "kubectl -n numalet rollout restart daemonset/numalet-publisher"
@@ -144,7 +131,6 @@ class ClusterNoClass(Finding):
 
 
 class ClusterContradicted(WarningFinding):
-    code = "cluster/contradicted"
     sentence = (
         "{nodes} whose NumaNode contradicts the pods of the cluster: {names}; {first} is {problem}"
     )
@@ -164,7 +150,6 @@ class ClusterContradicted(WarningFinding):
 
 
 class ClusterTopologyOwner(WarningFinding):
-    code = "cluster/topology-owner"
     sentence = "{nodes} whose NodeResourceTopology has zones of another manager, {manager}: {names}"
     why = "two that write one field undo each other; numalet refuses to be the second"
     mend = (

@@ -6,14 +6,12 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class ClusterSchedulerFileUnusable(Finding):
-    code = "cluster/scheduler-file-unusable"
     sentence = "{file} has no KubeSchedulerConfiguration"
     mend = "name the file that kube-scheduler is given with --config"
     file: str
 
 
 class ClusterSchedulerApiVersion(Finding):
-    code = "cluster/scheduler-api-version"
     sentence = "{source} is of {api_version}, which kube-scheduler {release} does not read"
     mend = "write apiVersion: kubescheduler.config.k8s.io/v1 into {source}"
     source: str
@@ -22,7 +20,6 @@ class ClusterSchedulerApiVersion(Finding):
 
 
 class ClusterSchedulerWithoutConfiguration(WarningFinding):
-    code = "cluster/scheduler-without-configuration"
     sentence = "{pod} has an extender beside its scheduler, which is started without --config"
     why = "extenders are named in the scheduler's configuration alone, so nothing asks this one"
     mend = (
@@ -33,7 +30,6 @@ class ClusterSchedulerWithoutConfiguration(WarningFinding):
 
 
 class ClusterSchedulerNodesPerCycle(WarningFinding):
-    code = "cluster/scheduler-nodes-per-cycle"
     sentence = "{source} has percentageOfNodesToScore {percentage}, and an extender"
     why = (
         "the extender is asked about so many nodes alone, 500 of 5,000 by default; a pod that all "
@@ -45,7 +41,6 @@ class ClusterSchedulerNodesPerCycle(WarningFinding):
 
 
 class ClusterSchedulerBackOff(NoteFinding):
-    code = "cluster/scheduler-back-off"
     sentence = (
         "{source} has podMaxBackoffSeconds {seconds}: refused pods wait as long once there is room"
     )
@@ -55,7 +50,6 @@ class ClusterSchedulerBackOff(NoteFinding):
 
 
 class ClusterSchedulerBatching(NoteFinding):
-    code = "cluster/scheduler-batching"
     sentence = "{source} has an extender, so equal pods are decided on one by one"
     why = (
         "schedulers of 1.35 and later decide on equal pods at once (opportunistic batching), but "
@@ -65,7 +59,6 @@ class ClusterSchedulerBatching(NoteFinding):
 
 
 class ClusterSchedulerWholeNodes(WarningFinding):
-    code = "cluster/scheduler-whole-nodes"
     sentence = "{source} sends whole Node objects to {url}"
     why = "5,000 nodes are 72 MB for each pod, and the scheduler's own points see them without pods"
     mend = "write nodeCacheCapable: true into {source}"
@@ -74,7 +67,6 @@ class ClusterSchedulerWholeNodes(WarningFinding):
 
 
 class ClusterSchedulerTimeOut(Finding):
-    code = "cluster/scheduler-time-out"
     sentence = "{source} waits {waits} s for {url}; {program} answers within 80 % of {answers} s"
     why = "an answer that comes later counts as none, though the extender counts the pod on a node"
     mend = "write httpTimeout: {answers}s into {source}, or give {program} --timeout {waits}s"
@@ -86,7 +78,6 @@ class ClusterSchedulerTimeOut(Finding):
 
 
 class ClusterSchedulerFailsOpen(NoteFinding):
-    code = "cluster/scheduler-fails-open"
     sentence = "{source} goes on without {url} while it does not answer (ignorable: true)"
     why = "pods are then bound by sums, and kubelets reject some of them; numalet breaker ends that"
     source: str
@@ -94,7 +85,6 @@ class ClusterSchedulerFailsOpen(NoteFinding):
 
 
 class ClusterSchedulerTwoBinders(Finding):
-    code = "cluster/scheduler-two-binders"
     sentence = "{source} has {count} extenders with a bindVerb: {urls}"
     why = "kube-scheduler ends at its start if more than one binds"
     mend = "leave bindVerb to one of them in {source}"
@@ -104,7 +94,6 @@ class ClusterSchedulerTwoBinders(Finding):
 
 
 class ClusterSchedulerWeight(WarningFinding):
-    code = "cluster/scheduler-weight"
     sentence = "{source} gives {url} the weight {weight}: its points do not decide"
     why = (
         "the scheduler's own plugins add up to 1,200 points, one of the extender is ten times the "
@@ -117,7 +106,6 @@ class ClusterSchedulerWeight(WarningFinding):
 
 
 class ClusterSchedulerNoPreempt(WarningFinding):
-    code = "cluster/scheduler-no-preempt"
     sentence = "{source} has no preemptVerb for {url}"
     why = "pods are then evicted on a node whose kubelet rejects the one that they are evicted for"
     mend = "write preemptVerb: preempt into {source}"
@@ -126,7 +114,6 @@ class ClusterSchedulerNoPreempt(WarningFinding):
 
 
 class ClusterSchedulerUnchecked(Finding):
-    code = "cluster/scheduler-unchecked"
     sentence = "{source} talks TLS to {url} without an authority, so to whatever answers there"
     mend = "write tlsConfig: {{caFile: FILE}} into {source}"
     source: str
@@ -134,7 +121,6 @@ class ClusterSchedulerUnchecked(Finding):
 
 
 class ClusterExtenderAsksItself(Finding):
-    code = "cluster/extender-asks-itself"
     sentence = "the pods of {program} are scheduled by {scheduler}, which waits for them ({source})"
     why = "after one crash of all of them none can be scheduled, nor any other pod"
     mend = (
@@ -147,7 +133,6 @@ class ClusterExtenderAsksItself(Finding):
 
 
 class ClusterExtendersShareNothing(WarningFinding):
-    code = "cluster/extenders-share-nothing"
     sentence = "{program} runs {replicas} extenders without a lease"
     why = "each knows its own promises alone, so two pods can be promised one place"
     mend = "give it --lease NAMESPACE/NAME, or run one"
@@ -156,7 +141,6 @@ class ClusterExtendersShareNothing(WarningFinding):
 
 
 class ClusterBreakerTaintPast(WarningFinding):
-    code = "cluster/breaker-taint-past"
     sentence = "{nodes} with a taint of the breaker that has ended: {names}"
     why = "a breaker lifts its taints when they end, so none runs that may"
     mend = "numalet breaker undo"
@@ -165,7 +149,6 @@ class ClusterBreakerTaintPast(WarningFinding):
 
 
 class ClusterLeaseNotRenewed(WarningFinding):
-    code = "cluster/lease-not-renewed"
     sentence = "the lease {lease} of {holder} was not renewed for {seconds} s"
     why = "who holds a lease renews it every few seconds: nothing answers or acts"
     mend = "kubectl -n {namespace} get pods -l app.kubernetes.io/name=numalet -o wide"

@@ -6,13 +6,11 @@ from numalet.core.model.findings import Finding
 
 
 class ExtenderBodyUnreadable(Finding):
-    code = "extender/body-unreadable"
     sentence = "the request can not be read: {problem}"
     problem: str
 
 
 class ExtenderListenOpen(Finding):
-    code = "extender/listen-open"
     sentence = (
         "others than this machine reach {address!r}; give --client-ca, --tls-cert and --tls-key,"
         " or --insecure-listen if only the scheduler gets there"
@@ -22,19 +20,16 @@ class ExtenderListenOpen(Finding):
 
 
 class ExtenderTlsIncomplete(Finding):
-    code = "extender/tls-incomplete"
     sentence = "{given} needs {missing} too"
     given: str
     missing: str
 
 
 class ExtenderTlsFile(Finding):
-    code = "extender/tls-file"
     sentence = "it can not be used for TLS: {problem}"
     problem: str
 
 
 class ExtenderSeconds(Finding):
-    code = "extender/seconds"
     sentence = "{value!r} is no length of time above 0; write it as 5s, 500ms or 2m"
     value: str

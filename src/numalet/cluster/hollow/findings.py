@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, WarningFinding
 
 
 class HollowPodRunTime(WarningFinding):
-    code = "hollow/pod-run-time"
     sentence = "the annotation {name} has the value {value!r}, which is no duration such as 90s"
     why = "How long the containers of a pod on a hollow node run is said by its annotations."
     mend = "Write a duration such as 90s, 5m or 1h30m; numalet.dev/runs-for may also be 'forever'."
@@ -15,7 +14,6 @@ class HollowPodRunTime(WarningFinding):
 
 
 class HollowPodExitCode(WarningFinding):
-    code = "hollow/pod-exit-code"
     sentence = "the annotation numalet.dev/exit-code has the value {value!r}"
     why = "A container ends with a number from 0 to 255."
     mend = "Write a number from 0 to 255."
@@ -23,7 +21,6 @@ class HollowPodExitCode(WarningFinding):
 
 
 class HollowNodesCount(Finding):
-    code = "hollow/nodes-count"
     sentence = "{value} nodes can not be made; write a number from 1 to {most}"
     mend = "Ask for fewer nodes, or run several commands with names of their own (--name-prefix)."
     value: int
@@ -31,7 +28,6 @@ class HollowNodesCount(Finding):
 
 
 class HollowNamePrefix(Finding):
-    code = "hollow/name-prefix"
     sentence = (
         "{value!r} makes no names of nodes; write lower-case letters, digits, '-' and '.', such as"
         " 'hollow'"
@@ -45,21 +41,18 @@ class HollowNamePrefix(Finding):
 
 
 class HollowPool(Finding):
-    code = "hollow/pool"
     sentence = "{value!r} is no value of a label"
     mend = "Write up to 63 letters, digits, '-', '_' and '.', the first and last a letter or digit."
     value: str
 
 
 class HollowFault(Finding):
-    code = "hollow/fault"
     sentence = "{value!r} does not say which node fails, and when; write NODE@TIME, as hollow-7@30s"
     mend = "Write NODE@TIME, such as hollow-7@30s: the time counts from when all nodes are there."
     value: str
 
 
 class HollowFaultNode(Finding):
-    code = "hollow/fault-node"
     sentence = "{value!r}: there is no node {node!r} among {first} to {last}"
     value: str
     node: str
@@ -68,7 +61,6 @@ class HollowFaultNode(Finding):
 
 
 class HollowNodeExists(Finding):
-    code = "hollow/node-exists"
     sentence = "a node {node!r} is there already, and no hollow one"
     why = "A hollow node in the place of a real one would take over its lease and its pods."
     mend = "Choose another --name-prefix."
@@ -76,7 +68,6 @@ class HollowNodeExists(Finding):
 
 
 class HollowStartRefused(Finding):
-    code = "hollow/start-refused"
     sentence = "a kubelet of release {release} does not start on {machine}: {why_not}"
     why = "A hollow node starts only where its kubelet would."
     mend = "Correct the configuration: 'numalet check' with the same options says more."
@@ -86,20 +77,17 @@ class HollowStartRefused(Finding):
 
 
 class HollowEvents(Finding):
-    code = "hollow/events"
     sentence = "{value!r} is not one of all, warnings, none"
     value: str
 
 
 class HollowTime(Finding):
-    code = "hollow/time"
     sentence = "{value!r} is no time; write a duration such as 30s, 5m or 1h30m"
     mend = "Write a duration such as 30s, 5m or 1h30m."
     value: str
 
 
 class HollowApi(Finding):
-    code = "hollow/api"
     sentence = "the API server refuses, or gives no answer: {problem}"
     why = "Hollow nodes are made of what it stores."
     problem: str

@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class ClusterNodeWithoutClass(Finding):
-    code = "cluster/node-without-class"
     sentence = (
         "it has no NumaNode object that can be read, and nothing says of which machine and"
         " configuration it is"
@@ -20,7 +19,6 @@ class ClusterNodeWithoutClass(Finding):
 
 
 class ClusterOnlySums(Finding):
-    code = "cluster/only-sums"
     sentence = (
         "its NodeResourceTopology has what is free in {zones}"
         " ({attributes}), but neither which CPUs and devices that is nor groups of NUMA nodes,"
@@ -34,7 +32,6 @@ class ClusterOnlySums(Finding):
 
 
 class ClusterClassUnknown(Finding):
-    code = "cluster/class-unknown"
     sentence = "its class {name} is not among the NumaNodeClasses"
     mend = "add numanodeclasses to what kubectl gets"
     node: str
@@ -42,14 +39,12 @@ class ClusterClassUnknown(Finding):
 
 
 class ClusterClassDoesNotStart(Finding):
-    code = "cluster/class-does-not-start"
     sentence = "a kubelet of its class would not start: {problem}"
     node: str
     problem: str
 
 
 class ClusterReleaseUnknown(Finding):
-    code = "cluster/release-unknown"
     sentence = "the release of its kubelet {version!r} is not known here, and its class names none"
     mend = "give a release in the class file"
     node: str
@@ -57,7 +52,6 @@ class ClusterReleaseUnknown(Finding):
 
 
 class ClusterPodRefusedNow(NoteFinding):
-    code = "cluster/pod-refused-now"
     sentence = "{pod} runs, but would be refused now ({reason}); it counts as holding nothing"
     why = "What it came to find was shaped by pods that are gone."
     pod: str
@@ -65,7 +59,6 @@ class ClusterPodRefusedNow(NoteFinding):
 
 
 class ClusterAmountsDerived(NoteFinding):
-    code = "cluster/amounts-derived"
     sentence = (
         "the status of some of its pods has no allocatedResources: what these hold is derived from"
         " their requests"
@@ -73,13 +66,11 @@ class ClusterAmountsDerived(NoteFinding):
 
 
 class ClusterUnreadPods(WarningFinding):
-    code = "cluster/unread-pods"
     sentence = "{count} pods of this node could not be read; it has less room than it seems"
     count: int
 
 
 class ClusterHoldersUnknown(NoteFinding):
-    code = "cluster/holders-unknown"
     sentence = (
         "{count} holders in its state are no pods that are known: they count as gone, though they"
         " may have come since"
@@ -88,7 +79,6 @@ class ClusterHoldersUnknown(NoteFinding):
 
 
 class ClusterOtherSize(WarningFinding):
-    code = "cluster/other-size"
     sentence = "its class offers {offered} of {resource}, the Node object {allocatable}"
     why = "The class may be another machine's, or the configuration may be an older one."
     resource: str
@@ -101,14 +91,12 @@ class StateFinding(WarningFinding):
 
 
 class ClusterStateHolderElsewhere(StateFinding):
-    code = "cluster/state-holder-elsewhere"
     sentence = "not trusted: its state has something for {pod}, which {place}"
     pod: str
     place: str
 
 
 class ClusterStateHoldsNothing(StateFinding):
-    code = "cluster/state-holds-nothing"
     sentence = (
         "not trusted: container {container} of {pod} runs and asks for {asked} of {resource}, but"
         " has none in its state"
@@ -120,7 +108,6 @@ class ClusterStateHoldsNothing(StateFinding):
 
 
 class ClusterStateOtherAmount(StateFinding):
-    code = "cluster/state-other-amount"
     sentence = (
         "not trusted: container {container} of {pod} asks for {asked} of {resource}, and has {held}"
         " in its state"
@@ -133,21 +120,18 @@ class ClusterStateOtherAmount(StateFinding):
 
 
 class ClusterStateOverlap(StateFinding):
-    code = "cluster/state-overlap"
     sentence = "not trusted: several hold {resource} {what}"
     resource: str
     what: str
 
 
 class ClusterStateAbsent(StateFinding):
-    code = "cluster/state-absent"
     sentence = "not trusted: its class has no {resource} {what}"
     resource: str
     what: str
 
 
 class ClusterStateSum(StateFinding):
-    code = "cluster/state-sum"
     sentence = (
         "not trusted: {resource} of {place} does not add up: {counted} are allocated, and {held}"
         " are held"
@@ -159,6 +143,5 @@ class ClusterStateSum(StateFinding):
 
 
 class ClusterStateCpusLost(StateFinding):
-    code = "cluster/state-cpus-lost"
     sentence = "not trusted: CPUs {cpus} are neither shared nor held"
     cpus: str

@@ -13,7 +13,6 @@ _GATES: Final = (
 
 
 class ConfigUndecided(WarningFinding):
-    code = "config/undecided"
     sentence = (
         "cannot tell {question} without {fields_unknown}, which {system} sets outside this file; "
         "give the output of '{command}', or the flags of these fields"
@@ -27,7 +26,6 @@ class ConfigUndecided(WarningFinding):
 
 
 class ConfigNotAtHand(WarningFinding):
-    code = "config/not-at-hand"
     sentence = (
         "cannot tell {question} without {files}, which this file names and which cannot be read "
         "here; give the output of '{command}', or run the command where everything can be read"
@@ -40,7 +38,6 @@ class ConfigNotAtHand(WarningFinding):
 
 
 class ConfigDependOnUnknown(NoteFinding):
-    code = "config/depend-on-unknown"
     sentence = "cannot tell whether these apply without {fields_unknown}: {codes}"
     why = "Each of them is found with some values of these fields, and not with others."
     mend = "check the whole configuration of a node, or add the flags to the command"
@@ -56,7 +53,6 @@ class GateUnknown(Finding):
 
 
 class ConfigGateUnknownInFlag(GateUnknown):
-    code = "config/gate-unknown-in-flag"
     sentence = "there is no feature gate {gate!r} in release {release}"
     why = _GATES
     mend = "remove {gate} from --feature-gates"
@@ -64,7 +60,6 @@ class ConfigGateUnknownInFlag(GateUnknown):
 
 
 class ConfigGateUnknownInFile(GateUnknown):
-    code = "config/gate-unknown-in-file"
     sentence = "there is no feature gate {gate!r} in release {release}"
     why = _GATES
     mend = "remove {gate} from featureGates"
@@ -80,7 +75,6 @@ class GateLocked(Finding):
 
 
 class ConfigGateLockedInFlag(GateLocked):
-    code = "config/gate-locked-in-flag"
     why = _GATES
     mend = "remove {gate} from --feature-gates; it is {locked_to} anyway"
     sentence = kubelet_text = (
@@ -89,7 +83,6 @@ class ConfigGateLockedInFlag(GateLocked):
 
 
 class ConfigGateLockedInFile(GateLocked):
-    code = "config/gate-locked-in-file"
     why = _GATES
     mend = "remove {gate} from featureGates; it is {locked_to} anyway"
     sentence = kubelet_text = (
@@ -110,7 +103,6 @@ _GATE_NEEDS: Final = (
 
 
 class ConfigGateNeedsInFlag(GateNeeds):
-    code = "config/gate-needs-in-flag"
     sentence = "feature gate {gate} is on and needs {needed}, off here"
     why = _GATE_NEEDS
     mend = "add {gate}=false to --feature-gates, or switch on {needed}"
@@ -118,7 +110,6 @@ class ConfigGateNeedsInFlag(GateNeeds):
 
 
 class ConfigGateNeedsInFile(GateNeeds):
-    code = "config/gate-needs-in-file"
     sentence = "feature gate {gate} is on and needs {needed}, off here"
     why = _GATE_NEEDS
     mend = "set featureGates.{gate} to false, or {needed} to true"
@@ -126,7 +117,6 @@ class ConfigGateNeedsInFile(GateNeeds):
 
 
 class ConfigMaxPods(Finding):
-    code = "config/max-pods"
     why = "Numbers of pods can not be negative."
     mend = "set maxPods to 110, the default, or to what the node shall take"
     sentence = kubelet_text = (
@@ -136,7 +126,6 @@ class ConfigMaxPods(Finding):
 
 
 class ConfigPodsPerCore(Finding):
-    code = "config/pods-per-core"
     why = "Numbers of pods can not be negative."
     mend = "set podsPerCore to 0, the default, for no limit"
     sentence = kubelet_text = (
@@ -146,7 +135,6 @@ class ConfigPodsPerCore(Finding):
 
 
 class ConfigPort(Finding):
-    code = "config/port"
     why = "Port numbers are 1 to 65535; 0 switches the health or read-only port off."
     mend = "set {field} to a number from {lowest} to 65535"
     sentence = kubelet_text = (
@@ -160,7 +148,6 @@ class ConfigPort(Finding):
 
 
 class ConfigQuotaPeriodNeedsGate(Finding):
-    code = "config/quota-period-needs-gate"
     why = "Another period of the CPU quota needs a feature gate."
     mend = "set cpuCFSQuotaPeriod to 100ms, the default, or CustomCPUCFSQuotaPeriod to true"
     sentence = kubelet_text = (
@@ -171,7 +158,6 @@ class ConfigQuotaPeriodNeedsGate(Finding):
 
 
 class ConfigQuotaPeriod(Finding):
-    code = "config/quota-period"
     why = "The kernel takes a period of the CPU quota from 1 ms to 1 s."
     mend = "set cpuCFSQuotaPeriod to 100ms, the default"
     sentence = kubelet_text = (
@@ -182,7 +168,6 @@ class ConfigQuotaPeriod(Finding):
 
 
 class ConfigSwapNeedsGate(Finding):
-    code = "config/swap-needs-gate"
     why = "Settings of swap need the feature gate NodeSwap."
     mend = "remove memorySwap.swapBehavior, or set NodeSwap to true"
     sentence = kubelet_text = (
@@ -193,7 +178,6 @@ class ConfigSwapNeedsGate(Finding):
 
 
 class ConfigSwapBehavior(Finding):
-    code = "config/swap-behavior"
     why = "There are two ways to use swap."
     mend = "write LimitedSwap or NoSwap"
     sentence = kubelet_text = (
@@ -204,7 +188,6 @@ class ConfigSwapBehavior(Finding):
 
 
 class ConfigThrottlingFactor(Finding):
-    code = "config/throttling-factor"
     why = "Memory is throttled at a part of its limit, at most at all of it."
     mend = "set memoryThrottlingFactor to 0.9, the default"
     sentence = kubelet_text = (
@@ -215,7 +198,6 @@ class ConfigThrottlingFactor(Finding):
 
 
 class ConfigTopologyPolicy(Finding):
-    code = "config/topology-policy"
     sentence = (
         "topologyManagerPolicy {policy!r} is unknown; allowed are none, best-effort, restricted "
         "and single-numa-node"
@@ -230,7 +212,6 @@ class ConfigTopologyPolicy(Finding):
 
 
 class ConfigTopologyScope(Finding):
-    code = "config/topology-scope"
     sentence = "topologyManagerScope {scope!r} is unknown; allowed are container and pod"
     why = "The Topology Manager has two scopes."
     mend = "write container or pod"
@@ -242,7 +223,6 @@ class ConfigTopologyScope(Finding):
 
 
 class ConfigReservedCpusWithCgroups(Finding):
-    code = "config/reserved-cpus-with-cgroups"
     sentence = (
         "reservedSystemCPUs {cpus!r} can not be used together with systemReservedCgroup or "
         "kubeReservedCgroup; leave out one of them"
@@ -261,7 +241,6 @@ class ConfigReservedCpusWithCgroups(Finding):
 
 
 class ConfigReservedCpus(Finding):
-    code = "config/reserved-cpus"
     sentence = "reservedSystemCPUs {cpus!r} is no list of CPUs such as 0-3,8: {problem}"
     why = "reservedSystemCPUs is a list in the kernel's form: 0-3,8."
     mend = "write a list such as 0-3,8"
@@ -274,7 +253,6 @@ class ConfigReservedCpus(Finding):
 
 
 class ConfigReservedCpusNoTopology(Finding):
-    code = "config/reserved-cpus-no-topology"
     why = "Reserved CPUs are looked up in the CPU topology."
     mend = "remove reservedSystemCPUs, or use another machine"
     sentence = kubelet_text = "unable to discover CPU topology info: {problem}"
@@ -282,7 +260,6 @@ class ConfigReservedCpusNoTopology(Finding):
 
 
 class ConfigReservedCpusOffline(Finding):
-    code = "config/reserved-cpus-offline"
     why = "Reserved CPUs must be online when the kubelet starts."
     mend = "choose from the CPUs {online}"
     sentence = kubelet_text = "reserved-cpus: {cpus} is not a subset of online-cpus: {online}"

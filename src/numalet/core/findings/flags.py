@@ -9,7 +9,6 @@ _WHY = "The kubelet ends at the first flag that it cannot parse; each release ha
 
 
 class FlagUnknown(Finding):
-    code = "flag/unknown"
     sentence = "failed to parse kubelet flag: unknown flag: {flag}{hint}"
     why = _WHY
     mend = "correct {flag} or remove it"
@@ -19,7 +18,6 @@ class FlagUnknown(Finding):
 
 
 class FlagInvalid(Finding):
-    code = "flag/invalid"
     why = _WHY
     mend = "correct the value of {flag}"
     sentence = kubelet_text = (
@@ -31,7 +29,6 @@ class FlagInvalid(Finding):
 
 
 class FlagSyntax(Finding):
-    code = "flag/syntax"
     why = _WHY
     mend = "write flags as --name=value, with their two dashes"
     sentence = kubelet_text = "failed to parse kubelet flag: {problem}"
@@ -39,7 +36,6 @@ class FlagSyntax(Finding):
 
 
 class FlagArgument(Finding):
-    code = "flag/argument"
     why = "The kubelet has no subcommands and takes no arguments besides its flags."
     mend = "remove {word}, or write it into the flag before it: --name={word}"
     sentence = kubelet_text = "unknown command {word}"
@@ -47,7 +43,6 @@ class FlagArgument(Finding):
 
 
 class FlagShortCircuit(Finding):
-    code = "flag/short-circuit"
     why = "With such a flag the kubelet prints a text and exits."
     mend = "remove {flag}"
     sentence = "with {flag} the kubelet prints its {printed} and does not start"

@@ -18,7 +18,6 @@ _LOG_QUERY: Final = "Logs of the system are asked for at the kubelet's log handl
 
 
 class ConfigNegativeNumber(Finding):
-    code = "config/negative-number"
     why = "Rates and limits can not be negative."
     mend = "set {field} to {default}, the default"
     sentence = kubelet_text = _INVALID + "{field} ({flag}) {value} must not be a negative number"
@@ -29,7 +28,6 @@ class ConfigNegativeNumber(Finding):
 
 
 class ConfigNumberOutsideRange(Finding):
-    code = "config/number-outside-range"
     why = "The field has a range."
     mend = "set {field} to {default}, the default"
     sentence = kubelet_text = (
@@ -44,7 +42,6 @@ class ConfigNumberOutsideRange(Finding):
 
 
 class ConfigNodeLease(Finding):
-    code = "config/node-lease"
     why = "The node's lease lasts some seconds."
     mend = "set nodeLeaseDurationSeconds to 40, the default"
     sentence = kubelet_text = _INVALID + "nodeLeaseDurationSeconds must be greater than 0"
@@ -52,7 +49,6 @@ class ConfigNodeLease(Finding):
 
 
 class ConfigSystemCgroups(Finding):
-    code = "config/system-cgroups"
     why = "The cgroup of system processes stands below a root that has to be named."
     mend = "remove systemCgroups, or set cgroupRoot"
     sentence = kubelet_text = (
@@ -62,7 +58,6 @@ class ConfigSystemCgroups(Finding):
 
 
 class ConfigImageThresholds(Finding):
-    code = "config/image-thresholds"
     why = _IMAGES
     mend = "set imageGCLowThresholdPercent below imageGCHighThresholdPercent"
     sentence = kubelet_text = (
@@ -74,7 +69,6 @@ class ConfigImageThresholds(Finding):
 
 
 class ConfigImageMaximumAgeNeedsGate(Finding):
-    code = "config/image-maximum-age-needs-gate"
     why = _IMAGES
     mend = "set featureGates.ImageMaximumGCAge to true, or remove imageMaximumGCAge"
     sentence = kubelet_text = (
@@ -84,7 +78,6 @@ class ConfigImageMaximumAgeNeedsGate(Finding):
 
 
 class ConfigImageAgeNegative(Finding):
-    code = "config/image-age-negative"
     why = _IMAGES
     mend = "remove {field}"
     sentence = kubelet_text = _INVALID + "{field} {age} must not be negative"
@@ -93,7 +86,6 @@ class ConfigImageAgeNegative(Finding):
 
 
 class ConfigImageAges(Finding):
-    code = "config/image-ages"
     why = _IMAGES
     mend = "set imageMaximumGCAge above {minimum}"
     sentence = kubelet_text = (
@@ -104,7 +96,6 @@ class ConfigImageAges(Finding):
 
 
 class ConfigNodeStatusImages(Finding):
-    code = "config/node-status-images"
     why = "A node's status lists some images, all with -1."
     mend = "set nodeStatusMaxImages to 50, the default"
     sentence = kubelet_text = (
@@ -114,7 +105,6 @@ class ConfigNodeStatusImages(Finding):
 
 
 class ConfigParallelPulls(Finding):
-    code = "config/parallel-pulls"
     why = _PULLS
     mend = "remove maxParallelImagePulls"
     sentence = kubelet_text = _INVALID + "maxParallelImagePulls {count} must be a positive number"
@@ -122,7 +112,6 @@ class ConfigParallelPulls(Finding):
 
 
 class ConfigParallelPullsSerialized(Finding):
-    code = "config/parallel-pulls-serialized"
     why = _PULLS
     mend = "set serializeImagePulls to false, or remove maxParallelImagePulls"
     sentence = kubelet_text = (
@@ -133,7 +122,6 @@ class ConfigParallelPullsSerialized(Finding):
 
 
 class ConfigServingCertificateNeedsGate(Finding):
-    code = "config/serving-certificate-needs-gate"
     why = "A serving certificate is requested and rotated behind a feature gate."
     mend = "remove serverTLSBootstrap, or set featureGates.RotateKubeletServerCertificate to true"
     sentence = kubelet_text = (
@@ -142,7 +130,6 @@ class ConfigServingCertificateNeedsGate(Finding):
 
 
 class ConfigRunOnce(Finding):
-    code = "config/run-once"
     why = "The mode in which the kubelet runs its pods once is no more."
     mend = "remove runOnce"
     sentence = kubelet_text = (
@@ -152,7 +139,6 @@ class ConfigRunOnce(Finding):
 
 
 class ConfigShutdownOrder(Finding):
-    code = "config/shutdown-order"
     why = _SHUTDOWN
     mend = "set shutdownGracePeriodCriticalPods to {period} at most"
     sentence = kubelet_text = (
@@ -164,7 +150,6 @@ class ConfigShutdownOrder(Finding):
 
 
 class ConfigShutdownShort(Finding):
-    code = "config/shutdown-short"
     why = _SHUTDOWN
     mend = "set {field} to 0s, or to 1s and more"
     sentence = kubelet_text = (
@@ -175,7 +160,6 @@ class ConfigShutdownShort(Finding):
 
 
 class ConfigShutdownNeedsGate(Finding):
-    code = "config/shutdown-needs-gate"
     why = _SHUTDOWN
     mend = "remove both fields, or set featureGates.GracefulNodeShutdown to true"
     sentence = kubelet_text = (
@@ -185,7 +169,6 @@ class ConfigShutdownNeedsGate(Finding):
 
 
 class ConfigShutdownTwice(Finding):
-    code = "config/shutdown-twice"
     why = _SHUTDOWN
     mend = "remove shutdownGracePeriodByPodPriority, or the two periods"
     sentence = kubelet_text = (
@@ -195,7 +178,6 @@ class ConfigShutdownTwice(Finding):
 
 
 class ConfigShutdownByPriorityNeedsGate(Finding):
-    code = "config/shutdown-by-priority-needs-gate"
     why = _SHUTDOWN
     mend = "remove it, or set featureGates.GracefulNodeShutdownBasedOnPodPriority to true"
     sentence = kubelet_text = (
@@ -205,7 +187,6 @@ class ConfigShutdownByPriorityNeedsGate(Finding):
 
 
 class ConfigRestartPeriodNeedsGate(Finding):
-    code = "config/restart-period-needs-gate"
     why = "The longest wait before a restart is set behind a feature gate."
     mend = "remove crashLoopBackOff, or set featureGates.KubeletCrashLoopBackOffMax to true"
     sentence = kubelet_text = (
@@ -215,7 +196,6 @@ class ConfigRestartPeriodNeedsGate(Finding):
 
 
 class ConfigRestartPeriod(Finding):
-    code = "config/restart-period"
     why = "The longest wait before a restart is 1 s to 300 s."
     mend = "set crashLoopBackOff.maxContainerRestartPeriod to 1s to 300s"
     sentence = kubelet_text = (
@@ -226,7 +206,6 @@ class ConfigRestartPeriod(Finding):
 
 
 class ConfigHairpinMode(Finding):
-    code = "config/hairpin-mode"
     why = "There are three ways for a pod to reach itself through its service."
     mend = "remove hairpinMode"
     sentence = kubelet_text = (
@@ -237,7 +216,6 @@ class ConfigHairpinMode(Finding):
 
 
 class ConfigImageVerification(Finding):
-    code = "config/image-verification"
     why = _VERIFICATION
     mend = "remove imagePullCredentialsVerificationPolicy"
     sentence = kubelet_text = (
@@ -249,7 +227,6 @@ class ConfigImageVerification(Finding):
 
 
 class ConfigImageVerificationNeedsGate(Finding):
-    code = "config/image-verification-needs-gate"
     why = _VERIFICATION
     mend = "remove {field}, or set featureGates.KubeletEnsureSecretPulledImages to true"
     sentence = kubelet_text = (
@@ -260,7 +237,6 @@ class ConfigImageVerificationNeedsGate(Finding):
 
 
 class ConfigImageAllowlist(Finding):
-    code = "config/image-allowlist"
     why = _VERIFICATION
     mend = "set imagePullCredentialsVerificationPolicy to NeverVerifyAllowlistedImages"
     sentence = kubelet_text = (
@@ -270,7 +246,6 @@ class ConfigImageAllowlist(Finding):
 
 
 class ConfigIdsPerPod(Finding):
-    code = "config/ids-per-pod"
     why = "A pod with a user namespace has whole blocks of 65536 IDs."
     mend = "set userNamespaces.idsPerPod to 65536"
     sentence = kubelet_text = _INVALID + "userNamespaces.idsPerPod must {rule}"
@@ -279,7 +254,6 @@ class ConfigIdsPerPod(Finding):
 
 
 class ConfigTracingNeedsGate(Finding):
-    code = "config/tracing-needs-gate"
     why = _TRACING
     mend = "remove tracing, or set featureGates.KubeletTracing to true"
     sentence = kubelet_text = (
@@ -288,7 +262,6 @@ class ConfigTracingNeedsGate(Finding):
 
 
 class ConfigTracingRate(Finding):
-    code = "config/tracing-rate"
     why = _TRACING
     mend = "set tracing.samplingRatePerMillion to 0 to 1000000"
     sentence = kubelet_text = "tracing.samplingRatePerMillion: Invalid value: {rate}: {rule}"
@@ -297,7 +270,6 @@ class ConfigTracingRate(Finding):
 
 
 class ConfigMemoryReservation(Finding):
-    code = "config/memory-reservation"
     why = "Memory is reserved for pods in no way, or in tiers by their class."
     mend = "write None or TieredReservation"
     sentence = kubelet_text = (
@@ -308,7 +280,6 @@ class ConfigMemoryReservation(Finding):
 
 
 class ConfigMemoryReservationNeedsGate(Finding):
-    code = "config/memory-reservation-needs-gate"
     why = "Memory is reserved for pods by the feature MemoryQoS."
     mend = "remove memoryReservationPolicy, or set featureGates.MemoryQoS to true"
     sentence = kubelet_text = (
@@ -319,7 +290,6 @@ class ConfigMemoryReservationNeedsGate(Finding):
 
 
 class ConfigLogQueryNeedsGate(Finding):
-    code = "config/log-query-needs-gate"
     why = _LOG_QUERY
     mend = "remove enableSystemLogQuery, or set featureGates.NodeLogQuery to true"
     sentence = kubelet_text = _INVALID + "NodeLogQuery feature gate is required for {named}"
@@ -328,7 +298,6 @@ class ConfigLogQueryNeedsGate(Finding):
 
 
 class ConfigLogQueryNeedsHandler(Finding):
-    code = "config/log-query-needs-handler"
     why = _LOG_QUERY
     mend = "remove enableSystemLogQuery, or set enableSystemLogHandler to true"
     sentence = kubelet_text = (
@@ -337,7 +306,6 @@ class ConfigLogQueryNeedsHandler(Finding):
 
 
 class ConfigLogWorkers(Finding):
-    code = "config/log-workers"
     why = _LOGS
     mend = "set containerLogMaxWorkers to 1, the default"
     sentence = kubelet_text = _INVALID + "containerLogMaxWorkers must be greater than or equal to 1"
@@ -345,7 +313,6 @@ class ConfigLogWorkers(Finding):
 
 
 class ConfigLogInterval(Finding):
-    code = "config/log-interval"
     why = _LOGS
     mend = "set containerLogMonitorInterval to 10s, the default"
     sentence = kubelet_text = (
@@ -356,7 +323,6 @@ class ConfigLogInterval(Finding):
 
 
 class ConfigLogFiles(Finding):
-    code = "config/log-files"
     why = _LOGS
     mend = "set containerLogMaxFiles to 5, the default"
     sentence = kubelet_text = _INVALID + "containerLogMaxFiles must be greater than 1"
@@ -364,7 +330,6 @@ class ConfigLogFiles(Finding):
 
 
 class ConfigPodLogs(Finding):
-    code = "config/pod-logs"
     why = "The folder of the pods' logs is part of paths and of names of metrics."
     mend = "set podLogsDir to /var/log/pods, the default"
     sentence = kubelet_text = _INVALID + "pod logs path {folder:q} {rule}"

@@ -14,7 +14,6 @@ _CRASH: Final = (
 
 
 class ConfigTopologyDistances(Finding):
-    code = "config/topology-distances"
     sentence = (
         "option prefer-closest-numa-nodes needs distances, and a NUMA node of this machine has none"
     )
@@ -24,7 +23,6 @@ class ConfigTopologyDistances(Finding):
 
 
 class ConfigTopologyTooManyNodes(Finding):
-    code = "config/topology-too-many-nodes"
     sentence = (
         "the machine has {numa_nodes} NUMA nodes, and the topology policy accepts at most "
         "{limit}; the option max-allowable-numa-nodes allows more"
@@ -43,7 +41,6 @@ class ConfigTopologyTooManyNodes(Finding):
 
 
 class ConfigCpuTopology(Finding):
-    code = "config/cpu-topology"
     why = "The CPU Manager needs to know which CPUs share a core."
     mend = "use another machine, or see why the kernel does not say where CPUs are"
     sentence = kubelet_text = "{problem}"
@@ -51,7 +48,6 @@ class ConfigCpuTopology(Finding):
 
 
 class ConfigCpuPolicy(Finding):
-    code = "config/cpu-policy"
     sentence = "cpuManagerPolicy {policy!r} is unknown; allowed are none and static"
     why = "The CPU Manager has two policies."
     mend = "write none or static"
@@ -60,7 +56,6 @@ class ConfigCpuPolicy(Finding):
 
 
 class ConfigCpuOptionsWithoutPolicy(Finding):
-    code = "config/cpu-options-without-policy"
     why = "The CPU policy none takes no options."
     mend = "set cpuManagerPolicy to static, or remove cpuManagerPolicyOptions"
     sentence = kubelet_text = (
@@ -70,7 +65,6 @@ class ConfigCpuOptionsWithoutPolicy(Finding):
 
 
 class ConfigCpuReservationMissing(Finding):
-    code = "config/cpu-reservation-missing"
     sentence = (
         "cpuManagerPolicy static needs CPUs kept back: give kubeReserved, systemReserved or "
         "reservedSystemCPUs an amount above 0"
@@ -83,7 +77,6 @@ class ConfigCpuReservationMissing(Finding):
 
 
 class ConfigReservedCpusCount(Finding):
-    code = "config/reserved-cpus-count"
     sentence = "{count} CPUs are to be kept back, and the CPUs chosen for that are {cpus!r}"
     why = CPUS
     mend = "keep back fewer CPUs than the machine has"
@@ -96,7 +89,6 @@ class ConfigReservedCpusCount(Finding):
 
 
 class NumaletNodeIdTooHigh(Finding):
-    code = "numalet/node-id-too-high"
     sentence = (
         "{field} {policy!r} can not be followed here: NUMA node {numa_node} is above {highest}, "
         "and the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
@@ -110,7 +102,6 @@ class NumaletNodeIdTooHigh(Finding):
 
 
 class NumaletReservationWraps(Finding):
-    code = "numalet/reservation-wraps"
     sentence = (
         "NUMA node {numa_node} has {size_bytes} bytes of {type} that can be given away, and "
         "{reserved_bytes} bytes are reserved; the kubelet would take the difference for nearly "
@@ -126,7 +117,6 @@ class NumaletReservationWraps(Finding):
 
 
 class NumaletReservedTooMuch(Finding):
-    code = "numalet/reserved-too-much"
     sentence = (
         "reservedMemory keeps back {reserved_bytes} bytes of {type} on NUMA node {numa_node}, "
         "which has {size_bytes} bytes that can be given away"
@@ -140,7 +130,6 @@ class NumaletReservedTooMuch(Finding):
 
 
 class NumaletNoNodeGivesMemory(Finding):
-    code = "numalet/no-node-gives-memory"
     sentence = (
         "memoryNodeClasses lets NUMA nodes of the classes [{classes}] give memory to pods, and "
         "those of this machine are of the classes [{there}]"

@@ -40,7 +40,6 @@ class OptionNotBoolean(Finding):
 
 
 class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
-    code = "config/topology-options-need-gate"
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove the options"
     sentence = kubelet_text = (
@@ -50,7 +49,6 @@ class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
 
 
 class ConfigTopologyOptionUnknown(OptionUnknown):
-    code = "config/topology-option-unknown"
     sentence = "there is no option {option!r} of the topology policy; allowed are {allowed}"
     why = OPTIONS
     mend = "remove {option}; allowed are {allowed}"
@@ -58,7 +56,6 @@ class ConfigTopologyOptionUnknown(OptionUnknown):
 
 
 class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
-    code = "config/topology-option-needs-gate"
     sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
@@ -66,7 +63,6 @@ class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
 
 
 class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
-    code = "config/topology-option-not-boolean"
     sentence = "option {option!r} must be true or false, and {value!r} is neither"
     why = OPTIONS
     mend = "write true or false, in quotes"
@@ -74,7 +70,6 @@ class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
 
 
 class ConfigTopologyOptionNotInteger(Finding):
-    code = "config/topology-option-not-integer"
     sentence = (
         "option {option!r} must be a whole number from {minimum} upwards, and {value!r} is none"
     )
@@ -91,7 +86,6 @@ class ConfigTopologyOptionNotInteger(Finding):
 
 
 class ConfigTopologyNodeLimit(Finding):
-    code = "config/topology-node-limit"
     sentence = (
         "option {option!r} must be a whole number from {minimum} upwards, and {value} is less"
     )
@@ -104,7 +98,6 @@ class ConfigTopologyNodeLimit(Finding):
 
 
 class ConfigCpuOptionsNeedGate(OptionsNeedGate):
-    code = "config/cpu-options-need-gate"
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove the options"
     sentence = kubelet_text = (
@@ -114,7 +107,6 @@ class ConfigCpuOptionsNeedGate(OptionsNeedGate):
 
 
 class ConfigCpuOptionUnknown(OptionUnknown):
-    code = "config/cpu-option-unknown"
     sentence = "there is no option {option!r} of the CPU policy; allowed are {allowed}"
     why = OPTIONS
     mend = "remove {option}; allowed are {allowed}"
@@ -122,7 +114,6 @@ class ConfigCpuOptionUnknown(OptionUnknown):
 
 
 class ConfigCpuOptionNeedsGate(OptionNeedsGate):
-    code = "config/cpu-option-needs-gate"
     sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
@@ -132,7 +123,6 @@ class ConfigCpuOptionNeedsGate(OptionNeedsGate):
 
 
 class ConfigCpuOptionNotBoolean(OptionNotBoolean):
-    code = "config/cpu-option-not-boolean"
     sentence = "option {option!r} must be true or false, and {value!r} is neither"
     why = OPTIONS
     mend = "write true or false, in quotes"
@@ -140,7 +130,6 @@ class ConfigCpuOptionNotBoolean(OptionNotBoolean):
 
 
 class ConfigCpuOptionsExclude(Finding):
-    code = "config/cpu-options-exclude"
     why = OPTIONS
     mend = "keep one of {first} and {second}"
     sentence = kubelet_text = (
@@ -152,7 +141,6 @@ class ConfigCpuOptionsExclude(Finding):
 
 
 class ConfigAlignBySocketSingleNode(Finding):
-    code = "config/align-by-socket-single-node"
     why = OPTIONS
     mend = "remove align-by-socket, or use another topology policy than single-numa-node"
     sentence = kubelet_text = (
@@ -162,7 +150,6 @@ class ConfigAlignBySocketSingleNode(Finding):
 
 
 class ConfigAlignBySocketSockets(Finding):
-    code = "config/align-by-socket-sockets"
     sentence = (
         "option align-by-socket does not fit a machine with more sockets ({sockets}) than NUMA "
         "nodes with CPUs ({numa_nodes})"

@@ -23,7 +23,6 @@ _THRESHOLDS: Final = (
 
 
 class ConfigEnforceBothForms(Finding):
-    code = "config/enforce-both-forms"
     why = _ENFORCE
     mend = "keep one of {whole} and {compressible}"
     sentence = kubelet_text = (
@@ -35,7 +34,6 @@ class ConfigEnforceBothForms(Finding):
 
 
 class ConfigEnforceDuplicate(Finding):
-    code = "config/enforce-duplicate"
     why = _ENFORCE
     mend = "name {key} once"
     sentence = kubelet_text = (
@@ -46,7 +44,6 @@ class ConfigEnforceDuplicate(Finding):
 
 
 class ConfigEnforceNoneWithOthers(Finding):
-    code = "config/enforce-none-with-others"
     why = _ENFORCE
     mend = "write none alone, or leave it out"
     sentence = kubelet_text = (
@@ -56,7 +53,6 @@ class ConfigEnforceNoneWithOthers(Finding):
 
 
 class ConfigEnforceUnknown(Finding):
-    code = "config/enforce-unknown"
     why = _ENFORCE
     mend = "remove {key}"
     sentence = kubelet_text = (
@@ -68,7 +64,6 @@ class ConfigEnforceUnknown(Finding):
 
 
 class ConfigEnforceWithoutCgroup(Finding):
-    code = "config/enforce-without-cgroup"
     why = _ENFORCE
     mend = "set {owner}ReservedCgroup, or remove {key}"
     sentence = kubelet_text = (
@@ -81,7 +76,6 @@ class ConfigEnforceWithoutCgroup(Finding):
 
 
 class ConfigEnforceWithoutQosCgroups(Finding):
-    code = "config/enforce-without-qos-cgroups"
     why = _ENFORCE
     mend = "set cgroupsPerQOS to true, or remove {key}"
     sentence = kubelet_text = (
@@ -99,7 +93,6 @@ class ReservedMemoryEntryFinding(Finding):
 
 
 class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
-    code = "config/reserved-memory-type"
     sentence = (
         "memory type {type!r} of NUMA node {numa_node} can not be reserved; allowed are memory "
         "and hugepages-<size>"
@@ -115,7 +108,6 @@ class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
 
 
 class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
-    code = "config/reserved-memory-zero"
     why = "An entry that keeps nothing back is taken for a mistake."
     mend = "remove {type} from NUMA node {numa_node}"
     sentence = kubelet_text = (
@@ -125,7 +117,6 @@ class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
 
 
 class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
-    code = "config/reserved-memory-duplicate"
     why = "A type comes once for each NUMA node."
     mend = "merge the entries of {type} on NUMA node {numa_node}"
     sentence = kubelet_text = (
@@ -135,7 +126,6 @@ class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
 
 
 class ConfigReservedResource(Finding):
-    code = "config/reserved-resource"
     sentence = (
         "{resource!r} can not be reserved here; allowed are cpu, memory, ephemeral-storage and pid"
     )
@@ -146,7 +136,6 @@ class ConfigReservedResource(Finding):
 
 
 class ConfigReservedQuantity(Finding):
-    code = "config/reserved-quantity"
     sentence = (
         "{value!r} is no quantity for {resource!r} (allowed are such as 500m or 1Gi): {problem}"
     )
@@ -159,7 +148,6 @@ class ConfigReservedQuantity(Finding):
 
 
 class ConfigReservedNegative(Finding):
-    code = "config/reserved-negative"
     why = _RESERVABLE
     mend = "write an amount of 0 or more for {resource}"
     sentence = kubelet_text = "resource quantity for {resource:q} cannot be negative: {value}"
@@ -175,7 +163,6 @@ class EvictionThreshold(Finding):
 
 
 class ConfigEvictionSignal(EvictionThreshold):
-    code = "config/eviction-signal"
     sentence = (
         "{signal!r} is no eviction signal; allowed are memory.available, nodefs.available, "
         "imagefs.available, pid.available and the like"
@@ -186,7 +173,6 @@ class ConfigEvictionSignal(EvictionThreshold):
 
 
 class ConfigEvictionNumber(EvictionThreshold):
-    code = "config/eviction-number"
     sentence = "threshold {value!r} of {signal} is no percentage such as 5%: {problem}"
     why = _THRESHOLDS
     mend = "write a percentage such as 5%"
@@ -195,7 +181,6 @@ class ConfigEvictionNumber(EvictionThreshold):
 
 
 class ConfigEvictionQuantity(EvictionThreshold):
-    code = "config/eviction-quantity"
     sentence = (
         "threshold {value!r} of {signal} is neither a quantity such as 100Mi nor a percentage "
         "such as 5%: {problem}"
@@ -207,7 +192,6 @@ class ConfigEvictionQuantity(EvictionThreshold):
 
 
 class ConfigEvictionBelowZero(EvictionThreshold):
-    code = "config/eviction-below-zero"
     sentence = "threshold {value!r} of {signal} is below 0%; allowed are 0% to 100%"
     why = _THRESHOLDS
     mend = "write a percentage from 0% to 100%"
@@ -215,7 +199,6 @@ class ConfigEvictionBelowZero(EvictionThreshold):
 
 
 class ConfigEvictionAboveAll(EvictionThreshold):
-    code = "config/eviction-above-all"
     sentence = "threshold {value!r} of {signal} is above 100%; allowed are 0% to 100%"
     why = _THRESHOLDS
     mend = "write a percentage from 0% to 100%"
@@ -223,14 +206,12 @@ class ConfigEvictionAboveAll(EvictionThreshold):
 
 
 class ConfigEvictionNotPositive(EvictionThreshold):
-    code = "config/eviction-not-positive"
     why = _THRESHOLDS
     mend = "write an amount above 0, or 0% for no threshold"
     sentence = kubelet_text = "eviction threshold {signal} must be positive: {value}"
 
 
 class ConfigReservedMoreThanCapacity(Finding):
-    code = "config/reserved-more-than-capacity"
     sentence = "{reserved} of {resource} are kept back, and the machine has only {capacity}"
     why = "A node can not keep back more than it has."
     mend = "keep back less than {capacity} of {resource}"
@@ -246,7 +227,6 @@ class ConfigReservedMoreThanCapacity(Finding):
 
 
 class ConfigMemoryPolicy(Finding):
-    code = "config/memory-policy"
     sentence = (
         "memoryManagerPolicy {policy!r} is unknown; allowed are None, Static and, on Windows, "
         "BestEffort"
@@ -258,7 +238,6 @@ class ConfigMemoryPolicy(Finding):
 
 
 class ConfigMemoryPolicyNotOnWindows(Finding):
-    code = "config/memory-policy-not-on-windows"
     why = "Windows can not confine memory to NUMA nodes."
     mend = "write None or BestEffort"
     sentence = kubelet_text = "policy {policy:q} is not available on Windows"
@@ -266,7 +245,6 @@ class ConfigMemoryPolicyNotOnWindows(Finding):
 
 
 class ConfigMemoryPolicyPlatform(Finding):
-    code = "config/memory-policy-platform"
     why = "BestEffort is the memory policy of Windows alone."
     mend = "write None or Static"
     sentence = kubelet_text = "policy {policy:q} is not available for platform {platform:q}"
@@ -275,7 +253,6 @@ class ConfigMemoryPolicyPlatform(Finding):
 
 
 class ConfigReservedMemoryNode(Finding):
-    code = "config/reserved-memory-node"
     sentence = (
         "reservedMemory names NUMA node {numa_node}, and the machine has the nodes {existing}"
     )
@@ -290,7 +267,6 @@ class ConfigReservedMemoryNode(Finding):
 
 
 class ConfigReservedMemorySum(Finding):
-    code = "config/reserved-memory-sum"
     sentence = (
         "reservedMemory keeps back {total} of {type} in all; it must be exactly {expected}, the "
         "sum of kubeReserved, systemReserved and the hard eviction threshold"
@@ -307,7 +283,6 @@ class ConfigReservedMemorySum(Finding):
 
 
 class ConfigReservedMemoryNotInteger(Finding):
-    code = "config/reserved-memory-not-integer"
     sentence = (
         "an amount of reservedMemory must be whole bytes written without decimals, such as 1536Mi "
         "instead of 1.5Gi; this one, which comes to {amount}, is not"
@@ -319,7 +294,6 @@ class ConfigReservedMemoryNotInteger(Finding):
 
 
 class ConfigReservedMemoryMissing(Finding):
-    code = "config/reserved-memory-missing"
     sentence = (
         "memoryManagerPolicy Static needs reservedMemory of type memory on at least one NUMA node"
     )
@@ -329,7 +303,6 @@ class ConfigReservedMemoryMissing(Finding):
 
 
 class ReserveNothingToReserve(Finding):
-    code = "reserve/nothing-to-reserve"
     sentence = (
         "kubeReserved, systemReserved and the hard eviction threshold come to 0 bytes of memory; "
         "the memory policy Static needs more than 0, so give one of them an amount"
@@ -337,7 +310,6 @@ class ReserveNothingToReserve(Finding):
 
 
 class ReserveNotWholeBytes(Finding):
-    code = "reserve/not-whole-bytes"
     sentence = (
         "kubeReserved, systemReserved and the hard eviction threshold come to {total} of memory, "
         "which is no whole number of bytes; reservedMemory accepts whole bytes only"
@@ -346,7 +318,6 @@ class ReserveNotWholeBytes(Finding):
 
 
 class ReserveTooLittleMemory(Finding):
-    code = "reserve/too-little-memory"
     sentence = (
         "{total} of memory are to be kept back, and the NUMA nodes have {usable} in all that is "
         "not in huge pages"
@@ -356,7 +327,6 @@ class ReserveTooLittleMemory(Finding):
 
 
 class ReserveUnknownNode(Finding):
-    code = "reserve/unknown-node"
     sentence = (
         "NUMA node {numa_node} is to keep all its memory, and the machine has the nodes {known}"
     )
@@ -365,7 +335,6 @@ class ReserveUnknownNode(Finding):
 
 
 class ReserveSpareNeeded(Finding):
-    code = "reserve/spare-needed"
     sentence = (
         "NUMA node {numa_node} can not keep all its memory: the other nodes have {missing} too "
         "little for the {total} that must be kept back"

@@ -19,7 +19,6 @@ from numalet.core.model.value import Value
 
 
 class MachineShapeFinding(Finding):
-    code = "machine/shape"
     sentence = (
         "{value!r} is no shape; a shape is [SOCKETSs]NODESnCORESc[THREADSt], such as 2n16c2t (2 "
         "NUMA nodes, 16 cores each, 2 threads a core) or 2s4n8c2t (the same on 2 sockets with 4 "
@@ -29,13 +28,11 @@ class MachineShapeFinding(Finding):
 
 
 class MachineShapeZero(Finding):
-    code = "machine/shape-zero"
     sentence = "{value!r} has a number that is 0; every number must be 1 or more"
     value: str
 
 
 class MachineShapeUneven(Finding):
-    code = "machine/shape-uneven"
     sentence = (
         "{value!r} has {nodes} nodes on {sockets} sockets; the sockets must share the nodes evenly"
     )
@@ -45,7 +42,6 @@ class MachineShapeUneven(Finding):
 
 
 class MachineShapeTooLarge(Finding):
-    code = "machine/shape-too-large"
     sentence = (
         "{value!r} is too large; at most {most_nodes} nodes and {most_cpus} CPUs are possible"
     )

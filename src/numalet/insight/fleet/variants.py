@@ -20,7 +20,6 @@ NodeVariants: TypeAlias = Mapping[str, Node | StartRefused]
 
 
 class FleetClassUnknown(NoteFinding):
-    code = "fleet/class-unknown"
     sentence = "node {name} stays as it is: its machine and configuration are not known"
     name: str
 

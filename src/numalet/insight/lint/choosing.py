@@ -13,7 +13,6 @@ from numalet.insight.lint.rows import FindingRow
 
 
 class CheckUnknownCode(Finding):
-    code = "check/unknown-code"
     sentence = (
         "there is no finding {unknown!r}, and no area of findings of that name; nearest: {nearest}"
     )

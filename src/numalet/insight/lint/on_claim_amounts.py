@@ -29,7 +29,6 @@ class ClaimBesideRequestsFinding(LintFinding):
 
 
 class LintClaimDiffersFromRequests(ClaimBesideRequestsFinding):
-    code = "lint/claim-differs-from-requests"
     sentence = (
         "pod {pod}, container {container} claims {claimed} of {resource} and has {asked}; the two "
         "must be equal"
@@ -43,7 +42,6 @@ class LintClaimDiffersFromRequests(ClaimBesideRequestsFinding):
 
 
 class LintClaimCountedTwice(ClaimBesideRequestsFinding):
-    code = "lint/claim-counted-twice"
     sentence = (
         "pod {pod}, container {container} claims {claimed} of {resource}, which the scheduler "
         "counts as {resource} of the node, and has {asked} besides"
@@ -56,7 +54,6 @@ class LintClaimCountedTwice(ClaimBesideRequestsFinding):
 
 
 class LintClaimsExceedPodResources(LintFinding):
-    code = "lint/claims-exceed-pod-resources"
     sentence = "pod {pod} claims {claimed} of {resource}{others}; as a whole it has {asked}"
     why = (
         "With resources for the pod as a whole a container need not repeat its claim, and the pod "

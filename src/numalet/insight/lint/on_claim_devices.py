@@ -41,7 +41,6 @@ class DeviceNumaNodeFinding(LintWarning):
 
 
 class LintDeviceOnCpulessNode(DeviceNumaNodeFinding):
-    code = "lint/device-on-cpuless-node"
     sentence = "{attribute} of {driver} {devices} is {numa_node}, a NUMA node without CPUs"
     why = (
         "The memory of some accelerators is a NUMA node of its own, and their drivers name that "
@@ -51,7 +50,6 @@ class LintDeviceOnCpulessNode(DeviceNumaNodeFinding):
 
 
 class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
-    code = "lint/device-on-absent-node"
     sentence = "{attribute} of {driver} {devices} is {numa_node}, which is no NUMA node here"
     why = (
         "The kernel says -1 where the firmware does not know the node of a device. Other numbers "
@@ -61,7 +59,6 @@ class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
 
 
 class LintClaimWithoutDevices(LintWarning):
-    code = "lint/claim-without-devices"
     sentence = "{claim}, request {request}: no device on {node} is of class {device_class}"
     why = "A claim is allocated on a node that has devices for all its requests, or stays pending."
     mend = "check the class and the selectors, or where the driver runs"
@@ -72,7 +69,6 @@ class LintClaimWithoutDevices(LintWarning):
 
 
 class LintClaimTooLarge(LintFinding):
-    code = "lint/claim-too-large"
     sentence = "{claim}, request {request} asks for {asked}; {node} has {most} at most"
     why = (
         "An amount of capacity is an amount of one device: one request never spreads over several "
@@ -87,7 +83,6 @@ class LintClaimTooLarge(LintFinding):
 
 
 class LintClaimNeverAligned(LintFinding):
-    code = "lint/claim-never-aligned"
     sentence = (
         "{claim} wants the same {attribute} of all its devices, and on {node} they have nothing "
         "in common: {values}"
@@ -104,7 +99,6 @@ class LintClaimNeverAligned(LintFinding):
 
 
 class LintDraCpusDifferFromAllocatable(LintWarning):
-    code = "lint/dra-cpus-differ-from-allocatable"
     sentence = (
         "{driver} offers {offered} CPUs of this node, and {allocatable} are allocatable to pods"
     )
@@ -120,7 +114,6 @@ class LintDraCpusDifferFromAllocatable(LintWarning):
 
 
 class LintExtendedResourceServedTwice(LintWarning):
-    code = "lint/extended-resource-served-twice"
     sentence = "{device_class} stands for {resource}, which a device plugin offers here, too"
     why = (
         "Requests for the resource become claims on some nodes and go to the device plugin on "
@@ -132,7 +125,6 @@ class LintExtendedResourceServedTwice(LintWarning):
 
 
 class LintSlicesOfSeveralNodes(LintNote):
-    code = "lint/slices-of-several-nodes"
     sentence = "the devices of slices are on the nodes {nodes}; not known is which of them this is"
     why = "Devices are compared with the NUMA nodes of one machine."
     mend = "name the node with --node-name"

@@ -18,7 +18,6 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class LintDynamicResourceAllocationOff(LintFinding):
-    code = "lint/dynamic-resource-allocation-off"
     sentence = (
         "{users}, and the feature gate DynamicResourceAllocation is off, as it is "
         "by default in Kubernetes {release}"
@@ -36,7 +35,6 @@ class LintDynamicResourceAllocationOff(LintFinding):
 
 
 class LintClaimFieldWithoutGate(LintWarning):
-    code = "lint/claim-field-without-gate"
     sentence = (
         "{field} of {object} needs the feature gate {gate}, which {state} in Kubernetes {release}"
     )
@@ -53,7 +51,6 @@ class LintClaimFieldWithoutGate(LintWarning):
 
 
 class LintClaimVersionNotServed(LintWarning):
-    code = "lint/claim-version-not-served"
     sentence = (
         "Kubernetes {release} does not have resource.k8s.io/{version}, the version of {object}; it "
         "has {served}"
@@ -68,7 +65,6 @@ class LintClaimVersionNotServed(LintWarning):
 
 
 class LintClaimVersionOff(LintNote):
-    code = "lint/claim-version-off"
     sentence = (
         "API servers of Kubernetes {release} serve resource.k8s.io/{version}, the version of "
         "{object}, only if they are configured to"
@@ -82,7 +78,6 @@ class LintClaimVersionOff(LintNote):
 
 
 class LintClaimUnknownToPod(LintFinding):
-    code = "lint/claim-unknown-to-pod"
     sentence = "pod {pod}, container {container} uses {what}; {present}"
     why = (
         "A container names a claim by its name in spec.resourceClaims of the pod, and a request by "
@@ -96,7 +91,6 @@ class LintClaimUnknownToPod(LintFinding):
 
 
 class LintClaimsNotChecked(LintNote):
-    code = "lint/claims-not-checked"
     sentence = "claims not checked: {claims}, because they are not among the given documents"
     why = "Whether a claim fits is seen in the ResourceClaim, or the template of it."
     mend = "give them too, as kubectl get pods,resourceclaims,resourceclaimtemplates -o yaml prints"
@@ -104,7 +98,6 @@ class LintClaimsNotChecked(LintNote):
 
 
 class LintStaticPodWithClaims(LintFinding):
-    code = "lint/static-pod-with-claims"
     sentence = "static pod {pod} claims devices"
     why = "Claims are allocated by the scheduler, which static pods never pass; kubelets refuse it."
     mend = "let the pod come from the API server"
@@ -112,7 +105,6 @@ class LintStaticPodWithClaims(LintFinding):
 
 
 class LintClaimsNotInPodResources(LintNote):
-    code = "lint/claims-not-in-pod-resources"
     sentence = (
         "pods claim devices, and the PodResources API of this kubelet does not list them: the "
         "feature gate KubeletPodResourcesDynamicResources is off"

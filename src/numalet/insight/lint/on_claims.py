@@ -25,7 +25,6 @@ class BesideDraDriverFinding(LintFinding):
 
 
 class LintCpuManagerBesideDraDriver(BesideDraDriverFinding):
-    code = "lint/cpu-manager-beside-dra-driver"
     sentence = (
         "the CPU Manager's policy is static, and a driver of dynamic resource allocation hands "
         "out the same CPUs: {evidence}"
@@ -38,7 +37,6 @@ class LintCpuManagerBesideDraDriver(BesideDraDriverFinding):
 
 
 class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
-    code = "lint/memory-manager-beside-dra-driver"
     sentence = (
         "the Memory Manager's policy is {policy}, and a driver of dynamic resource allocation "
         "hands out the same memory: {evidence}"
@@ -52,7 +50,6 @@ class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
 
 
 class LintClaimShared(LintFinding):
-    code = "lint/claim-shared"
     sentence = "{claim} is {resource} for one container, and {count} use it: {users}"
     why = (
         "Drivers of CPUs and memory prepare a claim for one container; every other one fails with "
@@ -66,7 +63,6 @@ class LintClaimShared(LintFinding):
 
 
 class LintClaimsGiveNoHints(LintFinding):
-    code = "lint/claims-give-no-hints"
     sentence = (
         "pod {pod}, container {container}: the policy {policy} does not align its claim {claim} "
         "with its CPUs and memory"

@@ -16,7 +16,6 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class LintSwapIsOn(LintWarning):
-    code = "lint/swap-is-on"
     sentence = "this host swaps to {areas}, and failSwapOn is true"
     why = "The kubelet does not start beside swap unless failSwapOn is false."
     mend = "swapoff -a, or set failSwapOn to false"
@@ -24,14 +23,12 @@ class LintSwapIsOn(LintWarning):
 
 
 class LintCgroupV1(LintWarning):
-    code = "lint/cgroup-v1"
     sentence = "this host has cgroup v1"
     why = "The kubelet starts, and warns: from v1.35 on it does so only if failCgroupV1 is false."
     mend = "boot with systemd.unified_cgroup_hierarchy=1"
 
 
 class LintCgroupV1Refused(LintFinding):
-    code = "lint/cgroup-v1-refused"
     sentence = "this host has cgroup v1, and failCgroupV1 is true{by_default}"
     why = "The kubelet does not start beside cgroup v1 then; since v1.35 that is the default."
     mend = "boot with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1 to false"
@@ -41,7 +38,6 @@ class LintCgroupV1Refused(LintFinding):
 
 
 class LintNoContainerRuntime(LintWarning):
-    code = "lint/no-container-runtime"
     sentence = "no container runtime listens at {endpoint}"
     why = "The kubelet does not start before it reaches its runtime."
     mend = "start the container runtime, or set containerRuntimeEndpoint"
@@ -49,7 +45,6 @@ class LintNoContainerRuntime(LintWarning):
 
 
 class LintSoftEvictionWithoutGracePeriod(LintFinding):
-    code = "lint/soft-eviction-without-grace-period"
     sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod has none"
     why = "The kubelet does not start with a soft threshold that has no grace period."
     mend = "set evictionSoftGracePeriod.{signal}"

@@ -26,7 +26,6 @@ _NODE_MAP: Final = (
 
 
 class LintReservedHugepagesAbsent(LintWarning):
-    code = "lint/reserved-hugepages-absent"
     sentence = "reservedMemory names {type} on NUMA node {numa_node}, which has no such pages"
     why = "What is kept back must be there; the documentation asks for pages that exist."
     mend = "remove {type} of NUMA node {numa_node}"
@@ -44,7 +43,6 @@ class ReservedTooMuchFinding(LintFinding):
 
 
 class LintReservedMoreThanNode(ReservedTooMuchFinding):
-    code = "lint/reserved-more-than-node"
     sentence = (
         "{reserved_bytes} are kept back on NUMA node {numa_node}, which has {memory_bytes}, of "
         "these {hugepages_bytes} in huge pages"
@@ -54,14 +52,12 @@ class LintReservedMoreThanNode(ReservedTooMuchFinding):
 
 
 class LintReservedOnMemorylessNode(ReservedTooMuchFinding):
-    code = "lint/reserved-on-memoryless-node"
     sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no memory"
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
     mend = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
 
 
 class LintReservedOnCpulessNode(LintWarning):
-    code = "lint/reserved-on-cpuless-node"
     sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no CPUs"
     why = "The system and the kubelet run on CPUs, and use the memory near them first."
     mend = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
@@ -70,7 +66,6 @@ class LintReservedOnCpulessNode(LintWarning):
 
 
 class LintMemoryOnCpulessNodes(LintWarning):
-    code = "lint/memory-on-cpuless-nodes"
     sentence = (
         "{left_bytes} of the memory that pods may get are on NUMA nodes without CPUs: {numa_nodes}"
     )
@@ -88,7 +83,6 @@ class LintMemoryOnCpulessNodes(LintWarning):
 
 
 class LintUnbalancedReservation(LintWarning):
-    code = "lint/unbalanced-reservation"
     sentence = (
         "the reservation leaves {left_bytes} on NUMA node {numa_node}; an even or proportional "
         "split of the same sum leaves {better_bytes} on every node with CPUs"
@@ -104,7 +98,6 @@ class LintUnbalancedReservation(LintWarning):
 
 
 class LintReservationWidensPod(LintWarning):
-    code = "lint/reservation-widens-pod"
     sentence = (
         "pod {pod}, {subject}: {asked_bytes} of memory need {nodes} NUMA nodes at least; with a "
         "split that is {strategy} they need {fewer}"

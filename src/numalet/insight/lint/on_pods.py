@@ -30,7 +30,6 @@ _EMPTY_NODE: Final = (
 
 
 class LintPodsNotChecked(LintNote):
-    code = "lint/pods-not-checked"
     sentence = (
         "pods not checked: {count}, because the kubelet would not start with this configuration"
     )
@@ -40,7 +39,6 @@ class LintPodsNotChecked(LintNote):
 
 
 class LintPodNeverAdmitted(LintFinding):
-    code = "lint/pod-never-admitted"
     sentence = (
         "pod {pod}, container {container} asks for {asked} of {resource}; this node, when it is "
         "empty, admits {most} and not one unit more, so {excess} are too much ({reason})"
@@ -58,7 +56,6 @@ class LintPodNeverAdmitted(LintFinding):
 
 
 class LintPodNotWholeUnits(LintFinding):
-    code = "lint/pod-not-whole-units"
     sentence = (
         "pod {pod}, container {container} asks for {asked} of {resource}, which is no whole "
         "number of units ({reason}); {most} would be admitted"
@@ -83,7 +80,6 @@ class NeverAdmittedFinding(LintFinding):
 
 
 class LintPodNeverAdmittedTogether(NeverAdmittedFinding):
-    code = "lint/pod-never-admitted-together"
     sentence = (
         "pod {pod} is never admitted ({reason}), though each of its requests is when it is alone: "
         "{cause}"
@@ -93,7 +89,6 @@ class LintPodNeverAdmittedTogether(NeverAdmittedFinding):
 
 
 class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
-    code = "lint/pod-never-admitted-at-all"
     sentence = (
         "pod {pod} is never admitted ({reason}), and no smaller single request changes that: "
         "{cause}"
@@ -103,7 +98,6 @@ class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
 
 
 class LintPodLargerThanNode(LintFinding):
-    code = "lint/pod-larger-than-node"
     sentence = (
         "pod {pod} asks for {asked} of {resource}; the node offers {most}, so {excess} are too "
         "much (OutOf{resource})"
@@ -121,7 +115,6 @@ class LintPodLargerThanNode(LintFinding):
 
 
 class LintPodCrashesKubelet(LintFinding):
-    code = "lint/pod-crashes-kubelet"
     sentence = "pod {pod} makes the kubelet crash or hang: {cause}"
     why = (
         "The kubelet panics, or never comes to an end, while it admits such a pod, and "
@@ -133,7 +126,6 @@ class LintPodCrashesKubelet(LintFinding):
 
 
 class LintPodsEmptyThePool(LintFinding):
-    code = "lint/pods-empty-the-pool"
     sentence = (
         "the given pods, admitted in this order, hold all CPUs that are not reserved; {pod} takes "
         "the last ones, and the kubelet does not start again with that"

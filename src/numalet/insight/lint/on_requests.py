@@ -20,7 +20,6 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class LintContainerWithoutLimits(LintFinding):
-    code = "lint/container-without-limits"
     sentence = (
         "container {container} keeps pod {pod} from the QoS class Guaranteed: its limits of "
         "{resources} are missing or not equal to its requests"
@@ -37,7 +36,6 @@ class LintContainerWithoutLimits(LintFinding):
 
 
 class LintFractionalCpus(LintFinding):
-    code = "lint/fractional-cpus"
     sentence = (
         "pod {pod}, container {container} asks for {asked} of cpu, which is no whole number: it "
         "gets no exclusive CPUs"
@@ -54,7 +52,6 @@ class LintFractionalCpus(LintFinding):
 
 
 class LintResourceAlmostOffered(LintWarning):
-    code = "lint/resource-almost-offered"
     sentence = (
         "pod {pod}, container {container} asks for {resource}, which this node does not offer; it "
         "offers {offered}"
@@ -72,7 +69,6 @@ class LintResourceAlmostOffered(LintWarning):
 
 
 class LintStatusCounts(LintWarning):
-    code = "lint/status-counts"
     sentence = (
         "of container {container} of pod {pod} a kubelet v{release} counts {counted} of "
         "{resource}, as the pod's status says, and not the {asked} of the manifest"

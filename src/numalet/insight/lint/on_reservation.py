@@ -18,7 +18,6 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class LintReservedHugepages(LintFinding):
-    code = "lint/reserved-hugepages"
     sentence = (
         "reservedMemory keeps back {amount} of {type} on NUMA node {numa_node}; the sum over all "
         "nodes must be 0 for huge pages"
@@ -31,7 +30,6 @@ class LintReservedHugepages(LintFinding):
 
 
 class LintDefaultEvictionForgotten(LintFinding):
-    code = "lint/default-eviction-forgotten"
     sentence = (
         "reservedMemory keeps back {given}; {expected} is needed, because evictionHard is not "
         "given and memory.available is {threshold} by default"
@@ -47,7 +45,6 @@ class LintDefaultEvictionForgotten(LintFinding):
 
 
 class LintDefaultEvictionNotMerged(LintFinding):
-    code = "lint/default-eviction-not-merged"
     sentence = (
         "reservedMemory keeps back {given}, {threshold} more than the {expected} that is needed: "
         "evictionHard is given without memory.available, so the default is gone"
@@ -61,7 +58,6 @@ class LintDefaultEvictionNotMerged(LintFinding):
 
 
 class LintNoMemoryThreshold(LintWarning):
-    code = "lint/no-memory-threshold"
     sentence = (
         "there is no hard eviction threshold for memory.available; the default {threshold} does "
         "not apply here"
@@ -77,7 +73,6 @@ class LintNoMemoryThreshold(LintWarning):
 
 
 class LintEvictionPercentage(LintFinding):
-    code = "lint/eviction-percentage"
     sentence = (
         "memory.available {value} is {amount_bytes} ({exactly} bytes) on this machine with "
         "{capacity_bytes}, and another number on every other"
@@ -94,7 +89,6 @@ class LintEvictionPercentage(LintFinding):
 
 
 class LintReservedMemoryNotRead(LintWarning):
-    code = "lint/reserved-memory-not-read"
     sentence = "reservedMemory is given, but memoryManagerPolicy {policy!r} does not read it"
     why = "Only the memory policy Static, or BestEffort on Windows, reads it."
     mend = "set memoryManagerPolicy to Static, or remove reservedMemory"

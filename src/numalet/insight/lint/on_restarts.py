@@ -24,7 +24,6 @@ from numalet.wording import kubelet, kubelet_start, restarts
 
 
 class LintPodStopsNextStart(LintWarning):
-    code = "lint/pod-stops-next-start"
     sentence = "when pod {pod} runs, the kubelet does not start again: {error}"
     why = (
         "A kubelet compares its state files with its configuration when it starts. It can write "
@@ -39,7 +38,6 @@ class LintPodStopsNextStart(LintWarning):
 
 
 class LintPodRejectedAfterRestart(LintWarning):
-    code = "lint/pod-rejected-after-restart"
     sentence = (
         "the kubelet admits pod {pod}, and rejects it when it starts again while the pod "
         "runs{condition}: {reason}: {message}"

@@ -7,7 +7,6 @@ from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
 
 
 class LintMaxAllowableNotANumber(LintFinding):
-    code = "lint/max-allowable-not-a-number"
     sentence = "max-allowable-numa-nodes is {value!r}; it must be a number of NUMA nodes"
     why = "The option is read with strconv.Atoi. A page of the Kubernetes documentation said true."
     mend = 'set max-allowable-numa-nodes: "{nodes}"'
@@ -16,7 +15,6 @@ class LintMaxAllowableNotANumber(LintFinding):
 
 
 class LintManyNodes(LintNote):
-    code = "lint/many-nodes"
     sentence = (
         "the machine has {nodes} NUMA nodes; every topology policy but none refuses more than "
         "{limit} unless max-allowable-numa-nodes is set"
@@ -31,7 +29,6 @@ class LintManyNodes(LintNote):
 
 
 class LintManyNodesAreSlow(LintWarning):
-    code = "lint/many-nodes-are-slow"
     sentence = (
         "with {nodes} NUMA nodes, more than {limit}, the admission of one pod can take the "
         "kubelet minutes"
@@ -46,7 +43,6 @@ class LintManyNodesAreSlow(LintWarning):
 
 
 class LintTopologyOptionsNotRead(LintWarning):
-    code = "lint/topology-options-not-read"
     sentence = (
         "topologyManagerPolicyOptions ({options}) are given, but the topology policy none reads "
         "none of them"
@@ -57,7 +53,6 @@ class LintTopologyOptionsNotRead(LintWarning):
 
 
 class LintOptionWithoutGate(LintWarning):
-    code = "lint/option-without-gate"
     sentence = "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
     why = "As soon as a policy reads the option, the kubelet does not start without the gate."
     mend = "set featureGates.{gate} to true, or remove the option"
@@ -67,7 +62,6 @@ class LintOptionWithoutGate(LintWarning):
 
 
 class LintFieldOfALaterRelease(LintWarning):
-    code = "lint/field-of-a-later-release"
     sentence = "{field} does nothing in release {release}; Kubernetes has it since {since}"
     why = "The kubelet passes over a field that it does not know, and logs that it does."
     mend = "remove {field}, or run a kubelet v{since}"
@@ -77,7 +71,6 @@ class LintFieldOfALaterRelease(LintWarning):
 
 
 class LintAlignmentWithoutHints(LintNote):
-    code = "lint/alignment-without-hints"
     sentence = (
         "topologyManagerPolicy is {policy}, but cpuManagerPolicy is none and memoryManagerPolicy "
         "is None: nothing but device plugins says where a container should be"
@@ -94,7 +87,6 @@ class LintAlignmentWithoutHints(LintNote):
 
 
 class LintCpuReservationOverridden(LintWarning):
-    code = "lint/cpu-reservation-overridden"
     sentence = (
         "{field} is {amount} and counts for nothing: reservedSystemCPUs sets the CPUs that are "
         "reserved, here {cpus}"
@@ -110,7 +102,6 @@ class LintCpuReservationOverridden(LintWarning):
 
 
 class LintReservedCpusSplitCores(LintWarning):
-    code = "lint/reserved-cpus-split-cores"
     sentence = "CPUs {reserved} are reserved, but not CPUs {siblings}, which are on the same cores"
     why = (
         "Threads of one core share its caches and units: a container that gets the sibling of a "
@@ -124,7 +115,6 @@ class LintReservedCpusSplitCores(LintWarning):
 
 
 class LintPartOfACpuReserved(LintWarning):
-    code = "lint/part-of-a-cpu-reserved"
     sentence = (
         "{reserved} of cpu are kept back; the static CPU policy rounds that up to {cpus}, but the "
         "node offers the difference to pods"
@@ -139,7 +129,6 @@ class LintPartOfACpuReserved(LintWarning):
 
 
 class LintCpuPolicyMayHang(LintWarning):
-    code = "lint/cpu-policy-may-hang"
     sentence = (
         "full-pcpus-only with distribute-cpus-across-numa, and only some threads of the cores "
         "{cores} are reserved: some requests make the kubelet loop for ever"
@@ -153,7 +142,6 @@ class LintCpuPolicyMayHang(LintWarning):
 
 
 class LintStrictReservation(LintWarning):
-    code = "lint/strict-reservation"
     sentence = (
         "with strict-cpu-reservation, pods that hold all {cpus} CPUs that are not reserved leave "
         "the shared pool empty; the kubelet then fails at its next start"
@@ -167,7 +155,6 @@ class LintStrictReservation(LintWarning):
 
 
 class LintDistancesBeyondRows(LintWarning):
-    code = "lint/distances-beyond-rows"
     sentence = (
         "with prefer-closest-numa-nodes the kubelet panics (index out of range) at pods for "
         "which it compares sets with NUMA node {numa_node}: it indexes rows of {places} distances "
@@ -184,7 +171,6 @@ class LintDistancesBeyondRows(LintWarning):
 
 
 class LintPageSizeNotEverywhere(LintWarning):
-    code = "lint/page-size-not-everywhere"
     sentence = (
         "NUMA nodes {numa_nodes} do not know {type}, other nodes do: a Guaranteed pod that asks "
         "for such pages makes the kubelet panic"
@@ -196,7 +182,6 @@ class LintPageSizeNotEverywhere(LintWarning):
 
 
 class LintNumaBalancing(LintWarning):
-    code = "lint/numa-balancing"
     sentence = (
         "kernel.numa_balancing is {value}: automatic NUMA balancing is on, although the memory of "
         "containers is confined to NUMA nodes already"

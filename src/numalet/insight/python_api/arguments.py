@@ -16,7 +16,6 @@ T = TypeVar("T")
 
 
 class ApiOneForSeveral(Finding):
-    code = "api/one-for-several"
     sentence = "{argument} takes a list of values, not {value} alone; write [{value}]"
     argument: str
     value: str

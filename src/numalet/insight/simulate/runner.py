@@ -33,7 +33,6 @@ from numalet.wording import kubelet, kubelet_start
 
 
 class ScenariosNothingExpected(Finding):
-    code = "scenarios/nothing-expected"
     sentence = "it has no expected outcome (no 'expect')"
 
 

@@ -25,14 +25,12 @@ _BLOCK_NODES: Final = "A block is on nodes of the node map that have memory of i
 
 
 class StatePodWithoutContainers(Finding):
-    code = "state/pod-without-containers"
     sentence = "pod {pod} has an entry without containers"
     why = PODS
     pod: str
 
 
 class StateContainerWithoutBlocks(WarningFinding):
-    code = "state/container-without-blocks"
     sentence = "container {container} of pod {pod} has an entry without memory"
     why = PODS
     pod: str
@@ -40,7 +38,6 @@ class StateContainerWithoutBlocks(WarningFinding):
 
 
 class StateTypeTwice(Finding):
-    code = "state/type-twice"
     sentence = "container {container} of pod {pod} has two blocks of {type}"
     why = "A container has one block of a type."
     pod: str
@@ -49,7 +46,6 @@ class StateTypeTwice(Finding):
 
 
 class StateBlockNodes(Finding):
-    code = "state/block-nodes"
     sentence = (
         "{type} of container {container} of pod {pod} is on the nodes {nodes}, which must be "
         "ascending, each once, and at least one"
@@ -62,7 +58,6 @@ class StateBlockNodes(Finding):
 
 
 class StateBlockPartOfAPage(Finding):
-    code = "state/block-part-of-a-page"
     sentence = (
         "container {container} of pod {pod} has {size} bytes of {type}, which is no whole number "
         "of pages"
@@ -75,7 +70,6 @@ class StateBlockPartOfAPage(Finding):
 
 
 class StateBlockOnAbsentNode(Finding):
-    code = "state/block-on-absent-node"
     sentence = (
         "{type} of container {container} of pod {pod} is on NUMA nodes {nodes}; the node map has "
         "{known}"
@@ -89,7 +83,6 @@ class StateBlockOnAbsentNode(Finding):
 
 
 class StatePodBlockOnAbsentNode(Finding):
-    code = "state/pod-block-on-absent-node"
     sentence = "{type} of pod {pod} as a whole is on NUMA nodes {nodes}; the node map has {known}"
     why = _BLOCK_NODES
     pod: str
@@ -99,7 +92,6 @@ class StatePodBlockOnAbsentNode(Finding):
 
 
 class StateBlockOfAbsentType(Finding):
-    code = "state/block-of-absent-type"
     sentence = (
         "container {container} of pod {pod} has {type} on NUMA node {node}, which has no such "
         "memory"
@@ -112,7 +104,6 @@ class StateBlockOfAbsentType(Finding):
 
 
 class StateSums(Finding):
-    code = "state/sums"
     sentence = (
         "containers hold {found} bytes of {type}, but {expected} are reserved on the NUMA nodes"
     )
@@ -123,7 +114,6 @@ class StateSums(Finding):
 
 
 class StateGroupsOverlap(WarningFinding):
-    code = "state/groups-overlap"
     sentence = (
         "NUMA node {node} is in the groups {groups} at once; the kubelet brings this about itself. "
         "Would it start again with this file? {restart}"
@@ -135,7 +125,6 @@ class StateGroupsOverlap(WarningFinding):
 
 
 class StateWouldCrash(WarningFinding):
-    code = "state/would-crash"
     sentence = (
         "NUMA node {node} is in a group with NUMA node {other}, which has no {type}; the kubelet "
         "crashes over this when it starts"
@@ -147,7 +136,6 @@ class StateWouldCrash(WarningFinding):
 
 
 class StateWouldNotRestart(Finding):
-    code = "state/would-not-restart"
     sentence = (
         "put on an empty machine again, the blocks give another {what} on NUMA node {node}: the "
         "file says {found}, it should be {expected}; the kubelet would not start"

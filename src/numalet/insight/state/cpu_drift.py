@@ -17,20 +17,17 @@ from numalet.insight.state.reading import CpuState
 
 
 class DriftEmptyPool(Finding):
-    code = "drift/empty-pool"
     sentence = "the pool is empty, and {pods} pods hold CPUs"
     pods: int
 
 
 class DriftCpusGone(Finding):
-    code = "drift/cpus-gone"
     sentence = "the CPUs {cpus} are gone; {containers} containers hold some of them"
     cpus: str
     containers: int
 
 
 class DriftCpusNew(Finding):
-    code = "drift/cpus-new"
     sentence = (
         "the CPUs {cpus} are not in the file: they are new, came online, or were reserved with "
         "strict-cpu-reservation"
@@ -39,7 +36,6 @@ class DriftCpusNew(Finding):
 
 
 class DriftReservedCpusHeld(Finding):
-    code = "drift/reserved-cpus-held"
     sentence = (
         "containers hold the reserved CPUs {cpus} ({containers} in all): the reservation "
         "has changed, or the kubelet gave away CPUs that it reserves, as it does where cores have "
@@ -50,7 +46,6 @@ class DriftReservedCpusHeld(Finding):
 
 
 class DriftStrictReservation(Finding):
-    code = "drift/strict-reservation"
     sentence = (
         "the reserved CPUs {cpus} are in the pool; with strict-cpu-reservation they must not be"
     )

@@ -20,7 +20,6 @@ from numalet.insight.state.reading import CpuState
 
 
 class StateCpuPolicy(Finding):
-    code = "state/cpu-policy"
     sentence = "the policy is {policy!r}; the CPU Manager knows {known}"
     why = POLICY
     policy: str
@@ -28,7 +27,6 @@ class StateCpuPolicy(Finding):
 
 
 class StateNoneHoldsCpus(Finding):
-    code = "state/none-holds-cpus"
     sentence = "the policy is none, but the pool is {default!r} and {pods} pods hold CPUs"
     why = POLICY
     default: str
@@ -36,7 +34,6 @@ class StateNoneHoldsCpus(Finding):
 
 
 class StateContainerIds(WarningFinding):
-    code = "state/container-ids"
     sentence = (
         "containers that are known by their ID hold the CPUs {cpus} ({count} in all, "
         "{container_id!r} first); the kubelet starts only if the container runtime knows these IDs"
@@ -48,7 +45,6 @@ class StateContainerIds(WarningFinding):
 
 
 class StateEmptyDefault(WarningFinding):
-    code = "state/empty-default"
     sentence = (
         "the pool is empty, and {pods} pods hold CPUs; the next start of the kubelet fails. It "
         "comes about itself when strict-cpu-reservation is on and all other CPUs are given away"
@@ -58,14 +54,12 @@ class StateEmptyDefault(WarningFinding):
 
 
 class StateCpuPodWithoutContainers(Finding):
-    code = "state/cpu-pod-without-containers"
     sentence = "pod {pod} has an entry without containers"
     why = PODS
     pod: str
 
 
 class StateNoCpus(Finding):
-    code = "state/no-cpus"
     sentence = "container {container} of pod {pod} has an entry without CPUs"
     why = PODS
     pod: str
@@ -73,7 +67,6 @@ class StateNoCpus(Finding):
 
 
 class StateCpusInPool(Finding):
-    code = "state/cpus-in-pool"
     sentence = (
         "container {container} of pod {pod} holds the CPUs {cpus}, and {shared} are in the pool too"
     )
@@ -85,7 +78,6 @@ class StateCpusInPool(Finding):
 
 
 class StateCpusOfTwoPods(Finding):
-    code = "state/cpus-of-two-pods"
     sentence = (
         "container {container} of pod {pod} holds the CPUs {cpus}, and {shared} are held by "
         "{other} too; the kubelet does not notice"
@@ -99,7 +91,6 @@ class StateCpusOfTwoPods(Finding):
 
 
 class StateAbsentCpus(Finding):
-    code = "state/absent-cpus"
     sentence = "the CPUs {cpus} are in the file; the machine has {known}"
     why = MACHINE
     cpus: str
@@ -107,7 +98,6 @@ class StateAbsentCpus(Finding):
 
 
 class StateCpusInNoSet(WarningFinding):
-    code = "state/cpus-in-no-set"
     sentence = (
         "the CPUs {cpus} of {known} are in no set: offline when the file was written, or reserved "
         "with strict-cpu-reservation"

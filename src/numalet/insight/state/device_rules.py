@@ -23,7 +23,6 @@ _DEVICES: Final = "A device in use is one that its plugin reported as healthy."
 
 
 class StateDeviceEntryNameless(Finding):
-    code = "state/device-entry-nameless"
     sentence = "an entry lacks a name: pod {pod!r}, container {container!r}, resource {resource!r}"
     why = PODS
     pod: str
@@ -32,7 +31,6 @@ class StateDeviceEntryNameless(Finding):
 
 
 class StateDeviceEntryEmpty(Finding):
-    code = "state/device-entry-empty"
     sentence = "container {container} of pod {pod} has an entry for {resource} without devices"
     why = PODS
     pod: str
@@ -41,7 +39,6 @@ class StateDeviceEntryEmpty(Finding):
 
 
 class StateDeviceEntryTwice(Finding):
-    code = "state/device-entry-twice"
     sentence = (
         "container {container} of pod {pod} has {count} entries for {resource}; the kubelet takes "
         "the last"
@@ -54,7 +51,6 @@ class StateDeviceEntryTwice(Finding):
 
 
 class StateDeviceGroup(Finding):
-    code = "state/device-group"
     sentence = (
         "container {container} of pod {pod}: {resource} on NUMA node {node} are {devices}, which "
         "must be at least one, each once"
@@ -68,7 +64,6 @@ class StateDeviceGroup(Finding):
 
 
 class StateDeviceListedTwice(Finding):
-    code = "state/device-listed-twice"
     sentence = "healthy devices of {resource} are listed twice: {devices}"
     why = "A device is listed once."
     resource: str
@@ -76,7 +71,6 @@ class StateDeviceListedTwice(Finding):
 
 
 class StateDeviceResponse(WarningFinding):
-    code = "state/device-response"
     sentence = (
         "what the plugin of {resource} answered for container {container} of pod {pod} can not be "
         "decoded; the kubelet passes the entry over"
@@ -88,7 +82,6 @@ class StateDeviceResponse(WarningFinding):
 
 
 class StateDeviceUnregistered(WarningFinding):
-    code = "state/device-unregistered"
     sentence = (
         "container {container} of pod {pod} holds {resource}, which is not registered: its plugin "
         "was gone"
@@ -100,7 +93,6 @@ class StateDeviceUnregistered(WarningFinding):
 
 
 class StateDeviceNotHealthy(WarningFinding):
-    code = "state/device-not-healthy"
     sentence = (
         "container {container} of pod {pod} holds {devices} of {resource}, which were not among "
         "the healthy ones"
@@ -113,7 +105,6 @@ class StateDeviceNotHealthy(WarningFinding):
 
 
 class StateDeviceOfTwoPods(Finding):
-    code = "state/device-of-two-pods"
     sentence = "{device} of {resource} is held by several pods: {pods}"
     why = ALONE
     resource: str
@@ -122,7 +113,6 @@ class StateDeviceOfTwoPods(Finding):
 
 
 class StateDeviceOnAbsentNode(Finding):
-    code = "state/device-on-absent-node"
     sentence = (
         "container {container} of pod {pod} holds {resource} on NUMA nodes {nodes}; the machine "
         "has {known}"

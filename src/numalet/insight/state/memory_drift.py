@@ -21,14 +21,12 @@ from numalet.wording import numbers
 
 
 class DriftNodeLost(Finding):
-    code = "drift/node-lost"
     sentence = "NUMA node {node} is gone; {containers} containers hold memory there"
     node: int
     containers: int
 
 
 class DriftNodeNew(Finding):
-    code = "drift/node-new"
     sentence = "NUMA node {node} is new"
     node: int
 
@@ -43,7 +41,6 @@ class TotalFinding(Finding):
 
 
 class DriftTotal(TotalFinding):
-    code = "drift/total"
     sentence = (
         "NUMA node {node} has another total, {difference}: memory was added, removed, or is "
         "counted in another way ({found} bytes, now {expected})"
@@ -51,7 +48,6 @@ class DriftTotal(TotalFinding):
 
 
 class DriftRandomised(TotalFinding):
-    code = "drift/randomised"
     sentence = (
         "NUMA node {node} has another total, {difference}, and other nodes the reverse, as after "
         "a reboot with address randomisation ({found} bytes, now {expected})"
@@ -59,7 +55,6 @@ class DriftRandomised(TotalFinding):
 
 
 class DriftSmallTotal(TotalFinding):
-    code = "drift/small-total"
     sentence = (
         "NUMA node {node} has another total, {difference}: a small change, as after a reboot or "
         "an update of kernel or firmware ({found} bytes, now {expected})"
@@ -67,21 +62,18 @@ class DriftSmallTotal(TotalFinding):
 
 
 class DriftTypeGone(Finding):
-    code = "drift/type-gone"
     sentence = "NUMA node {node} has no {type} any more"
     node: int
     type: str
 
 
 class DriftTypeNew(Finding):
-    code = "drift/type-new"
     sentence = "NUMA node {node} has {type} now"
     node: int
     type: str
 
 
 class DriftHugepages(Finding):
-    code = "drift/hugepages"
     sentence = "NUMA node {node} had {found} pages of {type}, and has {expected} now"
     node: int
     type: str
@@ -90,7 +82,6 @@ class DriftHugepages(Finding):
 
 
 class DriftReserved(Finding):
-    code = "drift/reserved"
     sentence = (
         "the configuration reserves {expected} bytes of {type} on NUMA node {node}; the file was "
         "written with {found}"

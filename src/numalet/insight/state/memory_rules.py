@@ -24,7 +24,6 @@ from numalet.insight.state.reading import MemoryState
 
 
 class StateMemoryPolicy(Finding):
-    code = "state/memory-policy"
     sentence = "the policy is {policy!r}; the Memory Manager knows {known}"
     why = POLICY
     policy: str
@@ -32,7 +31,6 @@ class StateMemoryPolicy(Finding):
 
 
 class StateNoneHoldsMemory(Finding):
-    code = "state/none-holds-memory"
     sentence = "the policy is None, but there are {nodes} NUMA nodes and {pods} pods with memory"
     why = POLICY
     nodes: int
@@ -40,21 +38,18 @@ class StateNoneHoldsMemory(Finding):
 
 
 class StateNoNodeMap(Finding):
-    code = "state/no-node-map"
     sentence = "{pods} pods hold memory, but there is no node map"
     why = "With memory given away there is a node map."
     pods: int
 
 
 class StateWindowsPolicy(WarningFinding):
-    code = "state/windows-policy"
     sentence = "the policy is {policy}, which only a kubelet on Windows has; on Linux it is Static"
     why = POLICY
     policy: str
 
 
 class StateNodeId(Finding):
-    code = "state/node-id"
     sentence = "{node} is no id of a NUMA node; 0 to {most} are allowed"
     why = "Node ids are 0 to 1023."
     node: int
@@ -62,14 +57,12 @@ class StateNodeId(Finding):
 
 
 class StateNoMemoryTable(Finding):
-    code = "state/no-memory-table"
     sentence = "NUMA node {node} has no table of the type 'memory'"
     why = "A node has a table for memory, and one for each size of huge pages."
     node: int
 
 
 class StateTypeName(Finding):
-    code = "state/type-name"
     sentence = "NUMA node {node} has the memory type {type!r}"
     why = "A memory type is memory, or hugepages- and a size."
     node: int
@@ -77,7 +70,6 @@ class StateTypeName(Finding):
 
 
 class StatePartOfAPage(Finding):
-    code = "state/part-of-a-page"
     sentence = "NUMA node {node} has {size} bytes of {type}, which is no whole number of pages"
     why = PAGES
     node: int
@@ -86,7 +78,6 @@ class StatePartOfAPage(Finding):
 
 
 class StateAllocatable(Finding):
-    code = "state/allocatable"
     sentence = "{type} of NUMA node {node}: allocatable is {found}, but must be {expected}"
     why = "allocatable = total - system reserved, for memory also - all huge pages of the node."
     node: int
@@ -96,7 +87,6 @@ class StateAllocatable(Finding):
 
 
 class StateWrapped(WarningFinding):
-    code = "state/wrapped"
     sentence = (
         "{type} of NUMA node {node}: {found} bytes are allocatable of {total}; more is reserved "
         "than the node has, and the kubelet's numbers have wrapped around. It starts with it"
@@ -109,7 +99,6 @@ class StateWrapped(WarningFinding):
 
 
 class StateTableSum(Finding):
-    code = "state/table-sum"
     sentence = (
         "{type} of NUMA node {node}: free and reserved make up {found}, but {expected} are "
         "allocatable"
@@ -122,7 +111,6 @@ class StateTableSum(Finding):
 
 
 class StateAssignments(Finding):
-    code = "state/assignments"
     sentence = "NUMA node {node} has {found} assignments, but {expected} blocks are on it"
     why = "A node's assignments are the blocks on it."
     node: int
@@ -131,7 +119,6 @@ class StateAssignments(Finding):
 
 
 class StateNotInItsGroup(Finding):
-    code = "state/not-in-its-group"
     sentence = "NUMA node {node} is not in its own group {group}"
     why = GROUPS
     node: int
@@ -139,7 +126,6 @@ class StateNotInItsGroup(Finding):
 
 
 class StateGroupOfAbsentNodes(Finding):
-    code = "state/group-of-absent-nodes"
     sentence = "the group {group} of NUMA node {node} has nodes that are not in the node map"
     why = GROUPS
     node: int
@@ -147,7 +133,6 @@ class StateGroupOfAbsentNodes(Finding):
 
 
 class StateGroupNamesTwice(Finding):
-    code = "state/group-names-twice"
     sentence = "the group {group} of NUMA node {node} names a node twice"
     why = GROUPS
     node: int
@@ -155,7 +140,6 @@ class StateGroupNamesTwice(Finding):
 
 
 class StateIdleGroup(Finding):
-    code = "state/idle-group"
     sentence = "NUMA node {node} has the group {group}, although nothing is assigned to it"
     why = GROUPS
     node: int
@@ -163,7 +147,6 @@ class StateIdleGroup(Finding):
 
 
 class StateTypesDiffer(WarningFinding):
-    code = "state/types-differ"
     sentence = (
         "NUMA nodes {nodes} have no {type}, though others have; a Guaranteed pod that asks for it "
         "makes the kubelet crash"
@@ -174,7 +157,6 @@ class StateTypesDiffer(WarningFinding):
 
 
 class StateOtherNodes(Finding):
-    code = "state/other-nodes"
     sentence = "the node map has the NUMA nodes {found}; the machine has {expected}"
     why = MACHINE
     found: list[int]
@@ -182,7 +164,6 @@ class StateOtherNodes(Finding):
 
 
 class StateOtherTotal(Finding):
-    code = "state/other-total"
     sentence = "{type} of NUMA node {node}: the total is {found}; on this machine it is {expected}"
     why = MACHINE
     node: int

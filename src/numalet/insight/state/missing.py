@@ -14,7 +14,6 @@ from numalet.insight.state import reading
 
 
 class StateFileMissing(WarningFinding):
-    code = "state/file-missing"
     sentence = (
         "{file} is missing, and {beside} has {pods} pods: a kubelet that starts treats it as "
         "empty and may allocate again what these pods hold"

@@ -25,7 +25,6 @@ class NativeNote(NoteFinding):
 
 
 class StateNativeNodeIds(NativeNote):
-    code = "state/native-node-ids"
     sentence = (
         "a kubelet does not start with this file: its NUMA node ids end at {highest}, and there "
         "are {nodes}"
@@ -35,7 +34,6 @@ class StateNativeNodeIds(NativeNote):
 
 
 class StateNativeManyNodes(NativeNote):
-    code = "state/native-many-nodes"
     sentence = (
         "the file is about {count} NUMA nodes; a kubelet with a topology policy accepts more than "
         "{most} only with the option max-allowable-numa-nodes"
@@ -45,7 +43,6 @@ class StateNativeManyNodes(NativeNote):
 
 
 class StateNativeReservedPages(NativeNote):
-    code = "state/native-reserved-pages"
     sentence = (
         "a kubelet does not start with this file: {size_bytes} bytes of {type} are kept back on "
         "NUMA node {node}, and a kubelet can not keep back huge pages"
@@ -56,7 +53,6 @@ class StateNativeReservedPages(NativeNote):
 
 
 class StateNativeNodeClasses(NativeNote):
-    code = "state/native-node-classes"
     sentence = (
         "a kubelet does not start with this file on this machine: NUMA nodes {nodes} are left "
         "out, as memoryNodeClasses of native mode does it, and a kubelet gives memory of all nodes"
@@ -65,7 +61,6 @@ class StateNativeNodeClasses(NativeNote):
 
 
 class StateNativePageSize(NativeNote):
-    code = "state/native-page-size"
     sentence = (
         "a kubelet does not start with this file on this machine: NUMA node {node} does not list "
         "pages of {type}, and the file says that it has none of them"

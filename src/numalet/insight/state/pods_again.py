@@ -10,7 +10,6 @@ from numalet.wording import restarts
 
 
 class RestartPodRejected(Finding):
-    code = "restart/pod-rejected"
     sentence = "the kubelet rejects pod {pod}, which runs{condition}: {reason}: {message}"
     why = "A kubelet that starts admits every pod of its node again, and ends those it rejects."
     mend = "drain the node before the kubelet starts again"
@@ -21,7 +20,6 @@ class RestartPodRejected(Finding):
 
 
 class RestartPodNeedsPlugin(WarningFinding):
-    code = "restart/pod-needs-plugin"
     sentence = (
         "after a reboot the kubelet rejects pod {pod}{condition}: {reason}: {message}; its "
         "containers do not run then"
@@ -35,7 +33,6 @@ class RestartPodNeedsPlugin(WarningFinding):
 
 
 class RestartPodMoved(WarningFinding):
-    code = "restart/pod-moved"
     sentence = (
         "container {container} of pod {pod} runs with {held} and gets {holds} when the kubelet "
         "sees the pod again"

@@ -39,32 +39,27 @@ from numalet.core.model.value import Value, replace
 
 
 class RebasePolicyNone(Finding):
-    code = "rebase/policy-none"
     sentence = "policy {policy} keeps no assignments"
     policy: str
 
 
 class RebaseNoBlocks(Finding):
-    code = "rebase/no-blocks"
     sentence = "its entry says no memory, or no NUMA node"
 
 
 class RebaseMalformed(Finding):
-    code = "rebase/malformed"
     sentence = "no kubelet gives a container such memory: {blocks} on {groups}"
     groups: list[list[int]]
     blocks: str
 
 
 class RebaseNodeGone(Finding):
-    code = "rebase/node-gone"
     sentence = "NUMA nodes {nodes} are gone; there are {known}"
     nodes: list[int]
     known: list[int]
 
 
 class RebaseGroupOverlaps(Finding):
-    code = "rebase/group-overlaps"
     sentence = "its nodes {group} overlap with the group {other} of NUMA node {node}, which is kept"
     group: str
     node: int
@@ -72,7 +67,6 @@ class RebaseGroupOverlaps(Finding):
 
 
 class RebaseTypesDiffer(Finding):
-    code = "rebase/types-differ"
     sentence = (
         "its nodes {group} have different memory types, over which the kubelet crashes when it "
         "starts"
@@ -81,7 +75,6 @@ class RebaseTypesDiffer(Finding):
 
 
 class RebaseTooLittleMemory(Finding):
-    code = "rebase/too-little-memory"
     sentence = (
         "{size_bytes} bytes of {type} on {group} do not fit: {free_bytes} are free beside what is "
         "kept"
@@ -93,31 +86,26 @@ class RebaseTooLittleMemory(Finding):
 
 
 class RebaseNoCpus(Finding):
-    code = "rebase/no-cpus"
     sentence = "its entry says no CPU"
 
 
 class RebaseCpusGone(Finding):
-    code = "rebase/cpus-gone"
     sentence = "the CPUs {cpus} are offline or reserved"
     cpus: str
 
 
 class RebaseCpusTaken(Finding):
-    code = "rebase/cpus-taken"
     sentence = "the CPUs {cpus} are held by pods {pods} too, which are kept"
     cpus: str
     pods: str
 
 
 class RebasePoolWouldBeEmpty(Finding):
-    code = "rebase/pool-would-be-empty"
     sentence = "with the CPUs {cpus} given away the pool would be empty"
     cpus: str
 
 
 class RebaseContainerId(Finding):
-    code = "rebase/container-id"
     sentence = "it is known by container id only, which only the runtime can resolve"
 
 

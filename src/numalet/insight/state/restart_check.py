@@ -43,13 +43,11 @@ from numalet.insight.state.restart import Restart
 
 
 class DriftUnreadable(Finding):
-    code = "drift/unreadable"
     sentence = "the file is damaged: it can not be decoded ({error})"
     error: str
 
 
 class DriftCorrupted(Finding):
-    code = "drift/corrupted"
     sentence = (
         "the file is damaged or was edited: its checksum is {checksum}, its content has {expected}"
     )
@@ -58,7 +56,6 @@ class DriftCorrupted(Finding):
 
 
 class DriftEarlyLayout(Finding):
-    code = "drift/early-layout"
     sentence = (
         "the file is of the layout before the first release; its checksum {checksum} is right by "
         "the rule of that layout, and the kubelet calls it corrupted"
@@ -67,7 +64,6 @@ class DriftEarlyLayout(Finding):
 
 
 class DriftPolicy(Finding):
-    code = "drift/policy"
     sentence = "the file is of policy {found!r}; the configuration says {configured!r}"
     found: str | None
     configured: str

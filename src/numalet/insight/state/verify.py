@@ -42,7 +42,6 @@ from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, Se
 
 
 class StateUnsealed(Finding):
-    code = "state/unsealed"
     sentence = "the checksum is {checksum}, which the kubelet accepts; its content has {expected}"
     why = CHECKSUM
     checksum: int
@@ -50,7 +49,6 @@ class StateUnsealed(Finding):
 
 
 class StateFirstFormat(Finding):
-    code = "state/first-format"
     sentence = (
         "the file is of the first format, and its checksum {checksum} is right by the rule of "
         "that format; the kubelet still reads it"

@@ -18,7 +18,6 @@ from numalet.wording import kubelet_start
 
 
 class UpgradeDoesNotStart(Finding):
-    code = "upgrade/does-not-start"
     sentence = "a kubelet v{after} does not start where v{before} starts: {error}"
     mend = "mend what is found below before the kubelet is replaced"
     before: str
@@ -27,7 +26,6 @@ class UpgradeDoesNotStart(Finding):
 
 
 class UpgradeNeitherStarts(Finding):
-    code = "upgrade/neither-starts"
     sentence = "a kubelet v{after} does not start either: {error}"
     mend = "'numalet check' with --release {after} says what to mend"
     after: str
@@ -35,7 +33,6 @@ class UpgradeNeitherStarts(Finding):
 
 
 class UpgradeStarts(NoteFinding):
-    code = "upgrade/starts"
     sentence = "a kubelet v{after} starts where v{before} does not: {error}"
     before: str
     after: str
@@ -43,7 +40,6 @@ class UpgradeStarts(NoteFinding):
 
 
 class UpgradeWithoutGates(NoteFinding):
-    code = "upgrade/without-gates"
     sentence = (
         "pods and state files are compared as if these gates were not set, which v{release} "
         "refuses: {gates}"
@@ -53,7 +49,6 @@ class UpgradeWithoutGates(NoteFinding):
 
 
 class UpgradeWithoutFlags(NoteFinding):
-    code = "upgrade/without-flags"
     sentence = (
         "pods and state files are compared as if these flags were not given, which v{release} "
         "refuses: {flags}"
@@ -63,7 +58,6 @@ class UpgradeWithoutFlags(NoteFinding):
 
 
 class UpgradeGateSet(NoteFinding):
-    code = "upgrade/gate-set"
     sentence = (
         "feature gate {gate}, which is set, is {standing_before} in v{before} and "
         "{standing_after} in v{after}"
@@ -78,7 +72,6 @@ class UpgradeGateSet(NoteFinding):
 
 
 class UpgradeGateDefault(NoteFinding):
-    code = "upgrade/gate-default"
     sentence = (
         "feature gate {gate}, which is not set, is {standing_before} in v{before} and "
         "{standing_after} in v{after}"
@@ -91,7 +84,6 @@ class UpgradeGateDefault(NoteFinding):
 
 
 class UpgradeOption(NoteFinding):
-    code = "upgrade/option"
     sentence = (
         "option {option}, which is used, is {maturity_before} in v{before} and "
         "{maturity_after} in v{after}"
@@ -104,7 +96,6 @@ class UpgradeOption(NoteFinding):
 
 
 class UpgradeRule(NoteFinding):
-    code = "upgrade/rule"
     sentence = "from v{before} to v{after} a rule comes: {rule}"
     rule: str
     name: str
@@ -113,7 +104,6 @@ class UpgradeRule(NoteFinding):
 
 
 class UpgradeRuleEnds(NoteFinding):
-    code = "upgrade/rule-ends"
     sentence = "from v{before} to v{after} a rule ends: {rule}"
     rule: str
     name: str

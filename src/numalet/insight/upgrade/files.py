@@ -18,7 +18,6 @@ from numalet.wording import kubelet_start, restarts
 
 
 class UpgradeRecordLost(Finding):
-    code = "upgrade/record-lost"
     sentence = (
         "container {container} of pod {pod} holds {held} in the state files as v{before} reads "
         "them, and {holds} as v{after} does"
@@ -33,7 +32,6 @@ class UpgradeRecordLost(Finding):
 
 
 class UpgradePodRecordLost(Finding):
-    code = "upgrade/pod-record-lost"
     sentence = (
         "pod {pod} holds {held} as a whole in the state files as v{before} reads them, and {holds} "
         "as v{after} does"
@@ -47,7 +45,6 @@ class UpgradePodRecordLost(Finding):
 
 
 class UpgradeNoWayBack(WarningFinding):
-    code = "upgrade/no-way-back"
     sentence = (
         "once v{after} has written its state files, v{before} does not start with them: {error}"
     )

@@ -22,7 +22,6 @@ from numalet.wording import kubelet, kubelet_start, restarts
 
 
 class UpgradePodRejected(Finding):
-    code = "upgrade/pod-rejected"
     sentence = "v{after} rejects pod {pod}, which {standing}{condition}: {reason}: {message}"
     mend = (
         "drain the node before the kubelet is replaced; 'numalet explain' with the release "
@@ -37,7 +36,6 @@ class UpgradePodRejected(Finding):
 
 
 class UpgradePodAdmitted(NoteFinding):
-    code = "upgrade/pod-admitted"
     sentence = "pod {pod} is rejected by v{before} ({reason}) and admitted by v{after}"
     pod: str
     before: str
@@ -46,7 +44,6 @@ class UpgradePodAdmitted(NoteFinding):
 
 
 class UpgradePodOtherReason(NoteFinding):
-    code = "upgrade/pod-other-reason"
     sentence = (
         "pod {pod} is rejected by v{before} with {reason_before} and by v{after} with "
         "{reason_after}: {message}"
@@ -60,7 +57,6 @@ class UpgradePodOtherReason(NoteFinding):
 
 
 class UpgradePodElsewhere(WarningFinding):
-    code = "upgrade/pod-elsewhere"
     sentence = (
         "container {container} of pod {pod} gets {holds_before} with v{before} and {holds_after} "
         "with v{after}"
@@ -74,7 +70,6 @@ class UpgradePodElsewhere(WarningFinding):
 
 
 class UpgradeStartsOnce(Finding):
-    code = "upgrade/starts-once"
     sentence = "v{after} starts with the state files, and not a second time: {error}"
     mend = "drain the node before the kubelet is replaced, and delete the state files"
     after: str

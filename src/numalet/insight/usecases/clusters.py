@@ -24,7 +24,6 @@ from numalet.io.documents import cluster_dump, fleet_file, yaml_source
 
 
 class ClusterNothingToRead(Finding):
-    code = "cluster/nothing-to-read"
     sentence = (
         "there are no nodes in {sources}; a dump is what 'kubectl get nodes,pods,pdb -A -o json' "
         "prints"
@@ -33,13 +32,11 @@ class ClusterNothingToRead(Finding):
 
 
 class ClusterWithoutNodes(Finding):
-    code = "cluster/without-nodes"
     sentence = "the cluster at {server} has no nodes"
     server: str
 
 
 class ClusterDescribedAndListed(Finding):
-    code = "cluster/described-and-listed"
     sentence = (
         "{path!r} describes a fleet; it stands alone, or gives classes to the nodes of a dump with"
         " --class"

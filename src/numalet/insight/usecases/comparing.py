@@ -35,7 +35,6 @@ from numalet.io.documents.pod_manifest import PodOptions
 
 
 class ExplainUnknownChoice(Finding):
-    code = "explain/unknown-choice"
     sentence = "{option} {value!r} is unknown; it must be one of {known}"
     option: str
     value: str

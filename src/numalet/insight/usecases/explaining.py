@@ -40,7 +40,6 @@ from numalet.io.machines import LoadedMachine
 
 
 class ExplainNoPod(Finding):
-    code = "explain/no-pod"
     sentence = (
         "{path!r} has no pod that could be explained (ignored: {ignored}); give a manifest of a "
         "pod, or of a workload that has pods"
@@ -50,28 +49,24 @@ class ExplainNoPod(Finding):
 
 
 class ExplainUnknownPod(Finding):
-    code = "explain/unknown-pod"
     sentence = "--pod {value!r}: there is no such pod; the pods are {known}"
     value: str
     known: str
 
 
 class ExplainSeveralPods(Finding):
-    code = "explain/several-pods"
     sentence = "--pod {value!r} names several pods; write one of {known}, or a pod's uid"
     value: str
     known: str
 
 
 class ExplainAskedAnew(NoteFinding):
-    code = "explain/asked-anew"
     sentence = "a kubelet rejected {pod} ({reason}); it is asked about as if it came now"
     pod: str
     reason: str
 
 
 class ExplainBudget(Finding):
-    code = "explain/budget"
     sentence = (
         "--budget {value!r} is no time to search for; write seconds such as 5s or 0.5s, or 0 for "
         "no search"

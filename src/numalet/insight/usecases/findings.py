@@ -13,18 +13,15 @@ from numalet.wording import numbers
 
 
 class FilesNoPods(Finding):
-    code = "files/no-pods"
     sentence = "no pod manifests were given; name at least one file with pods"
 
 
 class FilesPodsIgnored(NoteFinding):
-    code = "files/pods-ignored"
     sentence = "ignored: {counts}"
     counts: str
 
 
 class PodsAmountsDerived(NoteFinding):
-    code = "pods/amounts-derived"
     sentence = (
         "the status of {pods} ({first}) has no allocatedResources: what they hold is derived from "
         "their requests"

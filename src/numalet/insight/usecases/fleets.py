@@ -42,21 +42,18 @@ _SYSTEM: Final = "kubernetes.io/os"
 
 
 class FleetConfigurationRefused(Finding):
-    code = "fleet/configuration-refused"
     sentence = "the configuration of pool {pool!r} cannot be used: {problem}"
     pool: str
     problem: str
 
 
 class FleetPoolPart(Finding):
-    code = "fleet/pool-part"
     sentence = "{pools}: {problem}"
     pools: str
     problem: str
 
 
 class FleetNodeNotThere(Finding):
-    code = "fleet/node-not-there"
     sentence = "{pod} is bound to node {node}, which no pool has"
     pod: str
     node: str

@@ -29,7 +29,6 @@ from numalet.wording import numbers
 
 
 class KubeletUsed(NoteFinding):
-    code = "kubelet/used"
     sentence = (
         "the kubelet of this machine is used ({who}): {config}; {state}; {devices}; "
         "--ignore-kubelet turns this off"
@@ -41,7 +40,6 @@ class KubeletUsed(NoteFinding):
 
 
 class KubeletSeveral(WarningFinding):
-    code = "kubelet/several"
     sentence = (
         "several kubelets run on this machine ({who}), and none is used; name one with -c "
         "/proc/PID/cmdline"
@@ -50,7 +48,6 @@ class KubeletSeveral(WarningFinding):
 
 
 class KubeletInside(WarningFinding):
-    code = "kubelet/inside"
     sentence = (
         "the kubelet of this machine ({who}) has settings that are not on a command line, and is "
         "not used; give its configuration with -c"
@@ -59,7 +56,6 @@ class KubeletInside(WarningFinding):
 
 
 class KubeletConfigUnread(Finding):
-    code = "kubelet/config-unread"
     sentence = (
         "the configuration of the kubelet of this machine ({who}) cannot be read: {problem}; run "
         "as root, give a configuration with -c, or leave the kubelet out with --ignore-kubelet"
@@ -69,7 +65,6 @@ class KubeletConfigUnread(Finding):
 
 
 class KubeletUnread(WarningFinding):
-    code = "kubelet/unread"
     sentence = "{what} of the kubelet of this machine ({who}) cannot be read: {problem}; {instead}"
     what: str
     who: str

@@ -12,7 +12,6 @@ from numalet.io.documents.pod_manifest import LoadedPods
 
 
 class PodsOtherKubelet(WarningFinding):
-    code = "pods/other-kubelet"
     sentence = (
         "a kubelet rejected {pod} with {reason}, which this configuration never gives: {reason} "
         "needs {needs}, and this has {has}. The answer is not about that kubelet: give its "

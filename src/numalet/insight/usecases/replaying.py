@@ -24,7 +24,6 @@ from numalet.io.documents import kubelet_version
 
 
 class ScenariosEmpty(Finding):
-    code = "scenarios/empty"
     sentence = "there is no scenario in it; at least one is needed"
 
 

@@ -45,7 +45,6 @@ from numalet.io.machines import MachineChoice
 
 
 class ReserveStrategy(Finding):
-    code = "reserve/strategy"
     sentence = (
         "{value!r} is no strategy; allowed are even, proportional, node0 and spare=N, where N is "
         "the NUMA node that keeps all its memory"
@@ -54,7 +53,6 @@ class ReserveStrategy(Finding):
 
 
 class ReserveOtherFile(Finding):
-    code = "reserve/other-file"
     sentence = (
         "--write {written!r} is another file than --config {config!r}; write into the file that "
         "the amounts are computed from"
@@ -64,7 +62,6 @@ class ReserveOtherFile(Finding):
 
 
 class ReserveOverridden(Finding):
-    code = "reserve/overridden"
     sentence = (
         "reservedMemory of {path!r} does not count, because {other!r} replaces it; write it there"
     )
@@ -73,20 +70,17 @@ class ReserveOverridden(Finding):
 
 
 class ReservePolicyIsNone(NoteFinding):
-    code = "reserve/policy-is-none"
     sentence = "memoryManagerPolicy is {policy!r}: reservedMemory counts only once it is {needed!r}"
     policy: str
     needed: str
 
 
 class ReserveHugepagesDropped(WarningFinding):
-    code = "reserve/hugepages-dropped"
     sentence = "reservedMemory names {types}; huge pages can not be reserved, so they are left out"
     types: str
 
 
 class ReserveFlagsMustStay(WarningFinding):
-    code = "reserve/flags-must-stay"
     sentence = (
         "the amounts fit only a kubelet that also gets {flags}; they are not written into the file"
     )
@@ -94,7 +88,6 @@ class ReserveFlagsMustStay(WarningFinding):
 
 
 class ReserveOnNodesWithoutCpus(WarningFinding):
-    code = "reserve/on-nodes-without-cpus"
     sentence = (
         "NUMA nodes {numa_nodes} have no CPUs and still keep something back: the others are full"
     )

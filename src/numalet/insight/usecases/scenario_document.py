@@ -43,14 +43,12 @@ from numalet.wording import kubelet_start
 
 
 class ScenariosStateFile(Finding):
-    code = "scenarios/state-file"
     sentence = "no state file is called {value!r}; allowed: {allowed}"
     value: str
     allowed: str
 
 
 class ScenariosOtherRelease(Finding):
-    code = "scenarios/other-release"
     sentence = (
         "this scenario is of release {release}, and {chosen} was chosen; what is recorded of one "
         "release says nothing about another"
@@ -60,14 +58,12 @@ class ScenariosOtherRelease(Finding):
 
 
 class ScenariosStep(Finding):
-    code = "scenarios/step"
     sentence = "{value} is no step; a step is an object with exactly one of these fields: {allowed}"
     value: str
     allowed: str
 
 
 class ScenariosUnknownPod(Finding):
-    code = "scenarios/unknown-pod"
     sentence = (
         "no earlier step admits a pod with the uid {uid!r}; only the uid of such a pod can stand "
         "here"

@@ -37,7 +37,6 @@ from numalet.io.findings.documents import (
 
 
 class ScenariosNotJson(Finding):
-    code = "scenarios/not-json"
     sentence = "this line is no JSON: {problem}; every line holds one scenario"
     problem: str
 

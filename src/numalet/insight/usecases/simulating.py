@@ -45,14 +45,12 @@ from numalet.io.machines import MachineChoice
 
 
 class FilesUnknownUid(Finding):
-    code = "files/unknown-uid"
     sentence = "--forget {uid!r}: no pod with this uid is in the state files; known are {known}"
     uid: str
     known: str
 
 
 class FilesScenarioAndPieces(Finding):
-    code = "files/scenario-and-pieces"
     sentence = (
         "{option} does not go together with the scenario file {path!r}, which has its own "
         "machine, configuration and pods; leave one of them out"
@@ -62,7 +60,6 @@ class FilesScenarioAndPieces(Finding):
 
 
 class FilesNoConfigFile(Finding):
-    code = "files/no-config-file"
     sentence = (
         "{option} {value!r} conflicts with --no-config-file, which describes a kubelet without "
         "any configuration file; leave one of them out"
@@ -72,7 +69,6 @@ class FilesNoConfigFile(Finding):
 
 
 class FilesSeveralScenarios(Finding):
-    code = "files/several-scenarios"
     sentence = (
         "{path!r} holds {count} documents, some of them scenarios; simulate accepts exactly one "
         "scenario (use replay for many)"

@@ -32,7 +32,6 @@ from numalet.io.machines import LoadedMachine, MachineChoice
 
 
 class RebaseHeld(Finding):
-    code = "rebase/held"
     sentence = (
         "a kubelet is at work in {path!r} ({holder}); stop it first, and keep it stopped until "
         "the files are written"
@@ -42,7 +41,6 @@ class RebaseHeld(Finding):
 
 
 class RebaseChangedMeanwhile(Finding):
-    code = "rebase/changed-meanwhile"
     sentence = (
         "{path!r} has changed since it was read, so another process writes it; nothing was written"
     )
@@ -50,7 +48,6 @@ class RebaseChangedMeanwhile(Finding):
 
 
 class RebaseNoStateFiles(Finding):
-    code = "rebase/no-state-files"
     sentence = (
         "there are no state files in {path!r}; name a kubelet's root directory, or a copy of "
         "files from it"
@@ -59,14 +56,12 @@ class RebaseNoStateFiles(Finding):
 
 
 class FilesNoStateFile(Finding):
-    code = "files/no-state-file"
     sentence = "{path!r} is none of the kubelet's state files, which are {known}"
     path: str
     known: str
 
 
 class FilesNoSuchPath(Finding):
-    code = "files/no-such-path"
     sentence = (
         "there is no file or directory {path!r}; name a kubelet's root directory, a copy of its "
         "state files, or one such file"

@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, WarningFinding
 
 
 class ClaimsApiVersion(Finding):
-    code = "claims/api-version"
     sentence = "a {kind} has the apiVersion {value}; known: {known}"
     kind: str
     value: str
@@ -14,13 +13,11 @@ class ClaimsApiVersion(Finding):
 
 
 class ClaimsDuplicateName(WarningFinding):
-    code = "claims/duplicate-name"
     sentence = "there are two of {object}; the first one counts: is one of them there by mistake?"
     object: str
 
 
 class ClaimsFormOfOtherVersion(Finding):
-    code = "claims/form-of-other-version"
     sentence = (
         "{field} stands here in {others}; in resource.k8s.io/{version} its place is in {place}"
     )
@@ -31,13 +28,11 @@ class ClaimsFormOfOtherVersion(Finding):
 
 
 class ClaimsAttributeType(Finding):
-    code = "claims/attribute-type"
     sentence = "an attribute has exactly one of {types}; this one has {given}"
     types: str
     given: str
 
 
 class ClaimsNothingAsked(Finding):
-    code = "claims/nothing-asked"
     sentence = "the request names no device class; {needed} is needed"
     needed: str

@@ -13,7 +13,6 @@ class AgentUnanswering(Finding):
 
 
 class ClientNoAgent(AgentUnanswering):
-    code = "client/no-agent"
     sentence = (
         "no agent answers at {path} ({problem}); start one with 'numalet agent', or name the "
         "socket of another with --socket or its folder with --root"
@@ -21,7 +20,6 @@ class ClientNoAgent(AgentUnanswering):
 
 
 class ClientNotAllowed(AgentUnanswering):
-    code = "client/not-allowed"
     sentence = (
         "the agent's socket {path} is not yours to open ({problem}): an agent serves only its own "
         "user and root"
@@ -29,12 +27,10 @@ class ClientNotAllowed(AgentUnanswering):
 
 
 class ClientTimeout(AgentUnanswering):
-    code = "client/timeout"
     sentence = "the agent at {path} did not answer in time"
 
 
 class ClientBrokenOff(AgentUnanswering):
-    code = "client/broken-off"
     sentence = (
         "the agent at {path} broke off before its answer was complete ({problem}); if it was "
         "stopped, ask again when it runs"
@@ -49,7 +45,6 @@ class SocketUnusable(Finding):
 
 
 class RpcNoSocket(SocketUnusable):
-    code = "rpc/no-socket"
     sentence = (
         "no server listens at {path!r}: {error}; is the kubelet or the numalet agent running, and "
         "is this its PodResources socket?"
@@ -57,10 +52,8 @@ class RpcNoSocket(SocketUnusable):
 
 
 class RpcNotASocket(SocketUnusable):
-    code = "rpc/not-a-socket"
     sentence = "{path!r} is no socket; name the PodResources socket of a node"
 
 
 class RpcNoAnswer(SocketUnusable):
-    code = "rpc/no-answer"
     sentence = "no answer at {path!r}: {error}"

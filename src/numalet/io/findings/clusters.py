@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, WarningFinding
 
 
 class ClusterDumpEndsEarly(Finding):
-    code = "cluster/dump-ends-early"
     sentence = "this dump ends in the midst of a list, after {count} objects"
     why = "What is missing could not be told from what does not exist, and answers would be wrong."
     mend = "write the dump again, and see that kubectl ends without an error"
@@ -14,7 +13,6 @@ class ClusterDumpEndsEarly(Finding):
 
 
 class ClusterObjectLeftOut(WarningFinding):
-    code = "cluster/object-left-out"
     sentence = "{kind} {name} is left out, because it can not be read: {problem}"
     why = "One bad object is no reason to say nothing about all others."
     kind: str
@@ -23,19 +21,16 @@ class ClusterObjectLeftOut(WarningFinding):
 
 
 class ClusterMoreLeftOut(WarningFinding):
-    code = "cluster/more-left-out"
     sentence = "{count} more objects are left out, because they can not be read"
     count: int
 
 
 class ClusterMoment(Finding):
-    code = "cluster/moment"
     sentence = "{value} is no time such as 2026-01-31T12:00:00Z"
     value: str
 
 
 class ClusterTaint(Finding):
-    code = "cluster/taint"
     sentence = "{value} is no effect of a taint; these are: NoSchedule, PreferNoSchedule, NoExecute"
     value: str
 
@@ -66,14 +61,12 @@ class FleetFileTaint(Finding):
 
 
 class ClusterDumpDamaged(Finding):
-    code = "cluster/dump-damaged"
     sentence = "this compressed file or tarball is damaged or cut off: {problem}"
     mend = "copy it again, or write the dump again"
     problem: str
 
 
 class ClusterDumpUnpacksTooLarge(Finding):
-    code = "cluster/dump-unpacks-too-large"
     sentence = "it unpacks to too much: more than {limit} {what}"
     mend = "unpack it yourself, and give the file or folder"
     what: str

@@ -207,7 +207,6 @@ class NumaletConfigRefresh(Finding):
 
 
 class ConfigSizeWithoutUnit(WarningFinding):
-    code = "config/size-without-unit"
     sentence = (
         "{field} {value} has no unit, so it is {value} bytes; write the unit that is meant, such "
         "as {value}Mi"

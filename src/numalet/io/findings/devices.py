@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding
 
 
 class DevicesFlag(Finding):
-    code = "devices/flag"
     sentence = (
         "{value!r} does not say which devices there are; write a resource, '=' and device ids "
         "with their NUMA nodes, for example example.com/gpu=gpu0@0,gpu1@1"
@@ -15,7 +14,6 @@ class DevicesFlag(Finding):
 
 
 class DevicesOneDocument(Finding):
-    code = "devices/one-document"
     sentence = (
         "this file holds {count} documents; a device file holds one list of resources with their "
         "devices"
@@ -24,7 +22,6 @@ class DevicesOneDocument(Finding):
 
 
 class DevicesResourceName(Finding):
-    code = "devices/resource-name"
     sentence = (
         "{value!r} is no name of an extended resource; write a domain, '/' and a name of up to 63 "
         "letters, digits, '-', '_' and '.', for example example.com/gpu; kubernetes.io is not "
@@ -34,26 +31,22 @@ class DevicesResourceName(Finding):
 
 
 class DevicesResourceTwice(Finding):
-    code = "devices/resource-twice"
     sentence = "{value!r} is listed twice; one list for each resource is allowed"
     value: str
 
 
 class DevicesIdMissing(Finding):
-    code = "devices/id-missing"
     sentence = "a device of {resource} has an empty id; every device needs one"
     resource: str
 
 
 class DevicesIdTwice(Finding):
-    code = "devices/id-twice"
     sentence = "{resource} has two devices with the id {value!r}; an id names one device only"
     resource: str
     value: str
 
 
 class DevicesNumaNode(Finding):
-    code = "devices/numa-node"
     sentence = (
         "{value} is no NUMA node id of device {device!r}; whole numbers from 0 to {most} are "
         "allowed"
@@ -64,14 +57,12 @@ class DevicesNumaNode(Finding):
 
 
 class DevicesNumaNodeTwice(Finding):
-    code = "devices/numa-node-twice"
     sentence = "device {device!r} names NUMA node {value} twice; once is enough"
     device: str
     value: int
 
 
 class DevicesAbsentNumaNode(Finding):
-    code = "devices/absent-numa-node"
     sentence = (
         "device {device!r} of {resource} is listed on NUMA node {value}, which the machine does "
         "not have; it has {nodes}"
@@ -83,7 +74,6 @@ class DevicesAbsentNumaNode(Finding):
 
 
 class DevicesHealth(Finding):
-    code = "devices/health"
     sentence = "{value} is no health of device {device!r}; Healthy and Unhealthy are"
     device: str
     value: str

@@ -6,38 +6,32 @@ from numalet.core.model.findings import Finding
 
 
 class DocumentUnreadable(Finding):
-    code = "document/unreadable"
     sentence = "this file can not be read: {reason}"
     reason: str
 
 
 class DocumentTooLarge(Finding):
-    code = "document/too-large"
     sentence = "this file is too large; at most {limit_bytes} bytes are read"
     limit_bytes: int
 
 
 class DocumentNotUtf8(Finding):
-    code = "document/not-utf8"
     sentence = "this file is not UTF-8 text: byte {byte} at offset {offset}"
     byte: str
     offset: int
 
 
 class DocumentSyntax(Finding):
-    code = "document/syntax"
     sentence = "this is neither YAML nor JSON: {problem}"
     problem: str
 
 
 class DocumentTooDeep(Finding):
-    code = "document/too-deep"
     sentence = "this is nested too deeply; at most {limit} levels are read"
     limit: int
 
 
 class DocumentTooManyNodes(Finding):
-    code = "document/too-many-nodes"
     sentence = (
         "with its aliases written out this document is too large; at most {limit} values are read"
     )
@@ -45,41 +39,34 @@ class DocumentTooManyNodes(Finding):
 
 
 class DocumentTooManyObjects(Finding):
-    code = "document/too-many-objects"
     sentence = "this is one object too many; at most {limit} are read"
     limit: int
 
 
 class DocumentTooManyErrors(Finding):
-    code = "document/too-many-errors"
     sentence = "reading stops here, after {count} errors"
     count: int
 
 
 class DocumentCyclicAlias(Finding):
-    code = "document/cyclic-alias"
     sentence = "the alias *{alias} refers to a value that it is itself a part of"
     alias: str
 
 
 class DocumentUnknownAlias(Finding):
-    code = "document/unknown-alias"
     sentence = "the alias *{alias} refers to no anchor before it"
     alias: str
 
 
 class DocumentBadMerge(Finding):
-    code = "document/bad-merge"
     sentence = "'<<' merges a mapping or a list of mappings, and this is neither"
 
 
 class DocumentKeyNotText(Finding):
-    code = "document/key-not-text"
     sentence = "a key must be a text, and this one is a mapping or a list"
 
 
 class DocumentUnknownTag(Finding):
-    code = "document/unknown-tag"
     sentence = (
         "the tag {tag!r} has no meaning here; allowed are !!str, !!int, !!float, !!bool, !!null, "
         "!!map and !!seq"
@@ -88,13 +75,11 @@ class DocumentUnknownTag(Finding):
 
 
 class DocumentDuplicateKey(Finding):
-    code = "document/duplicate-key"
     sentence = "{path} is given twice; the last one counts"
     path: str
 
 
 class OptionsNodeLabel(Finding):
-    code = "options/node-label"
     sentence = "{value} is no label of a node, such as disk=ssd"
     value: str
 
@@ -107,26 +92,22 @@ class PartMissing(Finding):
 
 
 class DocumentFieldMissing(PartMissing):
-    code = "document/field-missing"
     sentence = "the field {name!r} is missing and has no default"
 
 
 class DocumentType(Finding):
-    code = "document/type"
     sentence = "{expected} is expected, not {got}"
     expected: str
     got: str
 
 
 class DocumentUnknownField(Finding):
-    code = "document/unknown-field"
     sentence = "no field is called {name!r} here; known: {nearest}"
     name: str
     nearest: str
 
 
 class DocumentMoreFindings(Finding):
-    code = "document/more-findings"
     sentence = "not listed: {count} more findings of this object ({kind})"
     count: int
     kind: str
@@ -140,7 +121,6 @@ class ValueNotAllowed(Finding):
 
 
 class DocumentOneOf(ValueNotAllowed):
-    code = "document/one-of"
     sentence = "{value} is not allowed here; these are: {allowed}"
 
 
@@ -153,5 +133,4 @@ class NumberNotAllowed(Finding):
 
 
 class DocumentRange(NumberNotAllowed):
-    code = "document/range"
     sentence = "{value} is not allowed here; {least} to {most} are"

@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding
 
 
 class FleetAmounts(Finding):
-    code = "fleet/amounts"
     sentence = (
         "{value!r} is neither a file nor a list of amounts, such as"
         " nvidia.com/gpu=4,cpu=16,memory=128Gi"
@@ -15,20 +14,17 @@ class FleetAmounts(Finding):
 
 
 class FleetAmountTwice(Finding):
-    code = "fleet/amount-twice"
     sentence = "{value!r} asks for {name} twice; write the sum"
     value: str
     name: str
 
 
 class FleetNoPods(Finding):
-    code = "fleet/no-pods"
     sentence = "nothing in {value!r} asks for a pod; name a Pod, a Job or another workload"
     value: str
 
 
 class FleetNotOneShape(Finding):
-    code = "fleet/not-one-shape"
     sentence = (
         "{value!r} asks for {count} kinds of pods, and one is asked about at a time; give a file "
         "with one of them, or what it asks for"
@@ -38,12 +34,10 @@ class FleetNotOneShape(Finding):
 
 
 class FleetTraceEmpty(Finding):
-    code = "fleet/trace-empty"
     sentence = "the trace has no row; each one has an arrival, a duration and a shape"
 
 
 class FleetTraceColumns(Finding):
-    code = "fleet/trace-columns"
     sentence = (
         "the first line names no column {missing}; a trace has the columns arrival, duration and"
         " shape, and may have count"
@@ -52,7 +46,6 @@ class FleetTraceColumns(Finding):
 
 
 class FleetTraceField(Finding):
-    code = "fleet/trace-field"
     sentence = "{field} {value!r} is not {expected}"
     field: str
     value: str
@@ -60,19 +53,16 @@ class FleetTraceField(Finding):
 
 
 class FleetTraceRow(Finding):
-    code = "fleet/trace-row"
     sentence = "the line is no row of a trace: {problem}"
     problem: str
 
 
 class FleetTraceShape(Finding):
-    code = "fleet/trace-shape"
     sentence = "shape {value!r} is neither a list of amounts nor a pod of {files}"
     value: str
     files: str
 
 
 class FleetTraceTooLong(Finding):
-    code = "fleet/trace-too-long"
     sentence = "the trace has more than {most} pods"
     most: int

@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class MachineUnknown(Finding):
-    code = "machine/unknown"
     sentence = (
         "{value!r} is no machine: no file or folder has this name; accepted are a folder or "
         "tarball with a machine's /sys (TARBALL:ROOT for one of several), a YAML or JSON "
@@ -17,7 +16,6 @@ class MachineUnknown(Finding):
 
 
 class MachineUnknownProfile(Finding):
-    code = "machine/unknown-profile"
     sentence = (
         "no profile of a machine is called {value!r}; known: {nearest} (numalet machine "
         "--profiles lists them all)"
@@ -27,7 +25,6 @@ class MachineUnknownProfile(Finding):
 
 
 class MachineUnreadable(Finding):
-    code = "machine/unreadable"
     sentence = (
         "{value!r} can not be read ({problem}); accepted are a folder or tarball with a machine's "
         "/sys (TARBALL:ROOT for one of several), a YAML or JSON description, cAdvisor's "
@@ -38,7 +35,6 @@ class MachineUnreadable(Finding):
 
 
 class MachineNotAFile(Finding):
-    code = "machine/not-a-file"
     sentence = (
         "{value!r} is neither a file nor a folder; accepted are a folder or tarball with a "
         "machine's /sys (TARBALL:ROOT for one of several), a YAML or JSON description, cAdvisor's "
@@ -48,7 +44,6 @@ class MachineNotAFile(Finding):
 
 
 class MachineNoMachine(Finding):
-    code = "machine/no-machine"
     sentence = (
         "{value!r} holds no machine: there is no devices/system/cpu and no devices/system/node in "
         "it, in a sys folder of it, or up to four folders below"
@@ -57,7 +52,6 @@ class MachineNoMachine(Finding):
 
 
 class MachineListingLacks(WarningFinding):
-    code = "machine/listing-lacks"
     sentence = "the output does not contain {what}; assumed: {assumed}"
     mend = (
         "put the output of 'lscpu -e' and 'numactl --hardware' into one file, or let 'numalet "
@@ -68,7 +62,6 @@ class MachineListingLacks(WarningFinding):
 
 
 class MachineListingWithoutMemory(Finding):
-    code = "machine/listing-without-memory"
     sentence = (
         "lscpu does not print sizes of memory; give --memory-per-node SIZE, or put the output of "
         "'numactl --hardware' into the same file"
@@ -76,7 +69,6 @@ class MachineListingWithoutMemory(Finding):
 
 
 class MachineListingWithoutNuma(Finding):
-    code = "machine/listing-without-numa"
     sentence = (
         "numactl found no NUMA support on the machine, so the output contains no CPUs and no "
         "memory; give the output of 'lscpu -e' with --memory-per-node SIZE"
@@ -84,7 +76,6 @@ class MachineListingWithoutNuma(Finding):
 
 
 class MachineDocumentTooOld(Finding):
-    code = "machine/document-too-old"
     sentence = (
         "an older numalet printed this document, and left out which CPUs share a core; print it "
         "again, or use 'numalet machine --capture FILE'"
@@ -92,7 +83,6 @@ class MachineDocumentTooOld(Finding):
 
 
 class MachineNothingThere(Finding):
-    code = "machine/nothing-there"
     sentence = (
         "{value!r} has neither a CPU nor a NUMA node in devices/system/cpu and devices/system/node"
     )
@@ -100,7 +90,6 @@ class MachineNothingThere(Finding):
 
 
 class MachineSeveral(Finding):
-    code = "machine/several"
     sentence = "{value!r} holds {count} machines; choose one of them: {choices}"
     value: str
     count: int
@@ -108,7 +97,6 @@ class MachineSeveral(Finding):
 
 
 class MachineNoSuchRoot(Finding):
-    code = "machine/no-such-root"
     sentence = "{value!r} has no machine at {root!r}; the machines in it are: {choices}"
     value: str
     root: str
@@ -116,14 +104,12 @@ class MachineNoSuchRoot(Finding):
 
 
 class MachineDocuments(Finding):
-    code = "machine/documents"
     sentence = "{value!r} holds {count} documents; a description of a machine is exactly one"
     value: str
     count: int
 
 
 class MachineOnlyForShapes(Finding):
-    code = "machine/only-for-shapes"
     sentence = (
         "{flag} {value!r} goes with a shape such as 2n16c2t; {machine!r} says itself how much "
         "memory its nodes have"
@@ -134,20 +120,17 @@ class MachineOnlyForShapes(Finding):
 
 
 class MachineCaptureFailed(Finding):
-    code = "machine/capture-failed"
     sentence = "the capture can not be written to {value!r} ({problem}); nothing was left behind"
     value: str
     problem: str
 
 
 class MachineArchiveDamaged(Finding):
-    code = "machine/archive-damaged"
     sentence = "it is a damaged or cut-off tarball: {problem}"
     problem: str
 
 
 class MachineArchiveTooLarge(Finding):
-    code = "machine/archive-too-large"
     sentence = "it unpacks to too much: more than {limit} {what}"
     what: str
     limit: int
@@ -160,12 +143,10 @@ class ArchiveMember(Finding):
 
 
 class MachineArchiveName(ArchiveMember):
-    code = "machine/archive-name"
     sentence = "the name {name!r} leads out of the tarball; names must be relative and without '..'"
 
 
 class MachineArchiveKind(ArchiveMember):
-    code = "machine/archive-kind"
     sentence = (
         "{name!r} is a hard link, a device or a pipe where a file is expected; allowed are files, "
         "directories and symbolic links"
@@ -173,7 +154,6 @@ class MachineArchiveKind(ArchiveMember):
 
 
 class MachineOddFile(WarningFinding):
-    code = "machine/odd-file"
     sentence = "{path} contains {value!r}, which is no {wanted}; ignored"
     path: str
     value: str
@@ -181,13 +161,11 @@ class MachineOddFile(WarningFinding):
 
 
 class MachineOs(Finding):
-    code = "machine/os"
     sentence = "{value} is no operating system known here; it must be linux or windows"
     value: str
 
 
 class MachineRange(Finding):
-    code = "machine/range"
     sentence = "{value} is out of range; it must be from {lowest} to {highest}"
     value: str
     lowest: int
@@ -195,7 +173,6 @@ class MachineRange(Finding):
 
 
 class MachineSize(Finding):
-    code = "machine/size"
     sentence = (
         "{value!r} is no size; it must be a whole number of bytes from 0 to 2^63-1, such as "
         "137438953472, 128Gi or 512Mi"
@@ -204,7 +181,6 @@ class MachineSize(Finding):
 
 
 class MachineSizeWithoutUnit(Finding):
-    code = "machine/size-without-unit"
     sentence = (
         "{value} without a unit is {value} bytes; write the unit, such as {value}Gi, {value}Mi or "
         "{value}Ki"
@@ -213,13 +189,11 @@ class MachineSizeWithoutUnit(Finding):
 
 
 class MachinePageSize(Finding):
-    code = "machine/page-size"
     sentence = "{value!r} is no size of huge pages; it must be a multiple of 1Ki"
     value: str
 
 
 class MachineProfilePageSize(Finding):
-    code = "machine/profile-page-size"
     sentence = "the machine of the profile {profile} has no {value}; it has {known}"
     value: str
     known: str
@@ -227,7 +201,6 @@ class MachineProfilePageSize(Finding):
 
 
 class MachineNoSuchPageSize(Finding):
-    code = "machine/no-such-page-size"
     sentence = "{machine!r} has no {value}; it has {known}"
     value: str
     known: str
@@ -235,45 +208,38 @@ class MachineNoSuchPageSize(Finding):
 
 
 class MachinePageSizeTwice(Finding):
-    code = "machine/page-size-twice"
     sentence = "huge pages of {size_kib} KiB are there twice; a size comes once"
     size_kib: int
 
 
 class MachineBoth(Finding):
-    code = "machine/both"
     sentence = "{one!r} and {other!r} say the same thing; give one of them"
     one: str
     other: str
 
 
 class MachineNoMemorySaid(Finding):
-    code = "machine/no-memory-said"
     sentence = "the node has no 'memory'; give its size, 0 for none"
 
 
 class MachineNodeTwice(Finding):
-    code = "machine/node-twice"
     sentence = "a second node has the id {value}; every node needs an id of its own"
     value: int
 
 
 class MachineTooManyNodes(Finding):
-    code = "machine/too-many-nodes"
     sentence = "these are {value} nodes; at most {most} are possible"
     value: int
     most: int
 
 
 class MachineDistancesShape(Finding):
-    code = "machine/distances-shape"
     sentence = "this row has {value} distances for {wanted} nodes; there must be one for every node"
     value: int
     wanted: int
 
 
 class MachineDistancesRows(Finding):
-    code = "machine/distances-rows"
     sentence = (
         "there are {value} rows of distances for {wanted} nodes; there must be one for every node"
     )
@@ -282,32 +248,27 @@ class MachineDistancesRows(Finding):
 
 
 class MachineCpuList(Finding):
-    code = "machine/cpu-list"
     sentence = "{value!r} is no list of CPUs such as 0-3,8 ({problem})"
     value: str
     problem: str
 
 
 class MachineCpuTwice(Finding):
-    code = "machine/cpu-twice"
     sentence = "CPU {value} is there twice; a CPU belongs to one core"
     value: str
 
 
 class MachineCpuInTwo(Finding):
-    code = "machine/cpu-in-two"
     sentence = "CPU {value} is also in {other}; a CPU belongs to one core of one node"
     value: str
     other: str
 
 
 class MachineCoreWithoutThreads(Finding):
-    code = "machine/core-without-threads"
     sentence = "the core has no 'threads'; it must have one CPU at least"
 
 
 class MachineThreads(Finding):
-    code = "machine/threads"
     sentence = (
         "{cpus} CPUs can not be shared out to cores of {value} threads each; threads_per_core "
         "must divide the number of CPUs"
@@ -317,13 +278,11 @@ class MachineThreads(Finding):
 
 
 class MachinePageCount(Finding):
-    code = "machine/page-count"
     sentence = "{value!r} is no number of huge pages; write SIZE=COUNT, such as 1Gi=4"
     value: str
 
 
 class MachineNotePagesAssumed(NoteFinding):
-    code = "machine/note-pages-assumed"
     sentence = (
         "huge pages of every node with CPUs are those of {flag} {value}, not the machine's own"
     )
@@ -332,12 +291,10 @@ class MachineNotePagesAssumed(NoteFinding):
 
 
 class MachineNoteMemoryAssumed(NoteFinding):
-    code = "machine/note-memory-assumed"
     sentence = "no memory was given for this shape; every node gets {value} (--memory-per-node)"
     value: str
 
 
 class MachineNoteUnreadable(NoteFinding):
-    code = "machine/note-unreadable"
     sentence = "files that could not be read: {value}"
     value: str

@@ -7,7 +7,6 @@ from numalet.io.findings.documents import PartMissing, ValueNotAllowed
 
 
 class PodsClaimsPassedOver(NoteFinding):
-    code = "pods/claims-passed-over"
     sentence = (
         "pods with claims of devices: {count}, {first} among them; claims are allocated by the "
         "scheduler, and these pods are decided on by their requests alone"
@@ -18,7 +17,6 @@ class PodsClaimsPassedOver(NoteFinding):
 
 
 class PodsDuplicateContainer(Finding):
-    code = "pods/duplicate-container"
     sentence = (
         "two containers are called {name!r}; every container of a pod, init containers included, "
         "needs a name of its own"
@@ -27,7 +25,6 @@ class PodsDuplicateContainer(Finding):
 
 
 class PodsDuplicateName(WarningFinding):
-    code = "pods/duplicate-name"
     sentence = (
         "{count} pods are called {pod}; they are treated as different pods, though a cluster has "
         "one of a name at a time: is one of them there by mistake?"
@@ -37,7 +34,6 @@ class PodsDuplicateName(WarningFinding):
 
 
 class PodsDuplicateUid(Finding):
-    code = "pods/duplicate-uid"
     sentence = "{pod} and {other} both have the uid {uid!r}; every pod needs a uid of its own"
     uid: str
     pod: str
@@ -45,7 +41,6 @@ class PodsDuplicateUid(Finding):
 
 
 class PodsEmptyDocument(Finding):
-    code = "pods/empty-document"
     sentence = "nothing is in it; a Pod or another object with pods is needed"
 
 
@@ -58,7 +53,6 @@ class ResourceRefused(Finding):
 
 
 class PodsHugePageSize(ResourceRefused):
-    code = "pods/huge-page-size"
     sentence = (
         "{resource!r} names no size of huge pages; write hugepages-2Mi or hugepages-1Gi, for "
         "example"
@@ -66,7 +60,6 @@ class PodsHugePageSize(ResourceRefused):
 
 
 class PodsHugePagesAlone(Finding):
-    code = "pods/huge-pages-alone"
     sentence = (
         "{resource!r} is asked for without cpu and without memory; huge pages need one of them"
     )
@@ -74,60 +67,50 @@ class PodsHugePagesAlone(Finding):
 
 
 class PodsKind(Finding):
-    code = "pods/kind"
     sentence = "the kind is {value}, and nothing is known about such objects; known: {nearest}"
     value: str
     nearest: str
 
 
 class PodsKubeletConfig(Finding):
-    code = "pods/kubelet-config"
     sentence = "this is a {kind}, which configures kubelets and has no pods; give the file with -c"
     kind: str
 
 
 class PodsLimitMissing(Finding):
-    code = "pods/limit-missing"
     sentence = "{request} of {resource!r} are requested without a limit; the two must be equal"
     resource: str
     request: str
 
 
 class PodsNameMissing(PartMissing):
-    code = "pods/name-missing"
     sentence = "the {what} has no name; every {what} needs one"
 
 
 class PodsNegative(ResourceRefused):
-    code = "pods/negative"
     sentence = "{value} of {resource!r} is negative; 0 or more is allowed"
 
 
 class PodsNestedList(Finding):
-    code = "pods/nested-list"
     sentence = "a {kind} is inside a list; lists hold single objects only"
     kind: str
 
 
 class PodsTooManyContainers(Finding):
-    code = "pods/too-many-containers"
     sentence = "the pod has {count} containers; {most} are possible"
     count: int
     most: int
 
 
 class PodsNoContainers(PartMissing):
-    code = "pods/no-containers"
     sentence = "the pod has no containers; at least one is needed"
 
 
 class PodsNotWhole(ResourceRefused):
-    code = "pods/not-whole"
     sentence = "{value} of {resource!r} is not whole; devices are counted in ones"
 
 
 class PodsNotForAPod(ResourceRefused):
-    code = "pods/not-for-a-pod"
     sentence = (
         "{value} of {resource!r} are asked for by the pod as a whole, which is possible for cpu, "
         "memory and hugepages-<size> alone; ask for it in a container"
@@ -135,7 +118,6 @@ class PodsNotForAPod(ResourceRefused):
 
 
 class PodsPartOfAHugePage(ResourceRefused):
-    code = "pods/part-of-a-huge-page"
     sentence = (
         "{value} of {resource!r} is not a whole number of pages; a multiple of the page size is "
         "needed"
@@ -143,24 +125,20 @@ class PodsPartOfAHugePage(ResourceRefused):
 
 
 class PodsPhase(ValueNotAllowed):
-    code = "pods/phase"
     sentence = "{value!r} is no phase of a pod; Pending, Running, Succeeded, Failed and Unknown are"
 
 
 class PodsQosClass(ValueNotAllowed):
-    code = "pods/qos-class"
     sentence = "{value!r} is no QoS class; Guaranteed, Burstable and BestEffort are"
 
 
 class PodsQuantity(Finding):
-    code = "pods/quantity"
     sentence = "{value} is no quantity: {cause}; write 500m, 4Gi or 100M, for example"
     value: str
     cause: str
 
 
 class PodsReplicas(Finding):
-    code = "pods/replicas"
     sentence = "{value} pods are asked for; 0 to {most} are allowed"
     value: str
     most: int
@@ -175,7 +153,6 @@ class RequestBesideLimit(Finding):
 
 
 class PodsRequestAboveLimit(RequestBesideLimit):
-    code = "pods/request-above-limit"
     sentence = (
         "{request} of {resource!r} are requested, but the limit is {limit}; a request may be as "
         "large as the limit at most"
@@ -183,7 +160,6 @@ class PodsRequestAboveLimit(RequestBesideLimit):
 
 
 class PodsRequestIsNotLimit(RequestBesideLimit):
-    code = "pods/request-is-not-limit"
     sentence = (
         "{request} of {resource!r} are requested and the limit is {limit}; for this resource the "
         "two must be equal"
@@ -191,7 +167,6 @@ class PodsRequestIsNotLimit(RequestBesideLimit):
 
 
 class PodsRestartPolicy(Finding):
-    code = "pods/restart-policy"
     sentence = (
         "an init container has the restart policy {value!r}; only 'Always' (a sidecar) is "
         "allowed, or none"
@@ -200,7 +175,6 @@ class PodsRestartPolicy(Finding):
 
 
 class PodsSeveralNodes(Finding):
-    code = "pods/several-nodes"
     sentence = (
         "the pods are on several nodes ({names}); name the node whose pods are meant (--node-name)"
     )
@@ -208,13 +182,11 @@ class PodsSeveralNodes(Finding):
 
 
 class PodsTemplateMissing(Finding):
-    code = "pods/template-missing"
     sentence = "the {kind} has no pod template; spec.template is needed"
     kind: str
 
 
 class PodsUnknownResource(ResourceRefused):
-    code = "pods/unknown-resource"
     sentence = (
         "{value} of {resource!r} are asked for, but no resource has that name; known: {nearest}, "
         "hugepages-<size>, and names with a domain such as example.com/gpu"
@@ -222,7 +194,6 @@ class PodsUnknownResource(ResourceRefused):
 
 
 class PodsLabel(ValueNotAllowed):
-    code = "pods/label"
     sentence = (
         "{value} is no legal name; lower-case letters, digits and '-' are allowed, 63 of them "
         "at most, with a letter or digit at both ends"
@@ -230,7 +201,6 @@ class PodsLabel(ValueNotAllowed):
 
 
 class PodsSubdomain(ValueNotAllowed):
-    code = "pods/subdomain"
     sentence = (
         "{value} is no legal name; lower-case letters, digits, '-' and '.' are allowed, 253 of "
         "them at most, with a letter or digit at both ends and beside every '.'"

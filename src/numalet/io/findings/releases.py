@@ -6,7 +6,6 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class ReleaseUnreadable(Finding):
-    code = "release/unreadable"
     sentence = (
         "{value} is no release of Kubernetes; write 1.34, v1.34, or a version such as v1.34.9; "
         "known are {known}"
@@ -16,7 +15,6 @@ class ReleaseUnreadable(Finding):
 
 
 class ReleaseUnknown(Finding):
-    code = "release/unknown"
     sentence = (
         "release {release}{source} can not be followed: {problem}; known are {known}, the nearest "
         "is {nearest}: --release {nearest}"
@@ -29,7 +27,6 @@ class ReleaseUnknown(Finding):
 
 
 class ReleaseOfKubelet(NoteFinding):
-    code = "release/of-kubelet"
     sentence = "release {release} is followed: the kubelet is {version}, as {source} says"
     release: str
     source: str
@@ -37,7 +34,6 @@ class ReleaseOfKubelet(NoteFinding):
 
 
 class ReleaseOtherKubelet(WarningFinding):
-    code = "release/other-kubelet"
     sentence = (
         "release {release} is followed, as {chosen_by} says, but the kubelet is {version}, as "
         "{source} says"
@@ -49,14 +45,12 @@ class ReleaseOtherKubelet(WarningFinding):
 
 
 class ReleaseOfNothing(WarningFinding):
-    code = "release/of-nothing"
     sentence = "{source} says {version!r}, which is no version of a kubelet, so it does not count"
     source: str
     version: str
 
 
 class ReleaseSeveralKubelets(Finding):
-    code = "release/several-kubelets"
     sentence = (
         "kubelets of several releases were given: {versions}; name the node (--node-name NAME) or "
         "the release (--release {newest})"

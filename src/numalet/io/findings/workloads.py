@@ -13,27 +13,23 @@ class FieldRefused(Finding):
 
 
 class WorkloadAnnotationsSize(Finding):
-    code = "workload/annotations-size"
     sentence = "the annotations have {size_bytes} bytes together; {most_bytes} are allowed"
     size_bytes: int
     most_bytes: int
 
 
 class WorkloadGracePeriod(Finding):
-    code = "workload/grace-period"
     sentence = "the termination grace period is {value}; 0 to {most} seconds are allowed"
     value: str
     most: int
 
 
 class WorkloadIgnored(NoteFinding):
-    code = "workload/ignored"
     sentence = "ignored, as containers run as programs of the host and on this node only: {names}"
     names: str
 
 
 class WorkloadKind(Finding):
-    code = "workload/kind"
     sentence = "the {member} is {value}; only {expected!r} can be run"
     member: str
     value: str
@@ -41,7 +37,6 @@ class WorkloadKind(Finding):
 
 
 class WorkloadLabelName(Finding):
-    code = "workload/label-name"
     sentence = (
         "{value} is no name of a label or an annotation; letters, digits, '-', '_' and '.' are "
         "allowed, 63 at most, with a letter or digit at both ends, and a domain and '/' before"
@@ -50,7 +45,6 @@ class WorkloadLabelName(Finding):
 
 
 class WorkloadLabelValue(Finding):
-    code = "workload/label-value"
     sentence = (
         "{value} is no value of a label; letters, digits, '-', '_' and '.' are allowed, 63 at "
         "most, with a letter or digit at both ends"
@@ -59,7 +53,6 @@ class WorkloadLabelValue(Finding):
 
 
 class WorkloadNoCommand(Finding):
-    code = "workload/no-command"
     sentence = (
         "the container {container!r} has neither a command nor args; there is no image that would "
         "name a program, so write a command"
@@ -68,13 +61,11 @@ class WorkloadNoCommand(Finding):
 
 
 class WorkloadNul(Finding):
-    code = "workload/nul"
     sentence = "{value} has a NUL character in it, which no program can be given"
     value: str
 
 
 class WorkloadTooLong(Finding):
-    code = "workload/too-long"
     sentence = "this becomes too long: {counted} may have {limit} bytes"
     why = "the kernel starts no program with more"
     limit: int
@@ -82,7 +73,6 @@ class WorkloadTooLong(Finding):
 
 
 class WorkloadNotJson(Finding):
-    code = "workload/not-json"
     sentence = (
         "{value} can not be kept: numbers of 64 bits, texts of Unicode characters, lists and "
         "objects can"
@@ -91,7 +81,6 @@ class WorkloadNotJson(Finding):
 
 
 class WorkloadProbe(WarningFinding):
-    code = "workload/probe"
     sentence = (
         "{name} is not run: the container counts as started and ready as soon as it runs, and is "
         "started again only when it ends"
@@ -100,7 +89,6 @@ class WorkloadProbe(WarningFinding):
 
 
 class WorkloadProtection(WarningFinding):
-    code = "workload/protection"
     sentence = (
         "not enforced, as the program runs on the host without a container around it: {names}"
     )
@@ -108,20 +96,17 @@ class WorkloadProtection(WarningFinding):
 
 
 class WorkloadRelativePath(Finding):
-    code = "workload/relative-path"
     sentence = "the working directory {value} does not begin with '/'"
     value: str
 
 
 class WorkloadRestartRules(FieldRefused):
-    code = "workload/restart-rules"
     sentence = (
         "{field} is set for this container, and only the pod's restartPolicy is followed here"
     )
 
 
 class WorkloadRoot(Finding):
-    code = "workload/root"
     sentence = (
         "runAsNonRoot is true, but the container would run with {user}; set runAsUser to another "
         "id than 0"
@@ -130,13 +115,11 @@ class WorkloadRoot(Finding):
 
 
 class WorkloadSystem(Finding):
-    code = "workload/system"
     sentence = "the pod is for {value}; only linux programs can be run"
     value: str
 
 
 class WorkloadUid(Finding):
-    code = "workload/uid"
     sentence = (
         "{value} is no uid that can be part of a file's name; letters, digits, '-' and single '.' "
         "are allowed, {most} of them at most, with a letter or digit at both ends"
@@ -146,7 +129,6 @@ class WorkloadUid(Finding):
 
 
 class WorkloadValueFrom(Finding):
-    code = "workload/value-from"
     sentence = (
         "the variable {name} takes its value from {source}, which does not exist here; write the "
         "value"
@@ -156,7 +138,6 @@ class WorkloadValueFrom(Finding):
 
 
 class WorkloadVariableName(Finding):
-    code = "workload/variable-name"
     sentence = (
         "{value} is no name of a variable; letters, digits, '_', '-' and '.' are allowed, and no "
         "digit at the beginning"
@@ -165,7 +146,6 @@ class WorkloadVariableName(Finding):
 
 
 class WorkloadDeadline(FieldRefused):
-    code = "workload/deadline"
     sentence = (
         "{field} is set, but deadlines are not enforced here; remove it, or end the command with "
         "timeout(1)"
@@ -173,7 +153,6 @@ class WorkloadDeadline(FieldRefused):
 
 
 class WorkloadEnvFrom(FieldRefused):
-    code = "workload/env-from"
     sentence = (
         "{field} is set, and there are no config maps and secrets here; write the variables under"
         " env"
@@ -181,12 +160,10 @@ class WorkloadEnvFrom(FieldRefused):
 
 
 class WorkloadEphemeralContainers(FieldRefused):
-    code = "workload/ephemeral-containers"
     sentence = "{field} is set, and such containers are not run here; use a container of its own"
 
 
 class WorkloadLifecycleHooks(FieldRefused):
-    code = "workload/lifecycle-hooks"
     sentence = (
         "{field} is set, and hooks are not run here: the program would begin or end otherwise "
         "than it expects; let the command do the work of the hook"
@@ -194,7 +171,6 @@ class WorkloadLifecycleHooks(FieldRefused):
 
 
 class WorkloadMounts(FieldRefused):
-    code = "workload/mounts"
     sentence = (
         "{field} is set, and nothing is mounted here: the program would find the host's own files"
         " at that path; name the host's path in the command, and drop the mount"
@@ -202,7 +178,6 @@ class WorkloadMounts(FieldRefused):
 
 
 class WorkloadResourceClaims(FieldRefused):
-    code = "workload/resource-claims"
     sentence = (
         "{field} is set, and claims are not allotted here; ask for a device by its resource name "
         "under limits"
@@ -210,15 +185,12 @@ class WorkloadResourceClaims(FieldRefused):
 
 
 class WorkloadSchedulingGates(FieldRefused):
-    code = "workload/scheduling-gates"
     sentence = "{field} is set, so the pod should not run yet, and nothing here removes the gates"
 
 
 class WorkloadId(NumberNotAllowed):
-    code = "workload/id"
     sentence = "{value} is no id of a user or group; {least} to {most} are allowed"
 
 
 class WorkloadRestartPolicy(ValueNotAllowed):
-    code = "workload/restart-policy"
     sentence = "{value} is no restart policy; these are: {allowed}"
