@@ -1,1 +1,1 @@
-"""The hint protocol, the Topology Manager's mathematics. No state, no manager."""
+"""The hint protocol and the Topology Manager's merge: functions of values, without any manager."""

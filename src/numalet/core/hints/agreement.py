@@ -1,8 +1,8 @@
-"""The preferred stage of the merge without lists, where every family is tried on few NUMA nodes.
+"""The preferred stage of the merge without lists of hints, on few NUMA nodes.
 
-Most pods are admitted to a set that all families prefer. Where each of them knows its preferred
-sets at once, these are compared as they are: hints are made of them only for who asks to see them.
-It answers what ``merging`` would, or nothing (docs/explanation/merging.md).
+Most pods are admitted to a set that all families prefer. If each family can name its preferred
+sets, this module intersects these sets and makes no hints. The result is that of ``merging``, or
+unknown (docs/explanation/merging.md).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ANY_NODE: Final[Sequence[NumaMask | None]] = (None,)
 
 
 def preferred_by_all(answers: Iterable[ProviderHints]) -> Sequence[NumaMask | None] | None:
-    """The sets that every family prefers, as written; ``ANY_NODE`` if there is no family.
+    """Return the sets that every family prefers; ``ANY_NODE`` without families.
 
-    Empty: no preferred hint can come out of the merge, whatever else is offered. None: only the
-    lists say, because some family does not know its ``preferred_masks``.
+    An empty result proves that the merge has no preferred hint. None: unknown, because some family
+    lacks ``preferred_masks``.
     """
     common: Sequence[NumaMask] | None = None
     for answer in answers:

@@ -1,8 +1,9 @@
-"""Providers' answers turned into what the merge works on: lists of hints, or rules.
+"""Turns providers' answers into the merge's input: lists of hints, or rules.
 
     answer                          list                             meaning
+
     no entry for any resource       [(any, preferred)]               no preference at all
-    entry without preference        [(any, preferred)]               none for this resource
+    entry without preference        [(any, preferred)]               no preference for this resource
     impossible                      [(any, not preferred)]           nothing can be preferred
     a family of hints               its hints, or its rule
 
@@ -29,35 +30,35 @@ HintList: TypeAlias = Sequence[Hint]
 
 
 class Ruled(Value):
-    """A list that need not be written out, because a rule says what is in it."""
+    """A list that stays unwritten because a rule describes its content."""
 
     rule: HintRule
     family: HintFamily
 
 
 Offer: TypeAlias = HintList | Ruled
-"""What one resource brings to the merge."""
+"""The input of the merge for one resource."""
 
 ANY_PREFERRED: HintList = (Hint(None, True),)
-"""What a resource brings to the merge that may come from anywhere."""
+"""The list of a resource that any node can provide."""
 _ANY_NOT_PREFERRED: HintList = (Hint(None, False),)
 
 
 def lists_of(answers: Iterable[ProviderHints]) -> list[Offer]:
-    """One list per resource that has an answer, one per provider that has none at all."""
+    """Return one list per resource with an answer, and one per provider without any."""
     return _offers(answers, "rule")
 
 
 def ruled(answers: Iterable[ProviderHints]) -> list[Offer]:
-    """The same by rule also where a list is quicker, as far as there is a rule.
+    """Return the offers of ``lists_of``, with rules even where lists would be faster.
 
-    It says how few nodes would be preferred even if no set of that size is offered.
+    Only a rule gives the preferred size if no set of that size is offered.
     """
     return _offers(answers, "as_rule")
 
 
 def _offers(answers: Iterable[ProviderHints], rule: str) -> list[Offer]:
-    """The lists; ``rule`` is the attribute in which a family has its rule."""
+    """``rule`` names the attribute in which a family has its rule."""
     lists: list[Offer] = []
     for answer in answers:
         if not answer:
@@ -83,12 +84,12 @@ def _list_of(resource: ResourceHints, by: str) -> Offer:
 
 
 def written_out(offers: Iterable[Offer]) -> list[HintList]:
-    """All lists as lists; there may be 2^n hints in one."""
+    """Write every rule out as a list of up to 2^n hints."""
     return [offer.family.hints() if isinstance(offer, Ruled) else offer for offer in offers]
 
 
 def single_node_only(offers: Iterable[Offer]) -> list[HintList]:
-    """The lists with only preferred hints of one node or of any node; a list may become empty."""
+    """Keep only preferred hints of one node or of any node; a list may become empty."""
     return [_single_node_only(offer) for offer in offers]
 
 

@@ -1,14 +1,16 @@
-"""Which of two node sets is the better one: smaller, then closer, then lower numbers.
+"""Which of two node sets is better: the smaller, then the closer, then the lower number.
 
-The kubelet compares two merged hints case by case; written as one sort key it is a strict
-total order, so that "first found" never matters and the best is a plain minimum:
+The kubelet compares two merged hints case by case. This module states the same order as one sort
+key. The key is a strict total order, so the best set is a plain minimum and the order of the
+candidates does not matter:
 
     preferred                fewer nodes first
     not preferred            exactly ``wanted_size`` nodes, then fewer (the most first), then more
     same number of nodes     smaller mean distance, if distances count; then the smaller integer
 
-``wanted_size`` is the number of nodes that the neediest resource must have. Without it the
-narrowest intersection would win and starve that resource.
+``wanted_size`` is the number of nodes that the neediest resource requires. Without it the narrowest
+intersection would win and starve that resource.
+
 Kubelet: ``HintMerger.compare`` and ``NUMADistances.CalculateAverageFor``, v1.32.
 """
 
@@ -22,36 +24,37 @@ from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
 
 FAR: Final = 1 << 32
-"""Stands for a distance that can not be read; no machine has a larger one."""
+"""Replaces an unreadable distance; larger than the distances of any machine."""
 
 
 class Distances(Value):
     """Distance between NUMA nodes by id: ``rows[from][to]``. Need not be symmetric.
 
-    ``readable_ids``: the kubelet takes the distance to a node from that place of a row, and finds
-    there only ids below this. None if it finds all; else ``rows`` say ``FAR`` where it does not.
+    ``readable_ids``: the kubelet uses a node's id as an index into a row, and so reads only ids
+    below this limit of the row. None: every id is readable, or ``rows`` has ``FAR`` where the
+    kubelet reads nothing.
     """
 
     rows: Mapping[int, Mapping[int, int]]
     readable_ids: Mapping[int, int] | None = None
 
     def total(self, mask: NumaMask) -> int:
-        """Sum over all ordered pairs of the set, a node with itself included.
+        """Return the sum over all ordered pairs of the set, each node with itself included.
 
-        Sets of equal size compare by their sums as they compare by their means.
+        Sets of equal size have the same order by sum as by mean.
         """
         node_ids = numa_mask.ids(mask)
         return sum(self.rows[i][j] for i in node_ids for j in node_ids)
 
     def are_readable(self, mask: NumaMask) -> bool:
-        """Whether the kubelet finds every distance inside this set, which is not empty."""
+        """Return whether the kubelet can read every distance inside this non-empty set."""
         limits = self.readable_ids
         highest = mask.bit_length() - 1
         return limits is None or all(highest < limits[i] for i in numa_mask.ids(mask))
 
 
 def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> NumaMask:
-    """The best of several preferred sets; at least one."""
+    """Return the best of one or more preferred sets."""
     masks = tuple(masks)
     if len(masks) == 1:
         return masks[0]
@@ -62,14 +65,14 @@ def best_preferred(masks: Iterable[NumaMask], distances: Distances | None) -> Nu
 def best_not_preferred(
     masks: Iterable[NumaMask], wanted_size: int, distances: Distances | None
 ) -> NumaMask:
-    """The best of several non-preferred sets; at least one, none of them empty."""
+    """Return the best of one or more non-preferred, non-empty sets."""
     masks = tuple(masks)
     size = min((mask.bit_count() for mask in masks), key=lambda s: size_rank(s, wanted_size))
     return _closest([mask for mask in masks if mask.bit_count() == size], distances)
 
 
 def size_rank(size: int, wanted_size: int) -> tuple[int, int]:
-    """The place of a number of nodes among non-preferred sets; the smallest is the best."""
+    """Rank a number of nodes among non-preferred sets; the smallest rank is the best."""
     if size == wanted_size:
         return (0, 0)
     if size < wanted_size:

@@ -1,10 +1,10 @@
-"""A hint, and the three things a manager can answer for one resource.
+"""A hint, and the three answers of a manager for one resource.
 
-The kubelet encodes three answers in one Go value (no list, an empty list, a list). Here they
-have names: ``NoPreference``, ``Impossible`` with its reason, and a family of hints. A family
-stands behind a small protocol, so that it may list its hints or know them by rule.
+The kubelet encodes three answers in one Go value (no list, an empty list, a list). Here they have
+names: ``NoPreference``, ``Impossible`` with its reason, and a family of hints. A family is a small
+protocol: an explicit list and a rule both implement it.
 
-"Hint" is what is offered, "affinity" is what was chosen; both are a node set and a flag.
+A manager offers hints; the policy chooses one as the affinity. Both are a node set and a flag.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numalet.core.model.value import Value
 
 
 class Hint(NamedTuple):
-    """A set of NUMA nodes, or None for "any node", and whether it is a preferred one.
+    """A set of NUMA nodes, or None for any node, and whether the set is preferred.
 
-    Preferred means, for every provider: no smaller set could hold the request on an empty
-    machine. Kubelet: ``topologymanager.TopologyHint``, v1.32.
+    Preferred means, for every provider: no smaller set could hold the request on an empty machine.
+    Kubelet: ``topologymanager.TopologyHint``, v1.32.
     """
 
     mask: NumaMask | None
@@ -29,15 +29,15 @@ class Hint(NamedTuple):
 
 
 ZERO_HINT = Hint(None, False)
-"""What is read where no affinity was stored: any node, not preferred."""
+"""The affinity of a container without a stored one: any node, not preferred."""
 
 
 class NoPreference(Value):
-    """The manager does not care where this resource comes from."""
+    """Any node can provide this resource."""
 
 
 class Impossible(Value):
-    """No set of nodes can satisfy the request; ``reason`` says why."""
+    """No set of nodes can satisfy the request, for this reason."""
 
     reason: Reason
 
@@ -46,25 +46,23 @@ class HintFamily(Protocol):
     """The node sets that one resource offers."""
 
     def hints(self) -> Sequence[Hint]:
-        """Every hint, in the order in which the kubelet makes them; at least one."""
+        """Return one or more hints, in the order of the kubelet."""
         ...
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Why this set is not offered; None if it is."""
+        """Return why this set is not offered; None if it is offered."""
         ...
 
 
 class Candidates(Value):
-    """A family that is an explicit list."""
+    """A family given as an explicit list."""
 
     listed: tuple[Hint, ...]
 
     def hints(self) -> Sequence[Hint]:
-        """The list as it was given."""
         return self.listed
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Nothing more is known than whether the set is in the list."""
         return None if any(hint.mask == mask for hint in self.listed) else NotListed(mask)
 
 
@@ -80,6 +78,6 @@ class NotListed(Value):
 ResourceHints: TypeAlias = NoPreference | Impossible | HintFamily
 
 ProviderHints: TypeAlias = Mapping[str, ResourceHints]
-"""Answer of one provider: by resource name. Empty: no preference at all."""
+"""Answer of one provider by resource name. Empty: no preference for any resource."""
 
 NO_HINTS: ProviderHints = {}

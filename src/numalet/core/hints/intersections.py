@@ -1,15 +1,15 @@
-"""Every set that can come out when one set of each family is taken and all are intersected.
+"""Every intersection of one member from each family of sets.
 
-Two exact ways, chosen by their estimated cost:
+The module has two exact methods and picks the one with the lower estimated cost:
 
 *Folding*: keep the set of intersections over the families so far, and intersect each with
 each member of the next family. Good while the families are short.
 
 *Counting*: for a set X let c(X) be the number of members of a family that contain X. The
-product of the families' c(X) counts the choices whose intersection contains X, and taking
-away the choices that contain a larger set (Moebius inversion over the subset lattice) leaves
-those whose intersection is exactly X. X can be reached if that number is not 0. The numbers
-are exact integers. For n nodes this is n * 2^n additions per family, however long it is.
+product of the families' c(X) counts the choices whose intersection contains X. Subtracting
+the choices that contain a larger set (Moebius inversion over the subset lattice) leaves
+the choices whose intersection is exactly X. X is reachable if that number is not 0. The numbers
+are exact integers. For n nodes this takes n * 2^n additions per family of any length.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Family = Set[NumaMask]
 
 
 def reachable(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask]:
-    """Every intersection of one member of each family, the empty set included if it occurs.
+    """Return every intersection of one member of each family, the empty set included.
 
-    Members are subsets of ``all_nodes``. Without families it is ``all_nodes`` alone.
+    Members are subsets of ``all_nodes``. Without families the result is ``all_nodes`` alone.
     """
     families = sorted(families, key=len)
     sets = 1 << all_nodes.bit_count()
@@ -42,7 +42,7 @@ def reachable(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask]:
 
 
 def by_counting(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask]:
-    """``reachable`` by counting the choices behind every set at once."""
+    """The method *counting*: one inversion for all sets."""
     bits = [1 << node_id for node_id in numa_mask.ids(all_nodes)]
     masks = _subsets_by_position(bits)
     position_of = {mask: position for position, mask in enumerate(masks)}
@@ -58,7 +58,7 @@ def by_counting(families: Sequence[Family], all_nodes: NumaMask) -> set[NumaMask
 
 
 def _subsets_by_position(bits: Sequence[int]) -> list[NumaMask]:
-    """All subsets of the nodes; bit i of a subset's position stands for the i-th node."""
+    """Return all subsets of the nodes; bit i of a subset's position stands for the i-th node."""
     masks = [0]
     for bit in bits:
         masks += [mask | bit for mask in masks]
@@ -76,10 +76,10 @@ def _undo_sum_over_supersets(counts: list[int], nodes: int) -> None:
 
 
 def _pairs_of_slices(nodes: int) -> Iterator[tuple[slice, slice]]:
-    """Positions without a node, and the same positions with it; node after node.
+    """Yield the positions without a node and the same positions with it, node by node.
 
-    A node's positions form blocks of ``step``. Whichever needs fewer slices is taken: the
-    blocks one by one, or one stride through all blocks for each place in a block.
+    A node's positions form blocks of ``step``. The shorter list of slices wins: one slice for each
+    block, or one stride through all blocks for each place in a block.
     """
     size = 1 << nodes
     for node in range(nodes):

@@ -1,17 +1,17 @@
-"""The lowest set of a given number of nodes that meets all requirements, without listing sets.
+"""The lowest set of a given size that meets all requirements, found without listing sets.
 
-*Lowest* is the smallest integer. The nodes are decided from the highest down, and each is left
-out first and included only if that does not work; so the first solution is the lowest. Three
-things keep the walk short, and all of them are exact:
+*Lowest* is the smallest integer. The search decides nodes from the highest down and tries to leave
+each node out before it includes it, so the first solution is the lowest. Three exact shortcuts
+keep the search short:
 
-- if the lowest nodes of all do, they are the answer;
-- a requirement that the heaviest nodes left can not fill ends a branch, likewise the weighted
-  sum of all requirements;
-- a branch that failed is remembered with what was still lacking, and ends every later one that
-  lacks as much or more at the same place. Nodes that are alike thereby count as numbers.
+- if the lowest nodes meet all requirements, they are the answer;
+- a branch ends if the heaviest nodes left cannot fill one requirement, or the weighted sum of all
+  requirements;
+- a failed branch is stored with its unmet needs. It ends every later branch that needs as much or
+  more at the same place, so the search depends on the number of equal nodes and not on their ids.
 
-One requirement never leads astray. Several make the problem one of packing, whose worst cases
-are exponential; docs/explanation/merging.md says for which figures.
+One requirement needs no backtracking. Several make a packing problem, whose worst cases are
+exponential; docs/explanation/merging.md gives the sizes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
 Lacking = tuple[int, ...]
-"""What every row still needs; the larger, the harder. Met when nothing is above 0."""
+"""The unmet need of every row. A requirement is met at 0 or below."""
 
 _SCALE = 1 << 96
-"""Makes the needs of different requirements comparable in whole numbers."""
+"""Fixed-point factor: scales the needs of all requirements to one integer unit."""
 
 _VISITS_BEFORE_WEIGHING = 150
 _STEPS = 60
@@ -37,8 +37,8 @@ class _Row:
     """One requirement, or one upper limit, over the nodes to choose from.
 
     A limit is a requirement with negative weights: at least minus ``most``. ``alone`` has the
-    weights of parts of one node by place, ``shared`` those of other parts by their bit.
-    ``at_most`` is what a node can add at best.
+    weights of parts of one node by place, ``shared`` those of other parts by their bit. ``at_most``
+    is the most that a node can add.
     """
 
     def __init__(self, need: int, sign: int, parts: Sequence[tuple[NumaMask, int]]) -> None:
@@ -50,12 +50,12 @@ class _Row:
         self.at_most: list[int] = []
 
     def clamped(self, lacking: int) -> int:
-        """More than enough is as good as enough; below a limit every unit of room counts."""
+        """Ignore a surplus over a requirement; keep the unused room below a limit."""
         return max(0, lacking) if self.sign > 0 else lacking
 
 
 class LowestSet:
-    """One problem: what to choose from, and what must be met. Remembers what it learns."""
+    """One problem: the nodes to choose from and the requirements. Caches results between calls."""
 
     def __init__(self, sets: OpenSets, further: Sequence[Requirement] = ()) -> None:
         self.mandatory = sets.mandatory
@@ -75,7 +75,7 @@ class LowestSet:
         self._failed: dict[tuple[int, int, int], list[Lacking]] = {}
 
     def lowest(self, size: int) -> NumaMask | None:
-        """The lowest set of so many nodes; None if there is none."""
+        """Return the lowest set with ``size`` nodes; None if no such set meets the requirements."""
         count = size - self.mandatory.bit_count()
         if not self.is_possible or not 0 <= count <= len(self.node_ids):
             return None
@@ -83,7 +83,7 @@ class LowestSet:
         return None if mask is None else mask | self.mandatory
 
     def fewest(self) -> int | None:
-        """The number of nodes of the smallest set, which has one at least; None if none is."""
+        """Return the number of nodes of the smallest non-empty set, or None."""
         if not self.is_possible:
             return None
         mandatory = self.mandatory.bit_count()
@@ -95,12 +95,12 @@ class LowestSet:
         return None
 
     def smallest(self) -> NumaMask | None:
-        """The lowest of the sets with the fewest nodes; None if there is none."""
+        """Return the lowest set with the fewest nodes, or None."""
         size = self.fewest()
         return None if size is None else self.lowest(size)
 
     def _rows(self, requirements: Sequence[Requirement]) -> list[_Row]:
-        """Rows for what the mandatory nodes do not decide already."""
+        """Make rows for the requirements that the mandatory nodes leave open."""
         rows = []
         among = self.lowest_masks[-1]
         for requirement in requirements:
@@ -112,7 +112,7 @@ class LowestSet:
             ]
             need = requirement.need - reached
             if need > 0:
-                # A part that is enough by itself need not be distinguished from one that is more.
+                # Clamping makes all sufficient parts equal, so that failed branches match more.
                 rows.append(_Row(need, 1, [(part, min(weight, need)) for part, weight in parts]))
             if requirement.most is not None:
                 rows.append(_Row(reached - requirement.most, -1, parts))
@@ -138,13 +138,14 @@ class LowestSet:
                     continue
                 bit = self.shared_bits[part]
                 row.shared[bit] = row.shared.get(bit, 0) + signed
-                # Something that was touched before adds nothing, which is the best of a limit.
+                # A part touched before adds 0. For a limit 0 is the best case, so only
+                # requirements add the weight to this upper bound.
                 for node_id in numa_mask.ids(part) if row.sign > 0 else ():
                     row.at_most[places[1 << node_id]] += signed
         self.alone_below = [[0, *accumulate(row.alone)] for row in self.rows]
 
     def _lowest(self, places: int, count: int, lacking: Lacking, touched: int) -> NumaMask | None:
-        """The lowest ``count`` of the first ``places`` nodes that give what is lacking."""
+        """Return the lowest ``count`` of the first ``places`` nodes that fill all rows, or None."""
         if not self.may_be_met(places, count, lacking):
             return None
         if self._lowest_do(count, lacking, touched):
@@ -169,7 +170,11 @@ class LowestSet:
         return mask
 
     def may_be_met(self, places: int, count: int, lacking: Lacking) -> bool:
-        """Whether the best ``count`` of the first ``places`` nodes fill each row by itself."""
+        """Bound: return False only if ``count`` of the first ``places`` nodes cannot fill all rows.
+
+        The bound fills each row, and the weighted sum of all rows, with the best nodes for it
+        alone.
+        """
         best_of = self._best_of.get(places)
         if best_of is None:
             best_of = self._best_of[places] = self._sums_of_best(places)
@@ -181,13 +186,13 @@ class LowestSet:
         return best_of[-1][count] >= sum(map(int.__mul__, self.scales, lacking))
 
     def _sums_of_best(self, places: int) -> list[list[int]]:
-        """By row, and for the weighted sum of several: the best 0, 1, 2 ... nodes together."""
+        """Return for each row and for the weighted sum: the sums of the best 0, 1, 2 ... nodes."""
         columns = self._columns()
         sorted_above = self._heaviest_first.get(places + 1)
         if sorted_above is None:
             heaviest = [sorted(column[:places], reverse=True) for column in columns]
         else:
-            # Without the one node that is no longer among them; the walk goes down one by one.
+            # The search moves down one place at a time: removing one node is cheaper than sorting.
             heaviest = [each.copy() for each in sorted_above]
             for each, column in zip(heaviest, columns, strict=True):
                 each.remove(column[places])
@@ -195,14 +200,14 @@ class LowestSet:
         return [[0, *accumulate(each)] for each in heaviest]
 
     def _columns(self) -> list[list[int]]:
-        """What each node adds at best to each row, and to the weighted sum of several."""
+        """Return the most that each node adds to each row, and to their weighted sum."""
         if len(self.rows) == 1:
             return [self.rows[0].at_most]
         return [*(row.at_most for row in self.rows), self._worth]
 
     @property
     def _worth(self) -> list[int]:
-        """What each node adds at best to the weighted sum of all rows."""
+        """The most that each node adds to the weighted sum of all rows."""
         if self._weighted is None:
             weighted = [0] * len(self.node_ids)
             for row, scale in zip(self.rows, self.scales, strict=True):
@@ -214,10 +219,11 @@ class LowestSet:
         return self._weighted
 
     def _weigh(self, places: int, count: int, lacking: Lacking) -> None:
-        """Find the weighted sum of rows that is the hardest to fill, by a few steps uphill.
+        """Improve the weights of the weighted sum by subgradient steps, so that it prunes more.
 
-        Any weights make a true bound; those that are in proportion only do it less well. Paid
-        for by searches that turn out to be long. Steps are in floating point, weights are not.
+        Any non-negative weights give a valid bound; the initial weights are proportional to the
+        needs. Runs once, in long searches only. The steps use floats, the resulting weights are
+        integers.
         """
         rows = [at for at, scale in enumerate(self.scales) if scale and lacking[at] > 0]
         worth = [[each / lacking[at] for each in self.rows[at].at_most[:places]] for at in rows]
@@ -244,7 +250,7 @@ class LowestSet:
         self._best_of.clear()
 
     def _lowest_do(self, count: int, lacking: Lacking, touched: int) -> bool:
-        """Whether the lowest ``count`` nodes of all give what is lacking."""
+        """Return whether the ``count`` lowest nodes fill all rows."""
         new = self.touched_below[count] & ~touched
         for row, need, sums in zip(self.rows, lacking, self.alone_below, strict=True):
             given = sums[count]
@@ -255,7 +261,7 @@ class LowestSet:
         return True
 
     def with_node(self, place: int, lacking: Lacking, touched: int) -> tuple[Lacking, int]:
-        """What is lacking, and which shared parts are touched, when this node is included."""
+        """Return the unmet needs and the touched shared parts after including this node."""
         new = self.touched_at[place] & ~touched
         less = []
         for row, need in zip(self.rows, lacking, strict=True):
@@ -266,7 +272,7 @@ class LowestSet:
         return tuple(less), touched | new
 
     def is_met_by(self, mask: NumaMask) -> bool:
-        """Whether this set, which holds the mandatory nodes, is one of those to choose from."""
+        """Return whether this set, which includes the mandatory nodes, meets all requirements."""
         lacking, touched = self.start, 0
         for place, node_id in enumerate(self.node_ids):
             if mask >> node_id & 1:
@@ -274,7 +280,7 @@ class LowestSet:
         return all(need <= 0 for need in lacking)
 
     def _heaviest_do(self, count: int) -> bool:
-        """Whether the nodes that give most to all rows together are enough: a quick yes."""
+        """Return whether the nodes with the highest worth are enough; False proves nothing."""
         worth = self._worth
         places = range(len(worth))
         lacking, touched = self.start, 0

@@ -1,18 +1,17 @@
 """The best merged hint, without walking the cross product of the lists.
 
-The kubelet takes one hint of every list in every possible way, intersects the sets, and keeps
-the best result. The result depends only on *which* sets can come out, and by ``fitness`` it is
-their minimum. So two questions suffice (proofs in docs/explanation/merging.md):
+The kubelet takes one hint of every list in every possible way, intersects the sets, and keeps the
+best result. The result depends only on *which* intersections are reachable: by ``fitness`` it is
+their minimum. Two stages are enough (proofs in docs/explanation/merging.md):
 
-1. *Preferred stage.* A combination is preferred only if all its hints are, and all their sets
-   are one set A. So A must be a preferred hint of every list that does not also say "any node,
-   preferred". These A are an intersection of sets of masks.
-2. *Non-preferred stage*, only if the first finds nothing. Then every intersection that can be
-   reached counts, whatever its flags. If the set that none outranks can be reached, it is the
-   answer. Else ``reach`` holds the intersections over the lists so far; where lists are long,
-   they are all counted at once (``intersections``).
+1. *Preferred stage.* A combination is preferred only if all its hints are preferred and all their
+   sets are one set A. A must therefore be a preferred hint of every list, except of lists that say
+   "any node, preferred". These A are an intersection of sets of masks.
+2. *Non-preferred stage*, only if the first finds nothing. Every reachable intersection is a
+   candidate, with any flags. If the set with the best possible rank is reachable, it is the
+   answer. Else ``intersections`` finds all reachable sets.
 
-If no list is empty but nothing is left, or if a list is empty: all nodes, not preferred.
+If a list is empty, or every intersection is empty, the result is all nodes, not preferred.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
 _MOST_SETS_COMPARED = 500
-"""So many sets of one size are compared by distance; beyond it nothing is known beforehand."""
+"""Maximum number of sets of one size that ``_ideal_set`` compares by distance."""
 
 
 def merge(
     lists: Sequence[HintList], all_nodes: NumaMask, distances: Distances | None = None
 ) -> Hint:
-    """The kubelet's best merged hint of these lists (``HintMerger.Merge``, v1.32).
+    """Return the kubelet's best merged hint of these lists (``HintMerger.Merge``, v1.32).
 
-    ``all_nodes`` is the set of the machine's NUMA nodes; ``distances`` is given only if the
-    option prefer-closest-numa-nodes counts.
+    ``all_nodes`` is the set of the machine's NUMA nodes. Pass ``distances`` only with the option
+    prefer-closest-numa-nodes.
     """
     preferred = _preferred_sets(lists, all_nodes)
     if preferred:
@@ -50,10 +49,10 @@ def merge(
 def not_preferred(
     lists: Sequence[HintList], all_nodes: NumaMask, distances: Distances | None = None
 ) -> Hint:
-    """The best merged hint of lists out of which no preferred one can come."""
+    """Return the best merged hint of lists that have no preferred one in common."""
     if not all(lists):
         return Hint(all_nodes, False)
-    # Most managers have nothing to say of most containers, and that changes nothing.
+    # "Any node, preferred" cuts no intersection. Most managers answer it for most containers.
     lists = [hints for hints in lists if hints is not ANY_PREFERRED]
     if all(hints[0].mask is None and len(hints) == 1 for hints in lists):
         return Hint(all_nodes, False)
@@ -68,12 +67,12 @@ def not_preferred(
 
 
 def _distinct(lists: Sequence[HintList]) -> Sequence[HintList]:
-    """Each list object once: resources of one provider often share one list."""
+    """Return each list object once: resources of one provider often share one list."""
     return lists if len(lists) == 1 else list({id(hints): hints for hints in lists}.values())
 
 
 def named_by_all(lists: Sequence[HintList]) -> set[NumaMask] | None:
-    """The sets that every list prefers, as written; None if every list prefers any node."""
+    """Return the sets that every list prefers; None if every list prefers any node."""
     common: set[NumaMask | None] | None = None
     for hints in _distinct(lists):
         named = {mask for mask, preferred in hints if preferred}
@@ -87,12 +86,12 @@ def _preferred_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaM
     if common is None:
         hints = (hint for one in _distinct(lists) for hint in one if hint.preferred)
         common = {hint.mask for hint in hints if hint.mask is not None} | {all_nodes}
-    # Sets are compared as they were written; only then are foreign node ids cut off.
+    # Like the kubelet, compare the sets first and remove unknown node ids afterwards.
     return {mask & all_nodes for mask in common} - {0}
 
 
 def _ideal_set(wanted: int, all_nodes: NumaMask, distances: Distances | None) -> NumaMask | None:
-    """The set that none outranks, whatever can come out; None if it would take long to find."""
+    """Return the set with the best possible rank; None if it is unknown or too slow to find."""
     nodes = all_nodes.bit_count()
     if not 0 < wanted <= nodes:
         return None
@@ -105,7 +104,7 @@ def _ideal_set(wanted: int, all_nodes: NumaMask, distances: Distances | None) ->
 
 
 def _surely_comes_out(mask: NumaMask, lists: Sequence[HintList], all_nodes: NumaMask) -> bool:
-    """A quick yes: one list has this very set, and every list has it or a larger one."""
+    """Return whether one list has this set and all others have a superset; False proves nothing."""
 
     def cut(hints: HintList) -> Iterator[NumaMask]:
         return (all_nodes if hint.mask is None else hint.mask & all_nodes for hint in hints)
@@ -117,7 +116,7 @@ def _surely_comes_out(mask: NumaMask, lists: Sequence[HintList], all_nodes: Numa
 
 
 def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
-    """Every set that can come out of these lists, whatever its flags; never the empty one."""
+    """Return every non-empty intersection of one set from each list."""
     families = [
         {all_nodes if hint.mask is None else hint.mask & all_nodes for hint in hints}
         for hints in lists
@@ -126,7 +125,7 @@ def reached_sets(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask
 
 
 def size_of_the_neediest(lists: Sequence[HintList]) -> int:
-    """Nodes that the neediest list must have: the largest of the lists' smallest sets."""
+    """Return the largest of the lists' smallest set sizes."""
     sizes = [
         min([mask.bit_count() for mask, _ in hints if mask is not None], default=0)
         for hints in _distinct(lists)

@@ -1,13 +1,14 @@
-"""Which sets can be left of a ground set when families take nodes away, each within its means.
+"""Which subsets of a ground set remain when families remove nodes within their slack.
 
-The merge intersects one set of each family. A node is missing in the result if at least one
-family's set leaves it out, so: *X can come out if the nodes outside X can be shared out among
-the families, and each family can do without the nodes it gets.* What a family can do without is
-its *slack*: what its largest set has of something, minus what it needs.
+The merge intersects one set of each family. The result lacks a node if at least one family's set
+leaves it out. A set X is therefore reachable if the nodes outside X can be assigned to the families
+so that each family can spare its nodes. A family's *slack* is the surplus of its largest set over
+its need.
 
-Fewer nodes to share out are never harder, so the sets that can come out are upward-closed.
-Sharing out is packing; quick answers both ways come first, then an exact search with memory,
-which stops when its ``Budget`` is used up. Proofs in docs/explanation/merging.md.
+With fewer nodes to assign the problem is never harder, so the reachable sets are upward-closed. The
+assignment is a multiple knapsack problem. Quick sufficient and necessary tests run first, then an
+exact search with memory, which ends when its ``Budget`` is spent. Proofs in
+docs/explanation/merging.md.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ _SCALE = 1 << 96
 _MOST_BOUNDS = 16
 
 
-class BudgetUsedUp(Exception):  # noqa: N818 - it is no error
-    """The search was stopped. Caught where a feasible answer is at hand."""
+class BudgetUsedUp(Exception):  # noqa: N818 - not an error
+    """Stops a search. The caller falls back to its best feasible set."""
 
 
 class Budget(Mutable):
-    """How many nodes of search trees may still be visited in one merge."""
+    """Number of search-tree nodes that one merge may still visit."""
 
     left: int
 
     def spend(self) -> None:
-        """Count one; raises ``BudgetUsedUp`` if none is left."""
+        """Count one visit; raise ``BudgetUsedUp`` if the budget is spent."""
         self.left -= 1
         if self.left < 0:
             raise BudgetUsedUp
 
     @contextmanager
     def at_most(self, visits: int) -> Iterator[None]:
-        """Within it no more than these visits are left; behind it what it did not use."""
+        """Limit the block to ``visits``; the unused rest returns to the budget afterwards."""
         kept = max(0, self.left - visits)
         self.left -= kept
         try:
@@ -54,16 +55,16 @@ class Budget(Mutable):
 
 
 class SharingState(NamedTuple):
-    """Slack left, by account; what each family without additive parts got so far."""
+    """Slack left by account, and the nodes assigned to each family that has shared parts."""
 
     slack: tuple[int, ...]
     got: tuple[NumaMask, ...]
 
 
 class _Family:
-    """One family: its accounts of slack, what leaving out a node costs, what it must keep.
+    """One family: its slack accounts, the cost of leaving out each node, and its mandatory nodes.
 
-    ``shared`` are parts of several nodes by account: they are lost with their last node.
+    ``shared`` lists parts of several nodes, with their account: a part is lost with its last node.
     """
 
     def __init__(self, rule: HintRule, ground: NumaMask, first_account: int) -> None:
@@ -80,7 +81,7 @@ class _Family:
             alone: dict[NumaMask, int] = {}
             for part, weight in requirement.parts:
                 nodes = part & open_sets.universe
-                # A node outside the ground is never left out, so its parts are never lost.
+                # No search removes a node outside the ground, so its parts are never lost.
                 if not weight or not nodes or nodes & ~ground:
                     continue
                 if nodes.bit_count() == 1:
@@ -91,7 +92,7 @@ class _Family:
         self.carriers = numa_mask.union(nodes for nodes, _, _ in self.shared)
 
     def cost(self, bit: NumaMask) -> tuple[tuple[int, int], ...] | None:
-        """Accounts and costs of leaving out a node by itself; None if the family must keep it."""
+        """Return accounts and costs of leaving out this node alone; None if it must stay."""
         costs = []
         for at, alone in enumerate(self.alone):
             weight = alone.get(bit, 0)
@@ -104,11 +105,11 @@ class _Family:
 
 Cost = tuple[tuple[int, int], ...]
 Choice = tuple[int, Cost]
-"""A family by number, and what it costs to let it have the node."""
+"""A family's index, and its cost of leaving out the node."""
 
 
 class SharingOut:
-    """One ground set and the families that may take nodes away from it."""
+    """The assignment problem: one ground set, and the families that may remove nodes from it."""
 
     def __init__(self, ground: NumaMask, rules: Sequence[HintRule], budget: Budget) -> None:
         self.ground = ground
@@ -131,9 +132,9 @@ class SharingOut:
 
     @cached_property
     def kinds(self) -> dict[NumaMask, int]:
-        """A number for each kind of node: nodes of one kind cost every family the same.
+        """Number the kinds of nodes: nodes of one kind have the same cost for every family.
 
-        A node that carries a part of several nodes is of a kind of its own.
+        A node with a shared part is a kind with one member.
         """
         carriers = numa_mask.union(family.carriers for family in self.families)
         numbers: dict[object, int] = {}
@@ -144,9 +145,9 @@ class SharingOut:
 
     @cached_property
     def is_a_sum(self) -> bool:
-        """Whether nodes can be left out exactly if they cost no bound too much.
+        """Return whether the bounds are exact: a set may go if no bound exceeds its slack.
 
-        So it is with one family whose parts have one node each: nothing has to be shared out.
+        This holds for one family without shared parts: there is nothing to assign.
         """
         return (
             len(self.families) == 1
@@ -155,7 +156,7 @@ class SharingOut:
         )
 
     def charged(self, state: SharingState, choice: Choice, bit: NumaMask) -> SharingState | None:
-        """The state when a family gets the node; None if it can not do without."""
+        """Return the state after assigning the node to this family; None without enough slack."""
         at, cost = choice
         family = self.families[at]
         slack, got = list(state.slack), state.got
@@ -174,7 +175,7 @@ class SharingOut:
         return SharingState(tuple(slack), got)
 
     def can_be_shared_greedily(self, out: NumaMask) -> bool:
-        """A quick yes: whether a simple way to share out these nodes works."""
+        """Return whether a greedy assignment of these nodes succeeds; False proves nothing."""
         if self.is_a_sum:
             return not self.is_too_much(out, numa_mask.EMPTY, 0)
         bits = [1 << node_id for node_id in numa_mask.ids(out & ~self.costless)]
@@ -187,14 +188,14 @@ class SharingOut:
         yield sorted(bits, key=self._regret, reverse=True)
 
     def _relative(self, choice: Choice, slack: Sequence[int]) -> float:
-        """How much of what a family can do without a node takes away: 1 is everything."""
+        """Return the largest share of an account's slack that the node uses; 1 is all of it."""
         return max((weight / max(slack[account], 1) for account, weight in choice[1]), default=0.0)
 
     def _burden(self, bit: NumaMask) -> float:
         return min(self._relative(choice, self.start.slack) for choice in self.choices[bit])
 
     def _regret(self, bit: NumaMask) -> float:
-        """What it costs not to get the best place."""
+        """Return the cost difference between the cheapest family and the second one."""
         costs = sorted(self._relative(choice, self.start.slack) for choice in self.choices[bit])
         return costs[1] - costs[0] if len(costs) > 1 else float("inf")
 
@@ -212,10 +213,10 @@ class SharingOut:
 
     @cached_property
     def bounds(self) -> list[tuple[dict[NumaMask, int], tuple[int, ...]]]:
-        """Ways to weigh the accounts: the least weighted cost of each node, weight by account.
+        """Surrogate constraints: the least weighted cost of each node, and the weight by account.
 
-        Whichever request gets the nodes, the weighted costs can not exceed the weighted slack. One
-        account of each family is weighed, in every combination, as far as they are few.
+        However the nodes are assigned, their weighted costs cannot exceed the weighted slack. Each
+        bound weighs one account of each family; the first ``_MOST_BOUNDS`` combinations are used.
         """
         bounds = []
         accounts = [range(f.first, f.first + len(f.slack)) for f in self.families if f.slack]
@@ -236,7 +237,10 @@ class SharingOut:
         }
 
     def is_too_much(self, must: NumaMask, may: NumaMask, leave: int) -> bool:
-        """A quick no: whether ``must`` and ``leave`` more of ``may`` surely can not be shared."""
+        """Return whether a bound forbids removing ``must`` and ``leave`` nodes of ``may``.
+
+        False proves nothing.
+        """
         musts = [1 << node_id for node_id in numa_mask.ids(must & ~self.costless)]
         mays = [1 << node_id for node_id in numa_mask.ids(may)]
         for costs, weights in self.bounds:
@@ -249,7 +253,7 @@ class SharingOut:
         return False
 
     def share(self, must: NumaMask, may: NumaMask, leave: int) -> NumaMask | None:
-        """``must`` and ``leave`` nodes of ``may`` that can be shared out together; None if none.
+        """Return ``must`` and ``leave`` nodes of ``may`` that can be removed together, or None.
 
         Exact; raises ``BudgetUsedUp``.
         """
@@ -258,13 +262,13 @@ class SharingOut:
         shared = _Search(self, must & ~self.costless, may & ~free, dear).run()
         if shared is None:
             return None
-        # Costless nodes are left out from the highest down.
+        # Nodes without cost: remove the highest ones, so that the remaining set is the lowest.
         keep = free.bit_count() - (leave - dear)
         return shared | (must & self.costless) | (free & ~numa_mask.lowest(free, keep))
 
 
 class _Search:
-    """Depth first: the nodes that must go, dear ones first; then others, cheap ones first."""
+    """Depth-first: nodes that must go, expensive ones first; then others, cheap ones first."""
 
     def __init__(self, problem: SharingOut, must: NumaMask, may: NumaMask, leave: int) -> None:
         self.problem = problem
@@ -281,7 +285,7 @@ class _Search:
         self._cheapest: dict[int, list[list[int]]] = {}
 
     def run(self) -> NumaMask | None:
-        """The nodes that are left out; None if it can not be done."""
+        """Return the removed nodes; None if it is impossible."""
         return self._rest(0, self.leave, self.problem.start)
 
     def _rest(self, at: int, leave: int, state: SharingState) -> NumaMask | None:
@@ -309,7 +313,7 @@ class _Search:
             family = self.problem.families[choice[0]]
             own = state.slack[family.first : family.first + len(family.slack)]
             alike = (family.rule, own, state.got[choice[0]])
-            if alike in tried:  # a copy of a family in the same state
+            if alike in tried:  # the result is the same for each copy of a rule in this state
                 continue
             tried.add(alike)
             after = self.problem.charged(state, choice, bit)
@@ -328,7 +332,7 @@ class _Search:
         return False
 
     def _sums(self, at: int) -> list[list[int]]:
-        """By bound: the cost of all nodes that must go, and of the cheapest 0, 1, 2 ... others."""
+        """Return by bound: the cost of nodes that must go plus the cheapest 0, 1, 2 ... others."""
         tables = []
         for costs, _ in self.problem.bounds:
             must = sum(costs[bit] for bit in self.bits[at : self.musts])

@@ -1,12 +1,11 @@
-"""Close sets at once: what a search for the closest one begins with.
+"""Heuristics for close sets: starting points for the search for the closest one.
 
-The closer the set that a search holds from the beginning, the more branches it cuts, and the
-better its answer if it is stopped. Plain ways: a set *grows* from a node by taking what is nearest,
-or what is *dear*, worth a detour because it is hard to do without; and a set that can be had
-*exchanges* one node for another as long as that brings it closer and it can still be had. None
-of them proves anything.
+A closer start lets the search cut more branches, and improves its answer if it is stopped. Two
+constructions: a set *grows* from a node by adding the nearest one, or an *expensive* one, which is
+worth a longer distance because it is hard to spare. A feasible set *exchanges* one node for another
+while that brings it closer and keeps it feasible. The results carry no proof.
 
-Nodes are places here: indices into the nodes that a search decides.
+A place is an index into the nodes that a search decides.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from typing import Final, TypeAlias
 from numalet.core.model.value import Value
 
 WORTH_MOST: Final = 1 << 10
-"""What the dearest place is worth."""
+"""Worth of the most expensive place."""
 
 _MOST_TRIED = 200
-"""How many exchanges are tried in all; each asks whether a set can be had."""
+"""Maximum number of exchanges tried; each one needs a feasibility test."""
 
 Places: TypeAlias = frozenset[int]
 
 
 class DistanceTable(Value):
-    """Distances between places, there and back, and of each to itself and the fixed nodes."""
+    """Distances between places, in both directions, and to the place itself and the fixed nodes."""
 
     pairs: list[list[int]]
     alone: list[int]
@@ -34,9 +33,9 @@ class DistanceTable(Value):
     def grown(
         self, size: int, starts: Iterable[int], alone: Sequence[int] | None = None
     ) -> Iterator[Places]:
-        """From each of these places the set of this size that takes what is nearest.
+        """Yield for each start the set of this size that grows by the nearest place.
 
-        ``alone`` may take the place of the field's own, to make some places seem nearer.
+        ``alone`` replaces the table's own, to make some places seem nearer.
         """
         for start in starts:
             far = list(map(int.__add__, self.alone if alone is None else alone, self.pairs[start]))
@@ -49,9 +48,9 @@ class DistanceTable(Value):
             yield frozenset(chosen)
 
     def dear(self, size: int, starts: Sequence[int], worth: Sequence[int]) -> Iterator[Places]:
-        """Sets that grow the same way while some places are worth a detour, longer and longer.
+        """Yield sets grown with increasing discounts on the distance of expensive places.
 
-        ``worth`` is what each place is worth, as a part of ``WORTH_MOST``.
+        ``worth`` has each place's value as a fraction of ``WORTH_MOST``.
         """
         for detours in (size // 2, size, 2 * size, 4 * size, 8 * size, 16 * size):
             longest = detours * max(map(max, self.pairs)) // 4
@@ -62,7 +61,7 @@ class DistanceTable(Value):
             yield from self.grown(size, starts, nearer)
 
     def exchanged(self, chosen: Places, can_be_had: Callable[[Places], bool]) -> Places:
-        """A set of the same size that no exchange brings closer, or the last one tried."""
+        """Exchange places until nothing improves the set or ``_MOST_TRIED`` is reached."""
         tries = iter(range(_MOST_TRIED))
         while True:
             closer = (
@@ -76,10 +75,10 @@ class DistanceTable(Value):
             chosen = better
 
     def _exchanges(self, chosen: Places) -> Iterator[tuple[int, int, int]]:
-        """What brings the set closer: by how much (negative), which place for which."""
+        """Yield improving exchanges: change of the distance (negative), place out, place in."""
         far = [alone + sum(map(row.__getitem__, chosen)) for alone, row in self._rows()]
         for out in chosen:
-            # A place of the set was counted with itself.
+            # ``far`` of a member includes its pair with itself; remove it.
             without, row = far[out] - self.pairs[out][out], self.pairs[out]
             for into, added in enumerate(far):
                 change = added - row[into] - without

@@ -1,15 +1,15 @@
-"""The closest set of a given size that can be had: for prefer-closest-numa-nodes.
+"""The closest feasible set of a given size, for prefer-closest-numa-nodes.
 
-The order is (distance, integer), and no part of a set decides its distance. So this is branch
-and bound over the nodes from the highest down, the lowest way to go on first: of sets with equal
-distance the lowest is met first, and a branch that can not become *closer* than what was found is
-cut. The bound: every node still to come is at least as far from the others as its nearest nodes
-are. With distances by levels (same board, same socket) the bound is sharp. A branch is cut as well
-if one before it stood as far from all nodes to come and was no harder to complete: what it found,
-or failed to find, is at least as good. Nodes of one board thereby count as numbers; where it does
-not matter either which of them are left out, they are decided in one *step*.
+The order is (distance, integer), and the distance of a set is not a function of its parts. The
+search is branch and bound over the nodes from the highest down, lowest continuation first. Of sets
+with equal distance it meets the lowest first, and it cuts a branch that cannot become *closer* than
+the best set found. Its bound: every node still to add is at least as far from the others as its
+nearest nodes are. The bound is sharp if distances have levels (same board, same socket). The search
+also cuts a branch if an earlier one had the same distances to all open nodes and was at most as
+hard to complete (dominance). It decides nodes that neither distances nor feasibility distinguish in
+one *step*.
 
-What can be had is asked of ``nearest_terms``.
+``nearest_terms`` defines feasibility.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ from numalet.core.model.value import Value
 S = TypeVar("S")
 
 _MOST_EXCHANGED = 6
-"""So many sets are bettered by exchanges before a search that takes long."""
+"""Number of sets that exchanges improve before a long search."""
 _EASY = 5000
-"""A search that visits no more nodes than these needs no better beginning."""
+"""Visits of the first try; a search that needs more gets better starting sets."""
 
 _Distances: TypeAlias = tuple[int, int, tuple[int, ...]]
-"""All that distances know of a branch: nodes to come, distance so far, what each would add."""
+"""A branch by distances: nodes to add, distance so far, what each open node would add."""
 
 
 class _Step(Value):
-    """Places from ``first`` to before ``end``, which distances do not distinguish.
+    """Places from ``first`` to before ``end``, which have equal distances to all others.
 
-    ``ways`` to take some of their nodes, with how many, the lowest set first. ``pairs`` has the
-    distance of one of them to one node of every step, there and back; to another one of its own.
-    ``farther`` is what so many of them add to the ``far`` of the steps before this one.
+    ``ways`` are the choices of nodes with their count, the lowest set first. ``pairs`` has the
+    distance of one of them to one node of every step, in both directions; for its own step, to
+    another member. ``farther[n]`` is what n of them add to the ``far`` of the steps before this
+    one.
     """
 
     first: int
@@ -56,12 +57,11 @@ class _Step(Value):
 
     @property
     def size(self) -> int:
-        """How many nodes are decided."""
         return self.end - self.first
 
 
 class _BranchAndBound(Generic[S]):
-    """One search. ``found`` is the best set so far, at distance ``limit`` or the limit itself."""
+    """One search. ``best`` is the best set so far, ``limit`` its distance (1 more at the start)."""
 
     def __init__(self, terms: Terms[S], size: int, distances: Distances, known: NumaMask) -> None:
         self.terms = terms
@@ -77,7 +77,7 @@ class _BranchAndBound(Generic[S]):
         self.sizes = [step.size for step in self.steps]
         self.one_by_one = all(size == 1 for size in self.sizes)
         self.best = known
-        # A set as close as the known one may still be lower, so only what is beyond is cut.
+        # + 1: a set as close as the known one may be lower, so do not cut equal distances yet.
         self.limit = distances.total(known) + 1
         self._nearest_of: dict[tuple[int, int], list[int]] = {}
         self._sums_of: dict[int, list[list[int]]] = {}
@@ -85,7 +85,6 @@ class _BranchAndBound(Generic[S]):
         self._seen: dict[Hashable, list[Lacking]] = {}
 
     def run(self) -> NumaMask:
-        """The best set."""
         count = self.size - self.terms.fixed.bit_count()
         so_far = self.distances.total(self.terms.fixed)
         to_chosen = [2 * self.field.alone[step.first] for step in self.steps]
@@ -96,14 +95,14 @@ class _BranchAndBound(Generic[S]):
         return self.best
 
     def _begin_closer(self, count: int) -> None:
-        """Find a closer set than the one at hand, if that is easy."""
+        """Improve the start with cheap heuristics."""
         self._exchange([self._places_of(self.best)])
         self._begin_with(self.field.grown(count, range(len(self.terms.node_ids))))
 
     def begin_dear(self, worth: list[int]) -> None:
-        """Search for a closer set by including what is worth most.
+        """Improve the start with sets that include expensive nodes.
 
-        It takes about as long as some thousand steps of the search.
+        This takes about as long as some thousand steps of the search.
         """
         count = self.size - self.terms.fixed.bit_count()
         starts = [step.first for step in self.steps]
@@ -115,7 +114,7 @@ class _BranchAndBound(Generic[S]):
         self._begin_with(self.field.exchanged(each, self._surely_works) for each in several)
 
     def _begin_with(self, several: Iterable[Places]) -> None:
-        """Hold the closest of these sets, if it is closer than the one that is held."""
+        """Keep the closest of these sets, if it is closer than the current best."""
         for places in several:
             distance = self._distance(places)
             if distance + 1 < self.limit and self._surely_works(places):
@@ -137,12 +136,11 @@ class _BranchAndBound(Generic[S]):
     def _search(
         self, steps: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
     ) -> bool:
-        """Improve ``found`` with ``count`` nodes of the first ``steps`` added to the chosen.
+        """Improve ``best`` by adding ``count`` nodes of the first ``steps`` to ``chosen``.
 
-        Distances alone do not yet say that it is hopeless. ``far`` has, for each of these steps,
-        twice what one of its nodes would add to ``so_far``. The answer is whether distances alone
-        say that there is nothing closer now: then there is not either, whatever the state, where
-        the distances are the same.
+        ``far`` has, for each of these steps, twice the distance that one of its nodes would add to
+        ``so_far``. Return True if distances alone rule out anything closer from now on: then every
+        branch with the same distances can be cut, whatever its state.
         """
         if count == 0:
             if self.terms.works(chosen):
@@ -165,7 +163,7 @@ class _BranchAndBound(Generic[S]):
     def _all_ways(
         self, steps: int, count: int, chosen: NumaMask, so_far: int, far: list[int], state: S
     ) -> bool:
-        """Take the last of these steps in all ways; the answer is that of ``_search``."""
+        """Try all ways of the last of these steps; return the answer of ``_search``."""
         last = steps - 1
         step = self.steps[last]
         one, another = far[last], step.pairs[last]
@@ -185,7 +183,7 @@ class _BranchAndBound(Generic[S]):
         return by_distances
 
     def _was_no_harder(self, places: int, distances: _Distances, state: S) -> bool:
-        """Whether a branch before this one had the same distances and was no harder."""
+        """Dominance: whether a branch with the same distances was at most as hard to complete."""
         kind, numbers = self.terms.hardness(places, state)
         seen = self._seen.setdefault((distances, kind), [])
         if any(all(map(int.__le__, earlier, numbers)) for earlier in seen):
@@ -194,13 +192,13 @@ class _BranchAndBound(Generic[S]):
         return False
 
     def _bound(self, steps: int, count: int, so_far: int, far: list[int]) -> int:
-        """No set with ``count`` more nodes is closer than this."""
+        """Return a lower bound of the distance of all sets with ``count`` more nodes."""
         if count == 0:
             return so_far
         nearest = self._nearest_of.get((steps, count))
         if nearest is None:
             nearest = self._nearest_of[steps, count] = self._nearest(steps, count - 1)
-        # A pair among the nodes to come counts half for each of its nodes.
+        # ``nearest`` holds each pair of new nodes twice, once for each end; ``far`` is doubled.
         halves = map(int.__add__, far, nearest)
         if self.one_by_one:
             return so_far + (sum(sorted(halves)[:count]) + 1) // 2
@@ -211,21 +209,21 @@ class _BranchAndBound(Generic[S]):
         return so_far + (doubled + 1) // 2
 
     def _nearest(self, steps: int, count: int) -> list[int]:
-        """For a node of each of the first steps: the nearest ``count`` others together."""
+        """Return, for a node of each of the first steps, its ``count`` least distances summed."""
         sums = self._sums_of.get(steps)
         if sums is None:
             sums = self._sums_of[steps] = [self._sums(steps, here) for here in range(steps)]
         return [each[count] for each in sums]
 
     def _sums(self, steps: int, here: int) -> list[int]:
-        """What a node of a step is from its nearest 0, 1, 2 ... others of the first steps."""
+        """Return the sums of a node's least 0, 1, 2 ... distances to others of the first steps."""
         others: list[int] = []
         for at, pair in enumerate(self.steps[here].pairs[:steps]):
             others += [pair] * (self.sizes[at] - (at == here))
         return [*accumulate(sorted(others), initial=0)]
 
     def _all_steps(self) -> list[_Step]:
-        """The nodes in steps, ascending; as many in one as are alike, from the last place down."""
+        """Group the nodes into steps, ascending; each has as many equal nodes as allowed."""
         bounds = [len(self.terms.node_ids)]
         while first := bounds[-1]:
             first -= 1
@@ -247,7 +245,7 @@ class _BranchAndBound(Generic[S]):
         return _Step(first, end, [*self._ways(first, end)], pairs, farther)
 
     def _alike(self, one: int, other: int) -> bool:
-        """Whether two places are equally far from every third one."""
+        """Return whether two places are equally far from every third one."""
         pairs, alone = self.field.pairs, self.field.alone
         return alone[one] == alone[other] and all(
             here == there
@@ -256,7 +254,7 @@ class _BranchAndBound(Generic[S]):
         )
 
     def _ways(self, first: int, end: int) -> Iterator[tuple[NumaMask, int]]:
-        """Ways to take some of these nodes; none that a lower one before it makes needless."""
+        """Yield choices among these nodes, without those that a lower choice dominates."""
         ids = self.terms.node_ids[first:end]
         kept: dict[Hashable, list[Lacking]] = {}
         for number in range(1 << len(ids)):
@@ -270,7 +268,10 @@ class _BranchAndBound(Generic[S]):
 
 
 def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | None:
-    """The closest set of this size that meets all requirements; the lowest without distances."""
+    """Return the closest set of this size that meets all requirements, or None.
+
+    Without distances, return the lowest one.
+    """
     lowest = sets.lowest(size)
     if lowest is None or distances is None:
         return lowest
@@ -280,9 +281,9 @@ def best(sets: LowestSet, size: int, distances: Distances | None) -> NumaMask | 
 def best_remaining(
     problem: SharingOut, size: int, known: NumaMask | None, distances: Distances
 ) -> Remaining:
-    """The closest set that can come out with ``size`` nodes, or with as few more as possible.
+    """Return the closest reachable set with ``size`` nodes, or with as few more as possible.
 
-    Otherwise as ``remaining_set.best``.
+    The rest is as in ``remaining_set.best``.
     """
     start = remaining_set.some(problem, size, known)
     terms, mask = Left(problem), start.mask

@@ -1,7 +1,7 @@
-"""What sets can be had, for ``nearest_set``: asked node by node, from the highest down.
+"""Feasibility for ``nearest_set``, decided node by node from the highest down.
 
-``Meeting`` are the sets that meet requirements, ``Left`` those that remain when families take nodes
-away. The nodes are *places* here: indices into the nodes that are to be decided.
+``Meeting``: sets that meet requirements. ``Left``: sets that remain when families remove nodes. A
+place is an index into the nodes to decide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_TOGETHER = 4
 
 
 class Terms(Protocol[S]):
-    """What can be had. A state says what the nodes decided so far, the higher ones, come to."""
+    """Feasibility of sets. A state summarizes the decisions on the higher nodes."""
 
     @property
     def node_ids(self) -> Sequence[int]:
@@ -31,46 +31,46 @@ class Terms(Protocol[S]):
 
     @property
     def fixed(self) -> NumaMask:
-        """Nodes that are in every set."""
+        """The nodes that every set includes."""
         ...
 
     @property
     def start(self) -> S:
-        """The state when nothing is decided."""
+        """The state before any decision."""
         ...
 
     def may_work(self, places: int, count: int, state: S) -> bool:
-        """Whether ``count`` of the first ``places`` nodes may still work; no is certain."""
+        """Return False only if no ``count`` of the first ``places`` nodes complete the state."""
         ...
 
     @property
     def most_together(self) -> int:
-        """How many nodes that distances do not distinguish may be decided in one step."""
+        """Maximum number of nodes with equal distances in one step."""
         ...
 
     def decided(self, first: int, end: int, chosen: NumaMask, state: S) -> S:
-        """The state when of the places from ``first`` to before ``end`` these nodes are taken."""
+        """Return the state after choosing these nodes of the places ``first`` to before ``end``."""
         ...
 
     def hardness(self, places: int, state: S) -> tuple[Hashable, Lacking]:
-        """How hard it is to complete the state with the first ``places`` nodes.
+        """Return how hard it is to complete the state with the first ``places`` nodes.
 
-        Of two states with the same first part, whatever completes the one completes the other if
-        no number of the other is larger.
+        If two states have the same first part, and no number of the second is larger, everything
+        that completes the first also completes the second.
         """
         ...
 
     def works(self, mask: NumaMask) -> bool:
-        """Whether this set can be had."""
+        """Return whether this set is feasible."""
         ...
 
     def surely_works(self, mask: NumaMask) -> bool:
-        """Whether this set can be had, as far as that is quick to say; yes is certain."""
+        """Test feasibility quickly; False proves nothing."""
         ...
 
 
 class Meeting(Value):
-    """Sets that meet requirements."""
+    """Sets that meet requirements; the state is the unmet needs and the touched shared parts."""
 
     sets: LowestSet
 
@@ -110,7 +110,7 @@ class Meeting(Value):
 
 
 class RemovedNodes(NamedTuple):
-    """Nodes that were taken away: how many of each kind, and their cost by bound."""
+    """Removed nodes: their number by kind, and their cost by bound."""
 
     out: NumaMask
     kinds: int
@@ -118,7 +118,7 @@ class RemovedNodes(NamedTuple):
 
 
 class Left:
-    """Sets that remain when families take nodes away; the state is what was taken."""
+    """Sets that remain when families remove nodes; the state is the removed nodes."""
 
     def __init__(self, problem: SharingOut) -> None:
         self.problem = problem
@@ -126,7 +126,7 @@ class Left:
         self.fixed = numa_mask.EMPTY
         self.start = RemovedNodes(numa_mask.EMPTY, 0, (0,) * len(problem.bounds))
         bits = [1 << node_id for node_id in self.node_ids]
-        # A number of so many digits, one for each kind, counts up to all nodes without carrying.
+        # ``kinds`` packs one counter per kind into an integer, each wide enough for all nodes.
         digits = len(bits).bit_length()
         self._kind_of = [1 << problem.kinds[bit] * digits for bit in bits]
         self._costs_of = [
@@ -141,7 +141,7 @@ class Left:
 
     @property
     def worth(self) -> list[int]:
-        """How dear it is to leave a node out, as a part of ``WORTH_MOST``."""
+        """The cost of leaving out each node, as a fraction of ``WORTH_MOST``."""
         given = [min(costs[0], self._most[0]) for costs in self._costs_of]
         most = max([*given, 1])
         return [WORTH_MOST * each // most for each in given]
@@ -161,7 +161,7 @@ class Left:
 
     @property
     def most_together(self) -> int:
-        # Where it matters which nodes are left out, hardly any way makes another one needless.
+        # With several families, choices rarely dominate each other, so steps would not pay.
         return _MOST_TOGETHER if self.problem.is_a_sum else 1
 
     def decided(self, first: int, end: int, chosen: NumaMask, state: RemovedNodes) -> RemovedNodes:
@@ -187,8 +187,8 @@ class Left:
         )
 
     def hardness(self, places: int, state: RemovedNodes) -> tuple[Hashable, Lacking]:
-        # With several families it matters which nodes were taken, not only what they cost: the
-        # costs by bound are those of the request that can do without a node most easily.
+        # With several families equal costs are not enough to compare states: a bound charges each
+        # node to the cheapest family, so the state must name the kinds of the removed nodes.
         return ((), state.costs) if self.problem.is_a_sum else (state.kinds, ())
 
     def works(self, mask: NumaMask) -> bool:

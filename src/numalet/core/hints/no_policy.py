@@ -1,7 +1,7 @@
-"""The manager that does nothing: no preference, nothing allocated, nothing remembered.
+"""The manager without effect: no preference, no allocation, an unchanged ledger.
 
-It is the policy none of the CPU Manager, the policy None of the Memory Manager, and what
-stands in for any manager that is switched off.
+It is the CPU Manager's policy none, the Memory Manager's policy None, and the replacement of a
+manager that is switched off.
 """
 
 from __future__ import annotations
@@ -18,40 +18,32 @@ L = TypeVar("L")
 
 
 class Indifferent(Value, Generic[L]):
-    """A ``ResourceManager`` for any ledger type; every ledger comes back as it was."""
+    """A ``ResourceManager`` for any ledger type."""
 
     def container_hints(self, ledger: L, pod: Pod, container: Container) -> ProviderHints:
-        """No preference."""
         return NO_HINTS
 
     def pod_hints(self, ledger: L, pod: Pod) -> ProviderHints:
-        """No preference."""
         return NO_HINTS
 
     def allocate(self, ledger: L, pod: Pod, container: Container, affinity: Hint) -> L:
-        """The same ledger."""
         return ledger
 
     def forget_stale(self, ledger: L, active: ActiveContainers) -> L:
-        """The same ledger."""
         return ledger
 
     def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """No provider."""
         return ()
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
-        """The same ledger."""
         return ledger
 
 
 class NoPlacement(Value, Generic[L]):
-    """A ``PodPlacement`` for any ledger type: pods as a whole get nothing either."""
+    """A ``PodPlacement`` for any ledger type."""
 
     def hints(self, ledger: L, pod: Pod) -> ProviderHints:
-        """No preference."""
         return NO_HINTS
 
     def allocate(self, ledger: L, pod: Pod, affinity: Hint) -> L:
-        """The same ledger."""
         return ledger

@@ -1,12 +1,13 @@
-"""What each policy of the Topology Manager makes of the lists: an affinity and a verdict.
+"""How each policy of the Topology Manager turns the lists into an affinity and a verdict.
 
     policy              lists used        admits if     distances
+
     best-effort         all               always        if the option is on
     restricted          all               preferred     if the option is on
     single-numa-node    single-node only  preferred     never
 
-The policy none asks no provider and is not here. Kubelet: ``policy_best_effort.go`` and its
-siblings, v1.32.
+The policy none asks no provider and is absent here. Kubelet: ``policy_best_effort.go`` and the
+files of the other policies, v1.32.
 """
 
 from __future__ import annotations
@@ -36,11 +37,10 @@ Crash: TypeAlias = NoDistance | TooManyComparisons
 
 
 class Merged(Value):
-    """The best merged hint, and whether the policy lets it pass.
+    """The best merged hint, and whether the policy admits it.
 
-    ``bounded`` says that the search for the best non-preferred hint was stopped: the affinity
-    is one that can come out, but perhaps not the best. It never is where a preferred one exists,
-    nor on a machine of 12 nodes or less.
+    ``bounded``: the search for the best non-preferred hint was stopped. The affinity is reachable
+    but perhaps not the best. This happens only without a preferred hint and on more than 12 nodes.
     """
 
     affinity: Hint
@@ -54,9 +54,9 @@ def decided_together(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | None:
-    """What restricted admits though not every resource is on its own fewest nodes; else None.
+    """Admit under restricted although some resource is not on its own fewest nodes; else None.
 
-    Not the kubelet's: see the rule ``fewest_nodes_together``.
+    Not in the kubelet: see the rule ``fewest_nodes_together``.
     """
     if policy is not TopologyPolicy.RESTRICTED:
         return None
@@ -70,18 +70,18 @@ def of_answers(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | Crash:
-    """The affinity that the policy chooses from what the providers answer, and its verdict.
+    """Return the affinity that the policy chooses from the providers' answers, and its verdict.
 
-    What ``decide`` says of the answers' lists, which are made only where they are needed.
+    Same result as ``decide``, but makes lists only if it needs them.
     """
     masks = None
     if distances is None or distances.readable_ids is None:
         masks = agreement.preferred_by_all(answers)
     if masks is agreement.ANY_NODE:
-        # As of every pod that is not Guaranteed: no provider cares.
+        # The usual case of a pod that is not Guaranteed: every provider accepts any node.
         return _passing(policy, Hint(all_nodes, True), all_nodes)
     is_single = policy is TopologyPolicy.SINGLE_NUMA_NODE
-    # Sets are compared as they were written; only then are foreign node ids cut off.
+    # Like the kubelet, compare the sets first and remove unknown node ids afterwards.
     inside = [
         mask & all_nodes
         for mask in masks or ()
@@ -105,9 +105,9 @@ def decide(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> Merged | Crash:
-    """The affinity that the policy chooses from the lists, and its verdict.
+    """Return the affinity that the policy chooses from the lists, and its verdict.
 
-    A ``Crash`` is why the kubelet would not live to choose one.
+    A ``Crash`` is the reason why the kubelet would panic before it chooses one.
     """
     match policy:
         case TopologyPolicy.NONE:
@@ -126,9 +126,8 @@ def decide(
 
 
 def _passing(policy: TopologyPolicy, best: Hint, all_nodes: NumaMask) -> Merged:
-    """Whether the policy lets the best merged hint pass."""
     if policy is TopologyPolicy.SINGLE_NUMA_NODE and best.mask == all_nodes:
-        # "All nodes" means nothing here: providers shall treat it as "any node".
+        # Like the kubelet: providers get "any node" in place of "all nodes".
         best = Hint(None, best.preferred)
     return Merged(best, best.preferred or policy is TopologyPolicy.BEST_EFFORT)
 

@@ -1,11 +1,11 @@
 """The protocol of a resource manager: hints, allocation, release. Public.
 
-A manager is a set of rules without memory. What it remembers is its ledger, an immutable value
-of its own type, given to every call and returned changed. The merged hint is an argument of
-``allocate``; a manager never calls back. A manager that can not follow returns ``Refused``.
+A manager is a set of rules without memory. Its state is its ledger, an immutable value of its own
+type: each call receives a ledger and returns the next one. ``allocate`` receives the merged hint as
+an argument; a manager never calls back. A manager that cannot comply returns ``Refused``.
 
-Kubelet: ``topologymanager.HintProvider``, v1.32, plus the clean-up that the kubelet's managers
-do on their own at the beginning of each call (``forget_stale``).
+Kubelet: ``topologymanager.HintProvider``, v1.32, plus the clean-up that the kubelet's managers do
+at the beginning of each call (``forget_stale``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numalet.core.model.value import Value
 L = TypeVar("L")
 
 WHOLE_POD: Final = ""
-"""Stands for the name of a container in a reason that is about a pod as a whole."""
+"""Container name in a reason that concerns the whole pod."""
 
 
 class Refused(Value):
@@ -31,68 +31,68 @@ class Refused(Value):
 
 
 class RefusedMidway(Refused, Generic[L]):
-    """A manager refuses after it allocated something that it keeps: ``so_far`` is the ledger then.
+    """A manager refuses after a partial allocation, which stays in the ledger ``so_far``.
 
-    The kubelet undoes nothing; what was allocated is released by the next clean-up.
+    The kubelet undoes nothing; its next clean-up releases the allocation.
     """
 
     so_far: L
 
 
 ActiveContainers: TypeAlias = Set[ContainerKey]
-"""Every container of every active pod, the pod being admitted included."""
+"""Every container of every active pod, including the pod being admitted."""
 
 
 class ResourceManager(Protocol[L]):
     """One provider of hints with its own ledger type ``L``."""
 
     def container_hints(self, ledger: L, pod: Pod, container: Container) -> ProviderHints | Refused:
-        """Hints for one container. ``Refused`` only where the kubelet would crash or hang."""
+        """Return hints for one container; ``Refused`` only if the kubelet would crash or hang."""
         ...
 
     def pod_hints(self, ledger: L, pod: Pod) -> ProviderHints | Refused:
-        """Hints for the pod as one. ``Refused`` only where the kubelet would crash or hang."""
+        """Return hints for the whole pod; ``Refused`` only if the kubelet would crash or hang."""
         ...
 
     def allocate(self, ledger: L, pod: Pod, container: Container, affinity: Hint) -> L | Refused:
-        """The ledger with this container's resources allocated; the same one if it needs none.
+        """Return the ledger after the allocation; the same one if the container needs nothing.
 
-        A manager that refuses after it allocated something that it keeps returns ``RefusedMidway``.
+        A manager that refuses after a partial allocation returns ``RefusedMidway``.
         """
         ...
 
     def forget_stale(self, ledger: L, active: ActiveContainers) -> L:
-        """The ledger without containers that are not active; the same one if there are none."""
+        """Return the ledger without inactive containers; the same one if all are active."""
         ...
 
     def holders(self, ledger: L, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that holds something; of one pod, or of all."""
+        """Return every container with an allocation, of one pod or of all."""
         ...
 
     def container_started(self, ledger: L, pod: Pod, container: Container) -> L:
-        """The ledger when this container is about to start."""
+        """Return the ledger after a container's start."""
         ...
 
 
 class PodForgetting(Protocol[L]):
-    """What a manager does where it is known which pods have gone, so that no others matter."""
+    """Clean-up for a caller that knows which pods are gone; faster than ``forget_stale``."""
 
     def forget_pods(self, ledger: L, pod_uids: Sequence[str]) -> L:
-        """The ledger without these pods, in this order, of which no container is active."""
+        """Return the ledger without these inactive pods, removed in this order."""
         ...
 
 
 class PodPlacement(Protocol[L]):
-    """What a manager does for a pod that asks for its resource as a whole.
+    """Hints and allocation for a pod that requests a resource as a whole.
 
-    In pod scope such a pod is hinted and allocated once, and its containers divide what it gets.
-    A manager without this is asked for each container.
+    In pod scope such a pod gets one hint and one allocation, which its containers divide. A manager
+    without a ``PodPlacement`` is called for each container.
     """
 
     def hints(self, ledger: L, pod: Pod) -> ProviderHints | Refused:
-        """Hints for all that the pod asks for."""
+        """Return hints for the pod's whole request."""
         ...
 
     def allocate(self, ledger: L, pod: Pod, affinity: Hint) -> L | Refused:
-        """The ledger with the pod's share, and its containers' parts of it."""
+        """Return the ledger with the pod's allocation, and its containers' parts of it."""
         ...

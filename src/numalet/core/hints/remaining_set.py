@@ -1,9 +1,9 @@
-"""The lowest set of a given size that can come out when families take nodes away.
+"""The lowest set of a given size that remains reachable when families remove nodes.
 
-``SharingOut`` says what can come out. Here the nodes are decided from the highest down: each is
-left out if some set without it can still come out. A *witness*, one set that can come out and
-agrees with everything decided so far, is kept all the time; where it leaves the node out already
-nothing has to be asked, and when the budget is used up it is the answer.
+``SharingOut`` defines reachability. This search decides the nodes from the highest down and leaves
+each node out if some set without it is reachable. It always keeps a *witness*: a reachable set that
+agrees with every decision so far. If the witness already lacks the node, no test is needed. The
+witness is also the answer when the budget is spent.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numalet.core.model.value import Value
 
 
 class Remaining(Value):
-    """A set that can come out; ``exact`` if it is proved to be the best one."""
+    """A reachable set; ``exact`` if it is proved to be the best one."""
 
     mask: NumaMask
     exact: bool
 
 
 def best(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
-    """The lowest set with ``size`` nodes that can come out, or with as few more as possible.
+    """Return the lowest reachable set with ``size`` nodes, or with as few more as possible.
 
-    ``size`` is at least 1; the whole ground set can always come out, and is the answer if it has
-    not more nodes. ``known`` is a set of this size of which it is known that it can come out.
+    ``size`` is at least 1. The whole ground set is always reachable, and is the answer if it has at
+    most ``size`` nodes. ``known`` is a set of this size that the caller proved reachable.
     """
     ground = problem.ground
     if ground.bit_count() <= size:
@@ -39,7 +39,7 @@ def best(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
 
 
 def some(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
-    """Some set that can come out, of the size of the best one; exact if the size is proved."""
+    """Return any reachable set of the best set's size; exact if the size is proved."""
     whole = problem.ground
     if known is not None or whole.bit_count() <= size:
         return Remaining(whole if known is None else known, True)
@@ -57,7 +57,7 @@ def some(problem: SharingOut, size: int, known: NumaMask | None) -> Remaining:
 
 
 def _walked(problem: SharingOut, witness: NumaMask) -> Remaining:
-    """The lowest set with as many nodes as the witness."""
+    """Return the lowest reachable set with as many nodes as the witness."""
     exact = True
     out = numa_mask.EMPTY
     undecided = problem.ground
@@ -77,7 +77,7 @@ def _walked(problem: SharingOut, witness: NumaMask) -> Remaining:
 
 
 def _lowest_agreeing(witness: NumaMask, undecided: NumaMask) -> NumaMask:
-    """The lowest set of the witness's size that agrees with what is decided."""
+    """Return the lowest set of the witness's size that agrees with all decisions so far."""
     open_part = witness & undecided
     return (witness ^ open_part) | numa_mask.lowest(undecided, open_part.bit_count())
 
@@ -85,9 +85,9 @@ def _lowest_agreeing(witness: NumaMask, undecided: NumaMask) -> NumaMask:
 def _without(
     problem: SharingOut, witness: NumaMask, must: NumaMask, may: NumaMask
 ) -> NumaMask | None:
-    """A set of the witness's size with everything of ``must`` left out, others from ``may``."""
+    """Return a reachable set of the witness's size without ``must`` and with part of ``may``."""
     leave = problem.ground.bit_count() - witness.bit_count() - must.bit_count()
-    # What is neither in ``must`` nor in ``may`` has been decided to stay.
+    # Nodes outside ``must`` and ``may`` are already decided to stay.
     if leave < 0 or leave > may.bit_count() or problem.is_too_much(must, may, leave):
         return None
     lowest = numa_mask.lowest(may, may.bit_count() - leave)

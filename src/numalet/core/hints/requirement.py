@@ -1,11 +1,11 @@
-"""What a set of NUMA nodes must have to be offered, as numbers instead of as a list of sets.
+"""Conditions for an offered set of NUMA nodes, as numbers instead of a list of sets.
 
-*Part*: something that a set touches if they have a node in common: the free bytes of a node, a
-node's CPUs, a device that is attached to two nodes. *Weight*: how much it counts.
+*Part*: a resource that a set touches if they have a node in common: the free bytes of a node, a
+node's CPUs, a device attached to two nodes. *Weight*: its amount.
 *Requirement*: the parts that a set touches must weigh ``need`` together.
 
-With one part per node the weights simply add up; devices of several nodes make parts of several
-nodes. Weights are not negative, so what meets a requirement still meets it with more nodes.
+With one part per node the weights add up; devices of several nodes make parts of several nodes.
+Weights are never negative, so a set that meets a requirement still meets it with more nodes.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Value
 
 Parts = tuple[tuple[NumaMask, int], ...]
-"""Nodes of a part and its weight."""
+"""The nodes of each part, and its weight."""
 
 
 class Requirement(Value):
-    """The parts touched weigh at least ``need``, and at most ``most`` if that is given."""
+    """The touched parts weigh at least ``need``, and at most ``most`` if given."""
 
     need: int
     parts: Parts
     most: int | None = None
 
     def reached_by(self, mask: NumaMask) -> int:
-        """What the parts weigh that this set touches."""
+        """Return the total weight of the parts that this set touches."""
         return sum([weight for part, weight in self.parts if part & mask])
 
     def is_met_by(self, mask: NumaMask) -> bool:
-        """Whether this set has enough, and not too much."""
         reached = self.reached_by(mask)
         return reached >= self.need and (self.most is None or reached <= self.most)
 
@@ -39,8 +38,8 @@ class Requirement(Value):
 class OpenSets(Value):
     """The sets inside ``universe`` that hold the ``mandatory`` nodes and meet all requirements.
 
-    No requirement has a ``most``, so the family is upward-closed: a set that is offered stays
-    offered when nodes of the universe are added.
+    The requirements have no ``most``, so the family is upward-closed: an offered set stays offered
+    when it gains nodes of the universe.
     """
 
     universe: NumaMask
@@ -48,17 +47,17 @@ class OpenSets(Value):
     requirements: tuple[Requirement, ...]
 
     def offers(self, mask: NumaMask) -> bool:
-        """Whether the set is one of them; the empty set never is."""
+        """Return whether the family has this set; it never has the empty set."""
         if not mask or mask & ~self.universe or self.mandatory & ~mask:
             return False
         return all(requirement.is_met_by(mask) for requirement in self.requirements)
 
     def is_empty(self) -> bool:
-        """Whether no set is offered; the largest one would be, if any is."""
+        """Return whether the family, which is upward-closed, lacks even the universe."""
         return not self.offers(self.universe)
 
 
 def by_node(need: int, weights: Mapping[int, int]) -> Requirement:
-    """A requirement with one part per node; ``weights`` are by node id."""
+    """Make a requirement with one part per node; ``weights`` are by node id."""
     parts = [(1 << node_id, weight) for node_id, weight in weights.items() if weight]
     return Requirement(need, tuple(parts))

@@ -1,15 +1,15 @@
-"""The best merged hint where families are known by rule, on up to 64 NUMA nodes.
+"""The best merged hint of families given by rule, on up to 64 NUMA nodes.
 
-The same two stages as in ``merging``, asked of predicates instead of lists:
+The two stages of ``merging``, with predicates instead of lists:
 
-1. *Preferred stage.* One size is the preferred one of all families. Of the sets of this size
-   that all offer, the best: islands are tried one by one, the rest is one search.
+1. *Preferred stage.* All families must have one preferred size. The result is the best set of this
+   size that all offer: each island is tried, one search covers the rest.
 2. *Non-preferred stage.* Each island, each set that explicit lists can give, and the open part
-   make a *group*: a ground set, and families that may take nodes away from it. Every group has
+   make a *group*: a ground set, and families that may remove nodes from it. Every group has
    a best set; the best of these is the answer.
 
-Exact, except where the second stage uses up its budget; then the result says so.
-Proofs in docs/explanation/merging.md.
+Exact, except if the second stage spends its budget; then the result is ``bounded``. Proofs in
+docs/explanation/merging.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_NODES_SEARCHED = 300_000
 """Budget of one merge: nodes of search trees visited in the non-preferred stage."""
 
 Rank: TypeAlias = tuple[tuple[int, int], int, NumaMask]
-"""Class and size, distance, set: the best is the smallest."""
+"""Class and size, distance, set; the smallest rank is the best."""
 
 
 class BestHint(Value):
@@ -47,7 +47,7 @@ class BestHint(Value):
 
 
 class _Group(Value):
-    """Sets that can come out of ``ground``; each copy of a rule may take nodes away."""
+    """The sets that remain of ``ground``; each copy of a rule may remove nodes."""
 
     ground: NumaMask
     rules: tuple[HintRule, ...]
@@ -59,9 +59,9 @@ def merge(
     distances: Distances | None = None,
     budget: int | None = None,
 ) -> BestHint:
-    """The kubelet's best merged hint of what is offered (``HintMerger.Merge``, v1.32).
+    """Return the kubelet's best merged hint of the offers (``HintMerger.Merge``, v1.32).
 
-    ``budget`` takes the place of ``MOST_NODES_SEARCHED``.
+    ``budget`` replaces ``MOST_NODES_SEARCHED``.
     """
     lists = [offer for offer in offers if not isinstance(offer, Ruled)]
     if len(lists) == len(offers):
@@ -90,7 +90,7 @@ def _preferred(
     all_nodes: NumaMask,
     distances: Distances | None,
 ) -> NumaMask | None:
-    """The best set that all prefer; None if there is none."""
+    """Return the best set that all prefer, or None."""
     named = merging.named_by_all(lists)
     if named is not None:
         common = [mask & all_nodes for mask in named if _all_prefer(rules, mask)]
@@ -113,7 +113,7 @@ def _all_prefer(rules: Iterable[HintRule], mask: NumaMask) -> bool:
 
 
 def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
-    """The sizes that a set preferred by all can have; any, if all rules are about sockets."""
+    """Return the possible sizes of a set that all prefer; any, if all rules are about sockets."""
     fixed = {rule.preferred_size for rule in rules if rule.spanning is None}
     if not fixed:
         return range(1, nodes + 1)
@@ -121,7 +121,7 @@ def _preferred_sizes(rules: Iterable[HintRule], nodes: int) -> Iterable[int]:
 
 
 def _all_open(rules: Sequence[HintRule], size: int) -> LowestSet:
-    """The sets of this size that are in the open parts of all rules, and preferred by all."""
+    """Return the sets of this size that all rules offer in their open parts and prefer."""
     if len(rules) == 1 and (rules[0].spanning is None or rules[0].preferred_size == size):
         return rules[0].open_search
     universe = rules[0].open_sets.universe
@@ -142,7 +142,7 @@ def _not_preferred(
     distances: Distances | None,
     budget: Budget,
 ) -> Remaining | None:
-    """The best set that can come out; None if only the empty one can."""
+    """Return the best reachable set; None if only the empty set is reachable."""
     if len(rules) == 1 and distances is None and _say_nothing(lists):
         of_rule = _smallest(rules[0], all_nodes)
         if of_rule is not None:
@@ -169,14 +169,14 @@ def _not_preferred(
 
 
 def _say_nothing(lists: Sequence[HintList]) -> bool:
-    """Whether every list offers any node, and nothing else."""
+    """Return whether every list offers any node and nothing else."""
     return all(hint.mask is None for hints in lists for hint in hints)
 
 
 def _smallest(rule: HintRule, all_nodes: NumaMask) -> NumaMask | None:
-    """The best set of a rule that no other one cuts down; None if it may name foreign nodes.
+    """Return the best set of the only rule; None if the rule may name unknown nodes.
 
-    It has the size that is wanted, which is that of the rule's smallest sets.
+    Its size is the wanted one: the size of the rule's smallest sets.
     """
     if rule.nodes & ~all_nodes:
         return None
@@ -185,7 +185,7 @@ def _smallest(rule: HintRule, all_nodes: NumaMask) -> NumaMask | None:
 
 
 def _hope(group: _Group, wanted: int) -> Rank:
-    """No set of the group ranks better than this, as long as distances do not count."""
+    """Return a bound: no set of the group ranks better, ignoring distances."""
     size = group.ground.bit_count()
     if group.rules:
         size = min(size, wanted)
@@ -209,7 +209,7 @@ def _best_of_group(
 
 
 def _known(group: _Group, wanted: int) -> NumaMask | None:
-    """A set of the wanted size that can come out: if one rule alone takes nodes away."""
+    """Return a reachable set of the wanted size that one rule alone gives, or None."""
     if group.ground.bit_count() < wanted:
         return None
     for rule in group.rules:
@@ -223,7 +223,7 @@ def _known(group: _Group, wanted: int) -> NumaMask | None:
 def _groups(
     lists: Sequence[HintList], rules: Sequence[HintRule], all_nodes: NumaMask
 ) -> Iterator[_Group]:
-    """The groups whose ground is not empty."""
+    """Yield the groups with a non-empty ground."""
     copies = Counter(rules)
     ways = [list(_ways(rule, count, all_nodes)) for rule, count in copies.items()]
     for fixed in sorted(merging.reached_sets(lists, all_nodes)):
@@ -237,7 +237,7 @@ def _groups(
 
 
 def _ways(rule: HintRule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[NumaMask, int]]:
-    """What the copies of a rule can choose: the islands' intersection, how many stay open."""
+    """Yield the choices of a rule's copies: the islands' intersection, and how many stay open."""
     if rule.has_open_sets:
         yield all_nodes, copies
     for island, used in _intersections(rule.islands, copies).items():
@@ -248,12 +248,11 @@ def _ways(rule: HintRule, copies: int, all_nodes: NumaMask) -> Iterator[tuple[Nu
 
 
 def _intersections(islands: Sequence[NumaMask], most: int) -> dict[NumaMask, int]:
-    """Non-empty intersections of up to ``most`` islands; how many islands each takes."""
+    """Return the non-empty intersections of up to ``most`` islands, and the islands each takes."""
     intersections = dict.fromkeys(islands, 1)
     if numa_mask.union(islands).bit_count() == sum(map(int.bit_count, islands)):
-        return (
-            intersections  # no node is in two of them, which is how it is unless a group was broken
-        )
+        # Disjoint islands, the usual case: only a broken group makes islands overlap.
+        return intersections
     for used in range(2, most + 1):
         for mask in {a & b for a in intersections for b in islands} - intersections.keys() - {0}:
             intersections[mask] = used

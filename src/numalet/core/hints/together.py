@@ -1,10 +1,10 @@
 """The fewest NUMA nodes that hold all resources of a pod together.
 
-The kubelet prefers a set only if it is as small as each resource alone could have it. So 40 CPUs
-of a machine with 32 on each node, with memory that one node has, are refused by the policy
-restricted: the CPUs prefer two nodes, the memory one. The bound that nothing can beat is here the
-number of nodes that the neediest resource needs on an empty machine; sets of so many nodes that
-all resources offer are preferred.
+The kubelet prefers a set only if it has the minimum size for each resource alone. On a machine with
+32 CPUs per node, the policy restricted rejects a pod with 40 CPUs and memory that fits one node:
+the CPUs prefer two nodes, the memory one. This rule uses as bound the number of nodes that the
+neediest resource needs on an empty machine. It prefers the sets of that size that all resources
+offer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from numalet.core.model import numa_mask
 from numalet.core.model.numa_mask import NumaMask
 
 _MOST_SETS_TRIED: Final = 5_000
-"""With more sets of that size, as on 30 nodes for 4 of them, nothing is preferred."""
+"""With more sets of that size, such as 4 of 30 nodes, the rule prefers nothing."""
 
 
 def fewest_nodes(
     offers: Sequence[Offer], all_nodes: NumaMask, distances: Distances | None
 ) -> Hint | None:
-    """The best set for all resources together, as a preferred hint; None if there is none."""
+    """Return the best set for all resources together as a preferred hint, or None."""
     wishes = [_wish(offer) for offer in offers if not _accepts_any(offer)]
     size = max((size for _, size in wishes), default=0)
     possible = math.comb(all_nodes.bit_count(), size)
@@ -44,7 +44,7 @@ def _accepts_any(offer: Offer) -> bool:
 
 
 def _wish(offer: Offer) -> tuple[Callable[[NumaMask], bool], int]:
-    """Whether a set is offered, and how many nodes are preferred; 0 if that is not known."""
+    """Return a predicate for offered sets, and the preferred size; 0 if it is unknown."""
     if isinstance(offer, Ruled):
         return offer.rule.offers, offer.rule.preferred_size
     return _masks(offer).__contains__, _preferred_size(offer)

@@ -1,11 +1,11 @@
-"""The merge as the kubelet walks it, for machines on which the way decides over its life.
+"""The merge in the kubelet's own order, for machines on which that order decides whether it panics.
 
-The kubelet takes the distance to a node from the place of a row that has the node's id as its
-number. Where ids have gaps, rows are too short for the highest ids, and the kubelet panics as
-soon as it compares by distance a set that holds such nodes. Whether it ever does depends on which
-set is the best so far when another one of the same size comes, so every combination of hints is
-visited, in the kubelet's order. What is left of the walk depends only on the intersection so
-far and on the best set so far; so each of these states is walked once.
+The kubelet uses a node's id as an index into a row of distances. If ids have gaps, rows are too
+short for the highest ids, and the kubelet panics when it compares by distance a set with such
+nodes. Whether it does depends on the best set so far when another one of the same size follows.
+This module therefore visits every combination of hints in the kubelet's order. The rest of a walk
+depends only on the intersection so far and the best set so far, so it walks each such state once.
+
 Kubelet: ``HintMerger.Merge``, ``HintMerger.compare`` and ``NUMAInfo.Closest``, v1.32.
 """
 
@@ -23,11 +23,11 @@ from numalet.core.model.numa_mask import NumaMask
 from numalet.core.model.value import Mutable, Value, field
 
 MOST_STEPS: Final = 300_000
-"""Hints taken up in one walk."""
+"""Maximum number of hints visited in one walk."""
 
 
 class NoDistance(Value):
-    """Two sets are compared by distance, and a row has no place for a node of theirs."""
+    """The kubelet compares two sets by distance, but a row has no entry for one of their nodes."""
 
     code: ClassVar[str] = "hints/no-distance"
     sentence: ClassVar[str] = (
@@ -40,7 +40,7 @@ class NoDistance(Value):
 
 
 class TooManyComparisons(Value):
-    """Whether such sets are ever compared takes too long to find out."""
+    """The walk is too long to find out whether the kubelet compares such sets."""
 
     code: ClassVar[str] = "hints/too-many-comparisons"
     sentence: ClassVar[str] = (
@@ -52,7 +52,7 @@ class TooManyComparisons(Value):
 
 
 class _Prefix(NamedTuple):
-    """One hint of each list so far: the intersection; the set that all name; all preferred."""
+    """One hint of each list so far: their intersection, their common set, all preferred or not."""
 
     mask: NumaMask
     named: NumaMask | None
@@ -60,7 +60,7 @@ class _Prefix(NamedTuple):
 
 
 class _PanicError(Exception):
-    """Ends a walk from wherever it is; ``mask`` is the set that has no mean distance."""
+    """Ends a walk; ``mask`` is the set without a mean distance."""
 
     def __init__(self, mask: NumaMask) -> None:
         super().__init__(mask)
@@ -68,13 +68,13 @@ class _PanicError(Exception):
 
 
 class _TooLongError(Exception):
-    """The walk has used up its steps."""
+    """The walk exceeded ``MOST_STEPS``."""
 
 
 def merge(
     offers: Sequence[Offer], all_nodes: NumaMask, distances: Distances
 ) -> Hint | NoDistance | TooManyComparisons:
-    """The kubelet's best merged hint, or what it would panic over on the way."""
+    """Return the kubelet's best merged hint, or the reason for its panic."""
     if all_nodes.bit_count() > MOST_NODES_LISTED and any(isinstance(o, Ruled) for o in offers):
         return TooManyComparisons(_highest(all_nodes))
     lists = filtering.written_out(offers)
@@ -102,7 +102,7 @@ class _Walk(Mutable):
     known: dict[tuple[int, _Prefix, Hint | None], Hint | None] = field(default_factory=dict)
 
     def best(self, at: int, prefix: _Prefix, best: Hint | None) -> Hint | None:
-        """The best set after all combinations that begin with this prefix."""
+        """Return the best set after all combinations that begin with this prefix."""
         if not prefix.mask or (best is not None and best.preferred and not prefix.preferred):
             return best
         if at == len(self.lists):
@@ -136,7 +136,7 @@ class _Walk(Mutable):
 
 
 def _with(prefix: _Prefix, hint: Hint) -> _Prefix:
-    """The prefix and one hint more; the named set matters only while all are preferred."""
+    """Add one hint to the prefix; the common set matters only while all are preferred."""
     mask, named, preferred = prefix
     preferred = preferred and hint.preferred
     if hint.mask is None:
