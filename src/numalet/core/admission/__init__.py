@@ -1,1 +1,1 @@
-"""The pipeline that turns a snapshot and a pod into a decision."""
+"""Admission: a snapshot and a pod give a decision."""

@@ -1,8 +1,8 @@
-"""admit: a snapshot and a pod give a decision. Pure; the given snapshot stays as it is.
+"""Decide one pod: ``admit`` returns a decision and leaves the given snapshot unchanged.
 
-In exact mode a rejected pod stops being active at once, but what its containers had got up to
-then stays in the ledgers until the next admission clears it, as in the kubelet. The rule
-``release_at_once`` of ``core.config.behaviour`` is the other way.
+In exact mode a rejected pod becomes inactive at once, but its containers' allocations so far stay
+in the ledgers until the next admission releases them, as in the kubelet. The rule
+``release_at_once`` of ``core.config.behaviour`` releases them immediately.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
-    """The decision on this pod, with the next snapshot in it.
+    """Return the decision on this pod, which includes the next snapshot.
 
     Kubelet: ``topologymanager.Admit`` and the scopes below it, then
     ``predicateAdmitHandler.Admit``, v1.32.
@@ -71,7 +71,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
 def _windows_affinity(
     attempt: AdmissionAttempt, rejection: Rejection | None
 ) -> dict[str, CpuSet] | None:
-    """The CPUs to which containers are bound on Windows; stand-ins bind to nothing."""
+    """Return the CPUs of each container on Windows; None on Linux."""
     machine = attempt.roster.rules.machine
     if machine.os is not OperatingSystem.WINDOWS:
         return None
@@ -86,7 +86,6 @@ def _windows_affinity(
 
 
 def _refused(attempt: AdmissionAttempt, before: Snapshot) -> Snapshot:
-    """The snapshot after a rejection."""
     pod_uid = attempt.pod.uid
     if attempt.roster.rules.behaviour.release_at_once:
         return before.after_removal({pod_uid})

@@ -1,9 +1,9 @@
-"""One admission while it is going on: the working snapshot and what was seen so far.
+"""The state of one admission: the working snapshot and the alignments so far.
 
-Mutable, and alive only inside one call of ``admit``. The steps are those that all scopes
-share: ask the providers, merge, store, allocate. Before a manager answers it forgets what is
-stale, as the kubelet's managers do at the beginning of their calls; so how far the clean-up
-gets depends on how far the admission gets.
+Mutable; lives only inside one call of ``admit``. All scopes share its steps: query the providers,
+merge, store, allocate. Before a manager answers, it releases stale records, as the kubelet's
+managers do at the beginning of their calls. An admission that ends early therefore cleans up only
+part of the managers.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 class AdmissionAttempt(Mutable):
-    """The pod being admitted counts as active from the beginning."""
+    """The pod being admitted is active from the beginning."""
 
     roster: Roster
     recorder: Recorder
     pod: Pod
     snapshot: Snapshot
     is_placed_whole: bool = False
-    """Whether the pod asks for CPUs and memory as a whole, and the managers know that."""
+    """Whether the pod has pod-level CPU and memory requests that the managers support."""
     may_be_stale: frozenset[str] | None = None
-    """The pods of which a manager may have something to forget; None where any may be one."""
+    """Pods that may have stale records; None: any pod."""
     may_forget: bool = True
-    """Whether there may be such pods; false also as long as some source of pods is not ready."""
+    """Whether such pods may exist; False also until all sources of pods are ready."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
-    """Providers that have forgotten what is stale."""
+    """Providers that have released their stale records."""
     _gone: Sequence[str] | None = None
-    """The pods that may be stale, if no container of theirs is active; set by the first manager."""
+    """Inactive pods with stale records, if known; set by the first manager."""
     _active: ActiveContainers | None = None
 
     @property
     def left_stale(self) -> frozenset[str] | None:
-        """The same now, after some managers have forgotten something."""
+        """Pods that may have stale records now, after some managers released theirs."""
         is_clean = self._cleaned and all(
             slot.is_idle or slot.provider in self._cleaned for slot in self.roster.slots
         )
         return NO_PODS if is_clean else self.may_be_stale
 
     def align(self, subject: str, container: Container | None) -> Hint | Rejection:
-        """The affinity for a container, or for the pod as one (container None)."""
+        """Return the affinity of one container, or of the whole pod if ``container`` is None."""
         hints: dict[str, ProviderHints] = {}
         for slot in self.roster.slots:
             if slot.is_idle:
@@ -99,7 +99,7 @@ class AdmissionAttempt(Mutable):
         return merged.affinity
 
     def store(self, container: Container, affinity: Hint) -> None:
-        """Remember the affinity by which the providers allocate for this container."""
+        """Store the affinity that the providers use when they allocate for this container."""
         self.snapshot = self.snapshot.with_affinity(self.pod.uid, container.name, affinity)
 
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
@@ -119,10 +119,10 @@ class AdmissionAttempt(Mutable):
         return None
 
     def allocate_whole(self, affinity: Hint) -> Rejection | None:
-        """Let every provider allocate for the pod as a whole, and its containers divide that.
+        """Let every provider allocate for the whole pod, and divide that among its containers.
 
-        The kubelet's Device Manager does nothing here, though it gave hints: it allocates when a
-        container starts, and if nothing is free then, the container does not.
+        The kubelet's Device Manager skips this step, although it gave hints. It allocates when a
+        container starts; without free devices the container does not start.
         """
         waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
         containers = tuple(self.pod.containers())
@@ -147,7 +147,7 @@ class AdmissionAttempt(Mutable):
         return None
 
     def _refused(self, slot: Slot, container: Container, refused: Refused) -> Rejection:
-        """The rejection for a manager's refusal; what it keeps stays."""
+        """Return the rejection for a manager's refusal; a partial allocation stays."""
         if isinstance(refused, RefusedMidway):
             self.snapshot = refused.so_far
         self.recorder.allocation_was_refused(self.pod, container, slot.provider, refused)
@@ -156,7 +156,7 @@ class AdmissionAttempt(Mutable):
         return AllocationRefused(container.name, slot.provider, refused.reason)
 
     def _forget_stale(self, slot: Slot) -> None:
-        # Once is enough: what is active stays the same, and only this pod gets new records.
+        # Once is enough: the active pods do not change, and only this pod gets new records.
         if slot.provider in self._cleaned or slot.is_idle:
             return
         if not self._cleaned:

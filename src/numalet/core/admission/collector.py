@@ -1,7 +1,6 @@
 """A recorder that keeps every event, in order.
 
-Explanations, metrics and log lines of one decision are made from it, so none of them is counted
-or reported by the managers.
+Explanations, metrics and log lines use it, so the managers report nothing themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class HintsAsked(Value):
-    """All providers answered for one subject, on this snapshot."""
+    """All providers answered for one subject, with this snapshot."""
 
     snapshot: Snapshot
     subject: str
@@ -54,8 +53,6 @@ Event: TypeAlias = HintsAsked | HintsMerged | Allocated | RefusedAllocation
 
 
 class Collector(Mutable):
-    """A ``Recorder`` that keeps all events of a decision."""
-
     events: list[Event] = field(default_factory=list)
 
     def hints_were_asked(

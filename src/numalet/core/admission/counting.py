@@ -1,10 +1,10 @@
-"""What of a pod counts: in a release with its feature gates, and for its CPU and Memory Manager.
+"""Which requests of a pod apply: to a release with its feature gates, and to the managers.
 
-    pod as it was read       containers, spec.resources, status
-      -> counted             the QoS class and the sums by spec.resources, where these count
-      -> for_managers        what the CPU Manager and the Memory Manager go by
+    pod from the manifest    containers, spec.resources, status
+      -> counted             the QoS class and sums by spec.resources, if the release supports it
+      -> for_managers        the requests that the CPU Manager and the Memory Manager use
 
-A pod without ``spec.resources`` and without entries in its status is the same pod all the way.
+A pod without ``spec.resources`` and without entries in its status stays unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numalet.core.model.value import replace
 
 
 def counted(pod: Pod, rules: ReleaseRules) -> Pod:
-    """The pod with the QoS class that it has in this release; the same one if nothing changes."""
+    """Return the pod with its QoS class in this release; the same pod if nothing changes."""
     asked = pod.pod_level
     if asked is None or asked.count is rules.pod_level_resources_count:
         return pod
@@ -36,10 +36,10 @@ def counted(pod: Pod, rules: ReleaseRules) -> Pod:
 
 
 def at_first(pod: Pod) -> Pod:
-    """The pod as it came to its node first, before its status had entries.
+    """Return the pod of its first admission, before a kubelet wrote its status.
 
-    An entry that says an amount counts: the container was resized to it. One that says none is left
-    out: a kubelet v1.33 or v1.34 would take it for nothing, but only when it starts again.
+    An entry with an amount stays, because the container was resized to it. An entry without amounts
+    is dropped: a kubelet v1.33 or v1.34 would read it as zero, but only after a restart.
     """
     status = pod.allocated
     if status is None:
@@ -51,7 +51,7 @@ def at_first(pod: Pod) -> Pod:
 
 
 def lacks_amounts(pod: Pod) -> bool:
-    """Whether entries of the status of a Guaranteed pod say no amount."""
+    """Return whether the status of a Guaranteed pod has entries without amounts."""
     status = pod.allocated
     if status is None or pod.qos_class is not QosClass.GUARANTEED:
         return False
@@ -59,15 +59,15 @@ def lacks_amounts(pod: Pod) -> bool:
 
 
 def is_placed_whole(pod: Pod, rules: ReleaseRules) -> bool:
-    """Whether the managers know what the pod asks for as a whole."""
+    """Return whether the managers allocate for the pod's pod-level requests."""
     return pod.pod_level is not None and rules.pod_level_pods_are_placed_whole
 
 
 def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
-    """A counted pod as the CPU Manager and the Memory Manager see it.
+    """Return a counted pod as the CPU Manager and the Memory Manager see it.
 
-    A pod that they pass over has a QoS class for which they do nothing. Of one that they place as
-    a whole the containers ask only for what is to be theirs alone. Devices are asked for as ever.
+    A pod that they ignore gets a QoS class for which they do nothing. In a pod that they place as a
+    whole, containers request only their exclusive resources. Device requests stay unchanged.
     """
     if pod.allocated is not None and rules.allocated_resources_count:
         pod = _with_requests(pod, _of_status(pod.allocated, rules.sidecar_statuses_count))
@@ -81,7 +81,7 @@ def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
 
 
 def _with_requests(pod: Pod, requested: Callable[[Container], Resources | None]) -> Pod:
-    """The pod in which containers request other CPUs and memory; None leaves them as they are."""
+    """Replace the containers' CPU and memory requests; None keeps a container's own."""
 
     def changed(container: Container) -> Container:
         instead = requested(container)
@@ -106,7 +106,7 @@ def _of_status(
     allocated: StatusResources, sidecars_count: bool
 ) -> Callable[[Container], Resources | None]:
     def requested(container: Container) -> Resources | None:
-        """What the pod's status says; None if it has no entry for the container.
+        """Return the amounts of the pod's status; None without an entry for the container.
 
         Kubelet: ``staticPolicy.guaranteedCPUs``, ``getRequestedResources``, v1.33.
         """
@@ -119,7 +119,7 @@ def _of_status(
 
 
 def has_a_share_of_its_own(container: Container) -> bool:
-    """Whether a container of a pod that is placed as a whole has its CPUs to itself.
+    """Return whether a container of a pod that is placed as a whole gets exclusive CPUs.
 
     Kubelet: ``GetResourceIsolationLevel`` of the CPU Manager, v1.36.
     """
@@ -129,7 +129,7 @@ def has_a_share_of_its_own(container: Container) -> bool:
 
 
 def _exclusive(container: Container) -> Resources | None:
-    """Nothing, unless requests are equal to limits, for CPU and for memory.
+    """Return no resources, unless requests equal limits for CPU and for memory.
 
     Kubelet: ``qos.IsContainerEquivalentQOSGuaranteed``, v1.36.
     """

@@ -1,4 +1,4 @@
-"""Decision: what became of one pod, why, and the snapshot after it."""
+"""The decision on one pod: verdict, reason, and the next snapshot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POD = "pod"
 
 
 class Alignment(Value):
-    """Hints of every provider for one subject, and what the policy made of them.
+    """The hints of every provider for one subject, and the merged hint.
 
     ``merged`` is None only if a provider crashed before the merge.
     """
@@ -42,15 +42,15 @@ class Decision(ShownValue):
     ``rejection`` is None for an admitted pod. ``alignments`` are by subject, empty under the
     topology policy none; ``affinities`` are the affinities stored for this pod's containers.
     ``left_behind`` are containers of a rejected pod that still hold resources in ``after``: the
-    kubelet gives them back at the next admission. ``after`` is the next snapshot either way.
+    kubelet releases them at the next admission. ``after`` is the next snapshot in both cases.
 
-    ``evicted`` are uids of pods that end so that a critical pod has room, in this order; in
-    ``after`` they are active no longer. ``not_asked`` are general predicates that might have
-    rejected the pod, had more been known. ``passed_over`` are extended resources that the pod asks
-    for and no plugin offers: it runs without them.
+    ``evicted`` are uids of pods that end to make room for a critical pod, in this order; in
+    ``after`` they are inactive. ``not_asked`` are general predicates that lack data to decide.
+    ``passed_over`` are extended resources that the pod requests and no plugin offers: the pod runs
+    without them.
 
-    ``windows_affinity`` is None but on Windows. There it has the CPUs to which each container
-    of an admitted pod is bound, by name; containers that are bound to none are left out.
+    ``windows_affinity`` is None on Linux. On Windows it has, by name, the CPUs to which each
+    container of an admitted pod is bound; unbound containers are absent.
     """
 
     pod: Pod
@@ -71,12 +71,11 @@ class Decision(ShownValue):
 
     @property
     def admitted(self) -> bool:
-        """Whether the pod may run."""
         return self.rejection is None
 
     @property
     def managers_admitted(self) -> bool:
-        """Whether no manager objected; the general predicates may have."""
+        """Whether all managers admitted the pod; a general predicate may have rejected it."""
         return self.admitted or isinstance(
             self.rejection,
             OutOfResource | PredicateFailed | SidecarForbidden | NothingToPreempt | PodLevelOff,
@@ -84,5 +83,5 @@ class Decision(ShownValue):
 
     @property
     def placements(self) -> dict[str, Placement]:
-        """What each container of an admitted pod holds, by name; empty for a rejected pod."""
+        """The allocation of each container of an admitted pod by name; empty if rejected."""
         return placement.of_pod(self.after, self.pod) if self.admitted else {}

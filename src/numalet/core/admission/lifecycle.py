@@ -1,6 +1,6 @@
-"""What happens to a pod after its admission: its containers start, and it goes.
+"""A pod after its admission: its containers start, and the pod ends.
 
-In exact mode a pod that goes leaves its records behind until the next admission; see
+In exact mode an ended pod's records stay until the next admission; see
 ``core.config.behaviour.Behaviour.release_at_once``.
 """
 
@@ -16,7 +16,7 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
-    """The snapshot after all containers of an active pod were started, in their order."""
+    """Return the snapshot after all containers of an active pod started, in their order."""
     pod = snapshot.pods[pod_uid]
     for container in pod.containers():
         snapshot = _started(roster, snapshot, pod, container)
@@ -24,7 +24,7 @@ def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
 
 
 def container_started(roster: Roster, snapshot: Snapshot, key: ContainerKey) -> Snapshot:
-    """The snapshot when this container is about to start.
+    """Return the snapshot as this container is about to start.
 
     Kubelet: the hook before a container's start, ``PreStartContainer``, v1.32.
     """
@@ -38,15 +38,15 @@ def _started(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container)
     after = snapshot
     for slot in roster.slots:
         after = slot.container_started(after, pod, container)
-    # Nothing is added but to the records of this pod, which is active.
+    # Only records of this active pod are new, so the stale pods stay the same.
     return replace(after, revision=after.revision + 1).with_stale(snapshot.may_be_stale)
 
 
 def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
-    """The snapshot after the container of a pod placed as a whole got its devices at last.
+    """Allocate devices for a container of a pod placed as a whole, at its start.
 
-    If they are not free any more, the kubelet can not create the container, and tries again.
-    Kubelet: ``ManagerImpl.GetDeviceRunContainerOptions``, v1.36.
+    If the devices are in use now, the kubelet cannot create the container and retries. Kubelet:
+    ``ManagerImpl.GetDeviceRunContainerOptions``, v1.36.
     """
     affinity = snapshot.affinities.get(pod.uid, {}).get(container.name, ZERO_HINT)
     for slot in roster.slots:
@@ -61,15 +61,15 @@ def _with_devices(roster: Roster, snapshot: Snapshot, pod: Pod, container: Conta
 
 
 def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
-    """The snapshot after a pod was deleted and its containers stopped."""
+    """Return the snapshot after a pod was deleted and its containers stopped."""
     gone = snapshot.after_removal({pod_uid})
-    # Before all sources are ready, pods that were not seen yet are missing, as if they were gone.
+    # Until all sources are ready, a missing pod may be unseen and not deleted: release nothing.
     is_now = roster.rules.behaviour.release_at_once and gone.sources_ready
     return release_stale(roster, gone) if is_now else gone
 
 
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
-    """The snapshot in which every manager has forgotten what is not active."""
+    """Let every manager release the records of inactive pods."""
     gone = snapshot.gone(snapshot.may_be_stale)
     if gone is not None:
         for slot in roster.slots:
@@ -82,7 +82,7 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
 
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
-    """The snapshot once every source of pods is ready: stale records may go now."""
+    """Mark every source of pods as ready: from now on managers may release stale records."""
     ready = replace(snapshot, sources_ready=True, revision=snapshot.revision + 1)
     return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
 
@@ -90,7 +90,7 @@ def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
 def leftovers(
     roster: Roster, snapshot: Snapshot, pod_uid: str | None = None
 ) -> tuple[ContainerKey, ...]:
-    """Containers that hold resources although they are not active, sorted; of one pod or all."""
+    """Return inactive containers that still hold resources, sorted; of one pod or of all."""
     held = {key for slot in roster.slots for key in slot.holders(snapshot, pod_uid)}
     if not held:
         return ()

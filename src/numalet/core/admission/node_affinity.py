@@ -1,8 +1,9 @@
-"""Whether a node is among those that a pod requires: terms of which one has to match.
+"""Whether a node matches a pod's node selector and required node affinity.
 
-Of a *term* all expressions about the node's labels and all about its fields have to hold; one
-without any matches no node, and so does one with an expression that is not well formed. The only
-field is ``metadata.name``.
+One term has to match. A term matches if all its expressions about the node's labels and all about
+its fields hold. A term without any matches no node, nor does one with a malformed expression. The
+only field is ``metadata.name``. Three-valued: None means that the node's data are incomplete.
+
 Kubelet: ``GetRequiredNodeAffinity`` of ``component-helpers``, ``labels.NewRequirement``, v1.32.
 """
 
@@ -28,7 +29,7 @@ _MOST: Final = 2**63
 
 
 def matches(constraints: NodeConstraints, node: NodeIdentity) -> bool | None:
-    """Whether the node has what selector and affinity require; None if that is not known."""
+    """Return whether the node meets selector and affinity; None if labels are unknown."""
     verdicts = [_selected(constraints.selector, node)]
     if constraints.affinity is not None:
         verdicts.append(_any(_matches(term, node) for term in constraints.affinity))
@@ -59,7 +60,7 @@ def _matches(term: Term, node: NodeIdentity) -> bool | None:
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    """Whether all are so: not if one is not, whatever is not known of others."""
+    """Three-valued conjunction: one False decides, whatever the unknown answers are."""
     given = set(answers)
     return False if False in given else None if None in given else True
 
@@ -99,7 +100,7 @@ def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
 
 
 def _is_named(each: NodeRequirement, node: NodeIdentity) -> bool | None:
-    """What is no field of a node is an empty text; a node without a name is asked for none."""
+    """An unknown field reads as an empty text. A node without a name matches every field term."""
     if not node.name:
         return True if node.has_all_labels else None
     there = node.name if each.key == _NAME_FIELD else ""
@@ -107,6 +108,6 @@ def _is_named(each: NodeRequirement, node: NodeIdentity) -> bool | None:
 
 
 def _whole(text: str) -> int | None:
-    """A number of 64 bits."""
+    """Parse a signed 64-bit integer."""
     number = int(text) if _WHOLE.fullmatch(text) else _MOST
     return number if -_MOST <= number < _MOST else None

@@ -1,4 +1,4 @@
-"""What a node has, and what pods may have of it, as its Node object says.
+"""Capacity and allocatable resources, as in the Node object's status.
 
 Kubelet: ``nodestatus.MachineInfo``, ``devicemanager.GetCapacity``, v1.32.
 """
@@ -15,7 +15,7 @@ PODS = "pods"
 
 
 def capacity(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
-    """What the node has: the machine's sums, every known device, and room for pods."""
+    """Return the machine's totals, the number of every known device, and the pod limit."""
     registered = snapshot.device.inventory.registered
     return {
         **node_allocatable.capacity(rules.machine),
@@ -28,7 +28,7 @@ def capacity(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
 
 
 def allocatable(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
-    """What pods may have of it; healthy devices only."""
+    """Return the capacity minus reservations; healthy devices only."""
     inventory = snapshot.device.inventory
     free = {
         name: _not_below_zero(amount - rules.reservation.get(name, ZERO))
@@ -43,7 +43,7 @@ def allocatable(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
 
 
 def amounts(rules: NodeRules) -> dict[str, int]:
-    """What pods may have of the machine itself, devices aside, as a node counts it."""
+    """Return the machine's allocatable amounts without devices; CPU in milli-CPUs."""
     nothing_yet = allocatable(rules, Snapshot())
     return {name: pod_demand.number(name, amount) for name, amount in nothing_yet.items()}
 

@@ -1,10 +1,10 @@
-"""Which of the kubelet's reasons for a rejection a configuration can give at all.
+"""Which rejection reasons a kubelet with given rules can produce at all.
 
-The recorded reason of a pod depends on the kubelet that gave it: a Topology Manager with
-the policy none or best-effort never gives ``TopologyAffinityError``, nor does any other if no
-manager has hints for the pod. Only reasons that the three
-managers give are known here; every kubelet may give the others. Kubelet v1.32 to v1.36:
-``policy_static.go`` of the CPU Manager and the Memory Manager, ``topologymanager/scope.go``.
+A pod's recorded reason depends on the kubelet that wrote it. A Topology Manager with the policy
+none or best-effort never writes ``TopologyAffinityError``; with other policies it does so only if
+some manager has hints for the pod. This module knows the reasons of the three managers; every
+kubelet may write the others. Kubelet v1.32 to v1.36: ``policy_static.go`` of the CPU Manager and
+the Memory Manager, ``topologymanager/scope.go``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _ALIGNING: Final = (TopologyPolicy.RESTRICTED, TopologyPolicy.SINGLE_NUMA_NODE)
 
 
 class NeverGiven(Value):
-    """These rules never give the reason: what it needs, and what the rules have instead."""
+    """These rules never produce the reason: the required setting, and the actual one."""
 
     needs: str
     has: str
 
 
 class _Origin(Value):
-    """Where a reason comes from; a message has one of these texts, if there are any."""
+    """The settings that can produce a reason, for messages with one of ``texts`` (empty: any)."""
 
     reason: str
     texts: tuple[str, ...]
@@ -107,7 +107,7 @@ _ORIGINS: Final = (
 
 
 def why_impossible(reason: str, message: str, rules: NodeRules, pod: Pod) -> NeverGiven | None:
-    """Why a kubelet with these rules never gives this reason to the pod; None if it may."""
+    """Return why a kubelet with these rules never gives the pod this reason; None if it may."""
     for each in _ORIGINS:
         is_meant = not each.texts or any(text in message for text in each.texts)
         if reason == each.reason and is_meant and not each.is_possible(rules, pod):

@@ -1,22 +1,21 @@
-"""The general predicates: whether a pod fits beside the others, and may be on this node at all.
+"""The general predicates: whether the node has room for the pod, and whether the pod may run there.
 
-They come after the managers. In this order, as in the kubelet: the operating system, strict groups
-and sidecars, each of which decides alone; room for one more pod; CPU, memory, and every other
-resource of the node that the pod asks for; the node selector and the required node affinity; the
-node's name; ports of the host. All that do not decide alone are gone through, and the first that
-fails is the reason.
+They run after the managers, in the kubelet's order. The operating system, strict groups and
+sidecars reject immediately. Then all of these run, and the first failure is the reason: room for
+one more pod; CPU, memory and every other requested resource of the node; the node selector and the
+required node affinity; the node's name; host ports.
 
-A *critical* pod (a static pod, or one of a priority from 2,000,000,000 on) is not rejected for lack
-of resources: others that are not critical, or of a lower priority, are to be *evicted* for it, and
-the pod is rejected only if all of them together hold too little. Which ones: see ``preemption``.
+The kubelet does not reject a *critical* pod (a static pod, or one with a priority of 2,000,000,000
+or more) for lack of resources. It *evicts* pods that are not critical or have a lower priority, and
+rejects the critical pod only if all of them together free too little; see ``preemption``.
 
-What is not known is not guessed. A predicate that would need it is named in the answer, and does
-not reject; one that fails on what is known fails, whatever else there is.
+With incomplete data numalet does not guess. It lists the predicate as not evaluated instead of
+rejecting the pod. A predicate that fails on the known data always fails.
 
-What is not checked: taints, which a node without a control plane has only if it was configured
-to register with them. Extended resources that the node does not know are left out, as in the
-kubelet. Recorded scenarios end before this stage, so it follows the documentation of v1.32 and
-not recordings.
+Taints are not checked: a node without a control plane has only those with which it registers.
+Extended resources that the node does not know are ignored, as in the kubelet. Recorded scenarios
+end before this stage, so it follows the documentation of v1.32 and not recordings.
+
 Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fits``, v1.32.
 """
 
@@ -54,7 +53,7 @@ PORTS: Final = "NodePorts"
 
 _FIRST: Final = (resources.CPU, resources.MEMORY)
 
-# Of a pod whose constraints are not known.
+# For pods with unknown constraints.
 _SELECTOR_NOT_ASKED: Final = NotAsked(SELECTOR, Unknown.CONSTRAINTS)
 _PORTS_NOT_ASKED: Final = NotAsked(PORTS, Unknown.CONSTRAINTS)
 
@@ -62,10 +61,10 @@ Failure: TypeAlias = OutOfResource | PredicateFailed | SidecarForbidden | Nothin
 
 
 class PredicatesAnswer(Value):
-    """What the predicates say of a pod that the managers admitted.
+    """The predicates' result for a pod that the managers admitted.
 
     ``evicted`` are uids of pods that end for it, in this order. ``passed_over`` are extended
-    resources that the pod requests and that no plugin offers.
+    resources that the pod requests and no plugin offers.
     """
 
     failure: Failure | None = None
@@ -75,13 +74,13 @@ class PredicatesAnswer(Value):
 
 
 NO_PREDICATE: Final = PredicatesAnswer()
-"""The answer for a pod that a manager rejected: none was asked."""
+"""The result for a pod that a manager rejected: no predicate ran."""
 
 NONE_ASKED: Final = PredicatesAnswer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
 
 
 def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> PredicatesAnswer:
-    """The answer; ``before`` is the node without the pod's admission, ``after`` with it."""
+    """Evaluate the predicates; ``before`` is the node without the pod, ``after`` with it."""
     if not roster.rules.behaviour.predicates_are_asked:
         return NONE_ASKED
     question = _Question(roster, after, pod, before.requested_by_others(pod.uid))
@@ -112,13 +111,16 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
 
 
 def about_place(roster: Roster, snapshot: Snapshot, pod: Pod) -> tuple[object, ...]:
-    """What is said of a pod that is not on the node yet, room aside; equal for equal answers."""
+    """Evaluate all predicates except room, for a pod that is not on the node yet.
+
+    The results compare equal if the predicates agree.
+    """
     question = _Question(roster, snapshot, pod, snapshot.requested)
     return (question.unsupported(), *question.misplaced(), *question.not_asked)
 
 
 class _Question(Mutable):
-    """One pod, the node with it, and what the others ask for; alive in one call of ``ask``."""
+    """One pod, the node with it, and the other pods' requests; lives in one call of ``ask``."""
 
     roster: Roster
     after: Snapshot
@@ -128,7 +130,7 @@ class _Question(Mutable):
     passed_over: list[str] = field(default_factory=list)
 
     def unsupported(self) -> Failure | None:
-        """What no eviction would help with, and the kubelet asks first."""
+        """Return the failure that the kubelet checks first and that no eviction could solve."""
         rules, constraints = self.roster.rules, self.pod.constraints
         if OS_LABEL in self.pod.labels:
             node_label = rules.identity.labels.get(OS_LABEL, rules.machine.os.value)
@@ -149,7 +151,7 @@ class _Question(Mutable):
         return None
 
     def lacking(self) -> Iterator[OutOfResource]:
-        """Everything that the node has too little of, room for pods first."""
+        """Yield every resource that the node lacks, room for pods first."""
         others, room = self.others, self.roster.rules.max_pods
         assumed = self.after.assumed
         has_unknown = bool(assumed) and any(key.pod_uid != self.pod.uid for key in assumed)
@@ -177,7 +179,7 @@ class _Question(Mutable):
                 self._leave_open(name)
 
     def _offered(self, name: str) -> int | None:
-        """How much pods may have: of devices as many as are healthy, or given out already."""
+        """Return the allocatable amount. Devices: the healthy ones, or those in use if more."""
         devices = self.after.device
         if not devices.is_handled(name):
             return self.roster.offered.get(name)
@@ -187,7 +189,7 @@ class _Question(Mutable):
         self.not_asked.append(NotAsked(f"OutOf{resource}", Unknown.PODS_WITHOUT_MANIFEST))
 
     def misplaced(self) -> Iterator[PredicateFailed]:
-        """Every constraint of the pod that the node does not meet."""
+        """Yield every constraint of the pod that the node does not meet."""
         node = self.roster.rules.identity
         constraints, wanted_name = self.pod.constraints, self.pod.node_name
         if constraints is None:
@@ -212,5 +214,5 @@ class _Question(Mutable):
 
 
 def _is_extended(name: str) -> bool:
-    """Whether it is an extended resource, such as a device."""
+    """Return whether this is an extended resource, such as a device."""
     return "/" in name and "kubernetes.io/" not in name

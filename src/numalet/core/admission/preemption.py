@@ -1,13 +1,14 @@
-"""Which pods are evicted so that a critical pod has room.
+"""Which pods the kubelet evicts so that a critical pod fits.
 
-As few as possible of the Guaranteed ones, then of the Burstable ones, then of the rest; within a
-class, one after the other, the pod whose requests come closest to what is still needed. *Close* is
-the sum, over the resources that are needed, of the square of the share that the pod would leave
-missing; of equally close ones it is the pod that asks for less memory, then for less CPU, then
-the later one. The evicted end in the order BestEffort, Burstable, Guaranteed.
+It picks as few Guaranteed pods as possible, then as few Burstable ones, then the rest. Within a
+class it repeatedly picks the pod whose requests are closest to the remaining need. The *distance*
+is the sum, over the missing resources, of the squared share that would still be missing. Between
+equal ones it picks the pod that requests less memory, then less CPU, then the later pod. The
+evicted pods end in the order BestEffort, Burstable, Guaranteed.
 
-The kubelet examines its pods in random order, which decides between equals; here it is the
-order in which they came. An evicted pod has its own grace period to end.
+The kubelet visits its pods in random order, which decides between equal pods; numalet visits them
+in the order of their admission. An evicted pod keeps its own grace period.
+
 Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
 """
 
@@ -25,22 +26,22 @@ _PODS: Final = "pods"
 
 
 class Claim(Value):
-    """A pod that might be evicted, and what would be free then, by resource."""
+    """A pod that may be evicted, and the amounts that this frees, by resource."""
 
     pod: Pod
     amounts: Mapping[str, int]
 
     def amount(self, resource: str) -> int:
-        """What it asks for of a resource, CPU in thousandths; it is one of the pods."""
+        """Return its request for a resource, CPU in milli-CPUs; for pods 1."""
         return 1 if resource == _PODS else self.amounts.get(resource, 0)
 
     def size(self) -> tuple[int, int]:
-        """Memory in bytes and CPU in thousandths."""
+        """Memory in bytes and CPU in milli-CPUs."""
         return self.amount(resources.MEMORY), self.amount(resources.CPU)
 
 
 class Need(Value):
-    """What is missing of a resource, more than 0; CPU in thousandths."""
+    """The missing amount of a resource, above 0; CPU in milli-CPUs."""
 
     resource: str
     amount: int
@@ -49,7 +50,7 @@ class Need(Value):
 def victims(
     pod: Pod, others: Iterable[Pod], needs: Sequence[Need]
 ) -> tuple[str, ...] | NothingToPreempt:
-    """Uids of the pods to evict, in this order; or what all of them together would not give."""
+    """Return uids of the pods to evict, in order, or the need that remains without all of them."""
     yielding = [Claim(each, pod_demand.amounts(each)) for each in others if yields_to(each, pod)]
     by_class = {qos: [each for each in yielding if each.pod.qos_class is qos] for qos in QosClass}
     none, some, all_ = (
@@ -64,7 +65,7 @@ def victims(
 
 
 def yields_to(pod: Pod, other: Pod) -> bool:
-    """Whether it may be evicted for the other one."""
+    """Return whether the kubelet may evict ``pod`` for ``other``."""
     if other.is_critical and not pod.is_critical:
         return True
     if pod.priority is None or other.priority is None:
@@ -73,7 +74,7 @@ def yields_to(pod: Pod, other: Pod) -> bool:
 
 
 def _less(needs: Sequence[Need], claims: Sequence[Claim]) -> tuple[Need, ...]:
-    """What is still needed without these pods."""
+    """Return the remaining needs without these pods."""
     left = (
         Need(need.resource, need.amount - sum(each.amount(need.resource) for each in claims))
         for need in needs
@@ -82,13 +83,13 @@ def _less(needs: Sequence[Need], claims: Sequence[Claim]) -> tuple[Need, ...]:
 
 
 def _closest(claims: Sequence[Claim], needs: Sequence[Need]) -> list[Claim]:
-    """Pods of one class that give what is needed, of which there is enough."""
+    """Return pods of one class that cover the needs. The class has enough of them."""
     left, chosen = list(claims), []
     while needs:
         at = _best(left, needs)
         chosen.append(left[at])
         needs = _less(needs, [left[at]])
-        # The last one takes its place, which counts among equals.
+        # As in the kubelet, the last pod moves into the gap; the order decides between equal pods.
         left[at] = left[-1]
         left.pop()
     return chosen
@@ -100,7 +101,7 @@ def _best(claims: Sequence[Claim], needs: Sequence[Need]) -> int:
 
 
 def _distance(claim: Claim, needs: Sequence[Need]) -> float:
-    """In the kubelet's floating point, need by need."""
+    """Compute in the kubelet's floating-point order."""
     total = 0.0
     for need in needs:
         left = need.amount - claim.amount(need.resource)

@@ -1,4 +1,4 @@
-"""Why a pod is rejected."""
+"""Why a pod is rejected: one class per reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalet.core.model.value import Value
 
 
 class NotAligned(Value):
-    """The topology policy does not let the merged hint pass.
+    """The topology policy does not accept the merged hint.
 
     ``subject`` is ``pod`` or the container whose hints were merged.
     """
@@ -27,7 +27,7 @@ class NotAligned(Value):
 
 
 class PodLevelNotAligned(NotAligned):
-    """The same for a pod that asks for resources as a whole, where managers know of these.
+    """``NotAligned`` for a pod with pod-level requests that the managers support.
 
     ``scope`` is the Topology Manager's: ``pod`` or ``container``.
     """
@@ -37,7 +37,7 @@ class PodLevelNotAligned(NotAligned):
 
 
 class AllocationRefused(Value):
-    """A manager could not allocate for a container, although the policy let the hint pass."""
+    """The policy accepted the hint, but a manager could not allocate for a container."""
 
     code: ClassVar[str] = "admission/allocation-refused"
     sentence: ClassVar[str] = "The {provider} manager refused {container}: {cause}"
@@ -47,9 +47,9 @@ class AllocationRefused(Value):
 
 
 class KubeletWouldCrash(Value):
-    """The kubelet would crash or hang on this pod; it is refused instead.
+    """This pod would crash or hang the kubelet; numalet rejects it instead.
 
-    ``provider`` is the manager that would: device, cpu, memory, or topology while it merges.
+    ``provider`` is the manager that would: device, cpu, memory, or topology during the merge.
     """
 
     code: ClassVar[str] = "admission/kubelet-would-crash"
@@ -63,7 +63,7 @@ class KubeletWouldCrash(Value):
 
 
 class OutOfResource(Value):
-    """The node has too little left of a resource, whatever the managers say; CPU in thousandths."""
+    """The node's free amount of a resource is too small; CPU in milli-CPUs."""
 
     code: ClassVar[str] = "admission/out-of-resource"
     sentence: ClassVar[str] = (
@@ -77,12 +77,11 @@ class OutOfResource(Value):
 
     @property
     def lack(self) -> int:
-        """How much is missing."""
         return self.requested - (self.capacity - self.used)
 
 
 class PodLevelOff(Value):
-    """Pods with resources of their own as a whole are not supported; said after allocation."""
+    """The release lacks pod-level resources; the kubelet checks this after allocation."""
 
     code: ClassVar[str] = "admission/pod-level-off"
     sentence: ClassVar[str] = (
@@ -92,7 +91,7 @@ class PodLevelOff(Value):
 
 
 class PredicateFailed(Value):
-    """The pod may not run on this node; ``predicate`` is the kubelet's name of what failed."""
+    """The pod may not run on this node; ``predicate`` is the kubelet's reason."""
 
     code: ClassVar[str] = "admission/predicate-failed"
     sentence: ClassVar[str] = "the pod may not run on this node: {predicate}"
@@ -100,7 +99,7 @@ class PredicateFailed(Value):
 
 
 class SidecarForbidden(Value):
-    """The node does not know restartable init containers."""
+    """The node does not support restartable init containers."""
 
     code: ClassVar[str] = "admission/sidecar-forbidden"
     sentence: ClassVar[str] = (
@@ -110,7 +109,7 @@ class SidecarForbidden(Value):
 
 
 class NothingToPreempt(Value):
-    """A critical pod lacks so much of each resource although all others would end."""
+    """A critical pod still lacks these amounts after evicting every eligible pod."""
 
     code: ClassVar[str] = "admission/nothing-to-preempt"
     sentence: ClassVar[str] = (
@@ -120,28 +119,28 @@ class NothingToPreempt(Value):
 
 
 class Unknown(Enum):
-    """Why a predicate could not be asked, or not to its end."""
+    """Why a predicate was not evaluated, or only in part."""
 
     NODE_LABELS = "node-labels"
-    """The labels of the node are not known."""
+    """The node's labels are unknown."""
     NODE_NAME = "node-name"
-    """The name of the node is not known."""
+    """The node's name is unknown."""
     CONSTRAINTS = "constraints"
-    """The pod is known without its selector, affinity and ports."""
+    """The pod's selector, affinity and ports are unknown."""
     PORTS_OF_OTHERS = "ports-of-others"
-    """The ports of some active pods are not known."""
+    """The host ports of some active pods are unknown."""
     PODS_WITHOUT_MANIFEST = "pods-without-manifest"
-    """Pods are known from state files alone; what they ask for is not in these."""
+    """Some pods are known only from state files, which do not list their requests."""
     NOT_MEASURED = "not-measured"
-    """How much of it the node has is not measured here."""
+    """numalet does not measure the node's capacity of this resource."""
     NODE_FEATURES = "node-features"
-    """What the container runtime of the node can do is not known."""
+    """The features of the node's container runtime are unknown."""
     SWITCHED_OFF = "switched-off"
-    """The managers alone are to decide."""
+    """Only the managers decide."""
 
 
 class NotAsked(Value):
-    """A predicate that might have refused the pod; named as the reason that it gives."""
+    """A predicate that might reject the pod, named by its reason."""
 
     predicate: str
     why: Unknown
@@ -159,7 +158,7 @@ Rejection: TypeAlias = (
 )
 
 TOPOLOGY = "topology"
-"""Stands as the provider where the Topology Manager itself would crash."""
+"""The provider if the Topology Manager itself would crash."""
 
 CRASHES = frozenset({"memory/unknown-type", "cpu/would-hang"})
-"""Codes of refusals at which the kubelet itself does not live on."""
+"""Codes of refusals that would crash or hang the kubelet."""

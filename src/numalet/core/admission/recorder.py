@@ -1,7 +1,7 @@
-"""Who listens while a decision is made. Off costs nothing; explanations come from here.
+"""A listener for the steps of a decision, without cost when off.
 
-A decision is a function of values, so an earlier one is explained by making it again
-with a recorder that collects.
+A decision is a function of values: to explain an earlier one, decide again with a recorder that
+collects.
 """
 
 from __future__ import annotations
@@ -17,36 +17,33 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class Recorder(Protocol):
-    """Callbacks of one admission, in the order in which things happen.
-
-    Who inherits from it needs to write only those that matter; the others do nothing.
-    """
+    """Callbacks of one admission, in order. A subclass overrides only those that it needs."""
 
     def hints_were_asked(
         self, snapshot: Snapshot, pod: Pod, subject: str, hints: Mapping[str, ProviderHints]
     ) -> None:
-        """After all providers answered; ``subject`` is ``pod`` or a container's name."""
+        """All providers answered; ``subject`` is ``pod`` or a container's name."""
         return
 
     def hints_were_merged(self, pod: Pod, subject: str, merged: Merged) -> None:
-        """After the policy decided. *Not* called under the topology policy none."""
+        """The policy decided. *Not* called under the topology policy none."""
         return
 
     def resources_were_allocated(
         self, pod: Pod, container: Container, provider: str, before: Snapshot, after: Snapshot
     ) -> None:
-        """After one provider allocated for one container."""
+        """One provider allocated for one container."""
         return
 
     def allocation_was_refused(
         self, pod: Pod, container: Container, provider: str, refused: Refused
     ) -> None:
-        """After one provider refused; nothing follows."""
+        """One provider refused; this is the last event."""
         return
 
 
 class SilentRecorder(Recorder):
-    """The recorder that records nothing: it writes no callback of its own."""
+    """A recorder that ignores every event."""
 
 
 SILENT: Recorder = SilentRecorder()

@@ -1,7 +1,8 @@
-"""Which managers work on a node, in the kubelet's order, and what they need to know.
+"""The managers of a node, in the kubelet's order, and the values that they need.
 
-Linux: device, cpu, memory. Windows: cpu, memory, device. The order is the order of asking and
-of allocating. A fourth manager is one more slot here.
+Linux: device, cpu, memory. Windows: cpu, memory, device. The managers give hints and allocate in
+this order. A fourth manager is one more slot here.
+
 Kubelet: ``NewContainerManager`` in ``container_manager_linux.go``, v1.32.
 """
 
@@ -46,9 +47,9 @@ class Roster(Value):
     """The rules of a node and its managers, built once per start of the kubelet.
 
     ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
-    what pods may have of the machine, devices aside: CPU in thousandths, the rest in units.
-    ``extra`` are managers that the kubelet does not have; their slots come last. ``plugins`` are
-    asked by the Device Manager.
+    the machine's allocatable amounts without devices: CPU in milli-CPUs, the rest in units.
+    ``extra`` are managers that the kubelet does not have; their slots are last. The Device Manager
+    calls ``plugins``.
     """
 
     rules: NodeRules
@@ -69,11 +70,10 @@ def build(
     plugins: PreferredDevices = NO_SAY,
     extra: Iterable[ExtraManager[Any]] = (),
 ) -> Roster | StartRefused:
-    """The managers that these rules ask for, or why they can not be built.
+    """Build the managers that these rules require, or return why the kubelet would not start.
 
-    ``plugins`` is asked for preferred devices, and may veto; the default has no preference.
-    ``extra`` are managers that the kubelet does not have. Raises ``ValueError`` if two have one
-    name.
+    ``plugins`` prefer devices and may veto; by default they do neither. ``extra`` are managers that
+    the kubelet does not have. Raises ``ValueError`` if two have one name.
     """
     extra = tuple(extra)
     static_cpus = _static_cpus(rules)
@@ -100,10 +100,10 @@ def build(
 
 
 def asking(staff: Roster, plugins: PreferredDevices) -> Roster:
-    """The same managers, but these plugins are asked; the same roster where they are already.
+    """Return the roster with these plugins; the same roster if it already has them.
 
-    Nodes are known as of one class by the slots that they share, so these are not made anew. It is
-    the same plugins that count: equal ones may have been asked other things.
+    It keeps the other slots, because nodes of one class are recognized by shared slots. Plugins
+    compare by identity: equal ones may have different state.
     """
     if staff.plugins is plugins:
         return staff
@@ -123,7 +123,7 @@ def _static_cpus(rules: NodeRules) -> StaticCpuPolicy | Finding | None:
 
 
 def _device_slot(rules: NodeRules, plugins: PreferredDevices) -> ManagerSlot[DeviceLedger]:
-    # On Windows the Device Manager does not learn of NUMA nodes.
+    # On Windows the Device Manager does not use NUMA nodes.
     has_nodes = rules.machine.os is OperatingSystem.LINUX
     known = numa_mask.of(rules.machine.node_ids) if has_nodes else numa_mask.EMPTY
     policy = DevicePolicy(known, plugins, rules.release_rules.device_hints_over_device_nodes)
@@ -152,12 +152,12 @@ def _memory_slot(rules: NodeRules) -> ManagerSlot[MemoryLedger]:
 
 
 def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
-    """The Memory Manager's node map of this machine when it is empty."""
+    """Return the Memory Manager's node map of this machine without allocations."""
     return tables.initial_nodes(rules.machine, rules.memory.system_reserved, rules.behaviour)
 
 
 def distances(rules: NodeRules) -> Distances | None:
-    """The distances that the merge goes by; None where they do not count."""
+    """Return the distances for the merge; None if the policy or its options do not use them."""
     counts = rules.topology.policy in (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
     if not (counts and rules.topology.prefer_closest_numa_nodes):
         return None
@@ -172,7 +172,7 @@ def distances(rules: NodeRules) -> Distances | None:
     )
 
 
-# Functions with names and not lambdas, because nodes are pickled.
+# Named functions instead of lambdas, because nodes are pickled.
 
 
 def _device_ledger(snapshot: Snapshot) -> DeviceLedger:

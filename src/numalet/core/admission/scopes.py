@@ -1,11 +1,12 @@
-"""What is aligned as one: each container, the pod, or nothing.
+"""The scopes of the Topology Manager: each container, the pod, or no alignment.
 
     container   each container: hints, merge, store, allocate; then the next container
     pod         hints and merge once; then store and allocate for each container
     none        no hints, nothing stored; allocate for each container (topology policy none)
 
-Containers come in the order of the manifest, init containers first. A pod that asks for CPUs and
-memory as a whole is allocated once in pod scope, where the managers know what it asks for.
+Containers are in the order of the manifest, init containers first. In pod scope, a pod with
+pod-level requests for CPUs and memory gets one allocation, if the managers support that.
+
 Kubelet: ``scope_container.go``, ``scope_pod.go``, ``scope_none.go``, v1.32; v1.36 for whole pods.
 """
 
@@ -23,7 +24,7 @@ from numalet.core.model.pod import Pod
 
 
 def run(attempt: AdmissionAttempt) -> Rejection | None:
-    """Admit the pod in the scope that the rules name; None if no provider refuses."""
+    """Admit the pod in the scope of the rules; None if no provider refuses."""
     rules = attempt.roster.rules.topology
     if rules.policy is TopologyPolicy.NONE:
         return _none(attempt)
@@ -37,13 +38,13 @@ def run(attempt: AdmissionAttempt) -> Rejection | None:
 
 
 def devices_wait(roster: Roster, pod: Pod) -> bool:
-    """Whether the devices of a counted pod are allocated not before its containers start."""
+    """Return whether a counted pod's devices are allocated only when its containers start."""
     waits = roster.rules.behaviour.pods_placed_whole_have_no_devices
     return waits and is_placed_at_once(roster.rules, pod)
 
 
 def is_placed_at_once(rules: NodeRules, pod: Pod) -> bool:
-    """Whether CPUs and memory of a counted pod are allocated once, and its containers divide it."""
+    """Return whether a counted pod gets one allocation of CPUs and memory for its containers."""
     return (
         pod.pod_level is not None
         and rules.release_rules.pod_level_pods_are_placed_whole
