@@ -1,1 +1,1 @@
-"""One room per resource manager. The rooms do not know each other."""
+"""One room per resource manager. The rooms do not import each other."""

@@ -1,11 +1,12 @@
-"""How evenly a division leaves the NUMA nodes, and the best way to divide over given nodes.
+"""How balanced the NUMA nodes are after a division, and the best division over given nodes.
 
-*Share*: what each chosen node gives, in whole groups. *Remainder*: what is then still missing;
-some of the chosen nodes give one group more, in turns. *Score*: the standard deviation of what
-is left on all nodes with free CPUs, in thousandths, rounded half up; smaller is better.
+*Share*: the CPUs that each chosen node gives, in whole groups. *Remainder*: the CPUs still missing
+then; some of the chosen nodes give one more group each, in turn. *Score*: the standard deviation of
+the CPUs left on all nodes with free CPUs, in thousandths, rounded half up; smaller is better.
 
-What is left adds up to the same sum for every division, so the score grows with the sum of the
-squares alone, and no division of the remainder can beat taking from the fullest node each time.
+Every division leaves the same total, so the score grows with the sum of squares alone. No division
+of the remainder can beat taking each group from the fullest node; that gives a lower bound.
+
 Kubelet: ``takeByTopologyNUMADistributed``, ``standardDeviation``, v1.32.
 """
 
@@ -22,14 +23,14 @@ from numalet.core.model.value import Value
 
 
 class Division(Value):
-    """A way to divide: its score, and the nodes that give the remainder, in turn."""
+    """A division: its score, and the nodes that give the remainder, in turn."""
 
     score: int
     remainder: tuple[int, ...]
 
 
 class Balance(Value):
-    """One request of ``count`` CPUs in groups of ``group_size``, and free CPUs by node id."""
+    """A request of ``count`` CPUs in groups of ``group_size``, and free CPUs by node id."""
 
     count: int
     group_size: int
@@ -37,11 +38,11 @@ class Balance(Value):
     storage: Storage
 
     def share(self, nodes: int) -> int:
-        """What each of so many nodes gives."""
+        """Return the CPUs that each of this number of nodes gives."""
         return self.count // nodes // self.group_size * self.group_size
 
     def best(self, chosen: Sequence[int], below: int | None) -> Division | WouldHang | None:
-        """The best division over exactly these nodes; None if there is none.
+        """Return the best division over exactly these nodes; None if they cannot give enough.
 
         Also None if all are certainly no better than ``below``, the best score so far.
         """
@@ -68,7 +69,7 @@ class Balance(Value):
     def _with_remainder(
         self, left: Mapping[int, int], givers: Sequence[int], remaining: int, below: int | None
     ) -> Division | WouldHang | None:
-        """The first best subset of the givers, larger subsets first."""
+        """Return the division with the first best subset of the givers, larger subsets first."""
         limit = self._limit(left, givers, remaining)
         if limit is not None and below is not None and limit >= below:
             return None
@@ -89,15 +90,15 @@ class Balance(Value):
                     break
         if best is None:
             return None
-        # Every walk over subsets of one size goes to its end.
+        # The kubelet always completes the walk over subsets of one size: no ``stopped_at``.
         kept = self.storage(winner, len(givers), None)
         return Division(best, tuple(givers[at] for at in kept))
 
     def _limit(self, left: Mapping[int, int], givers: Sequence[int], remaining: int) -> int | None:
-        """A score that no subset beats; None if the kubelet might hang over one of them.
+        """Return a lower bound of the score; None if the kubelet might hang on a subset.
 
-        It can hang only over broken groups, or over a node that is listed twice; then it may
-        also be that no node has a whole group left.
+        The kubelet can hang only with incomplete groups, or with a node listed twice: then possibly
+        no node has a whole group left.
         """
         listed_twice = len(set(givers)) < len(givers)
         if not givers or listed_twice or any(left[node] % self.group_size for node in givers):
@@ -110,7 +111,7 @@ class Balance(Value):
     def _change(
         self, left: Mapping[int, int], turn: Sequence[int], remaining: int
     ) -> int | WouldHang:
-        """By how much the sum of squares changes when these nodes give in turn."""
+        """Return the change of the sum of squares when these nodes give in turn."""
         size = self.group_size
         after = {node: left[node] for node in turn}
         change = 0
@@ -126,7 +127,7 @@ class Balance(Value):
         return change
 
     def _score(self, squares: int) -> int:
-        """The standard deviation in thousandths, of a mean that is rounded to thousandths."""
+        """Return the standard deviation in thousandths; the mean is rounded to thousandths."""
         nodes = len(self.free)
         total = sum(self.free.values()) - self.count
         mean = (2000 * total + nodes) // (2 * nodes)
@@ -139,6 +140,6 @@ def _squares(numbers: Iterable[int]) -> int:
 
 
 def _subsets(items: int) -> Iterable[Combination]:
-    """Every non-empty subset of the positions, larger ones first."""
+    """Yield every non-empty subset of the positions, larger ones first."""
     for size in range(items, 0, -1):
         yield from combinations(range(items), size)

@@ -1,10 +1,11 @@
-"""What is left of a winning combination when the walk over all combinations has ended.
+"""A kubelet bug: the walk over all combinations overwrites the stored winner.
 
-The kubelet walks over combinations in one growing array and keeps the winner by reference. The
-array is made anew when an element does not fit any more, at the 1st, 2nd, 3rd, 5th, 9th, 17th;
-combinations that are equal up to there share an array. So the elements behind are those of the
-last combination that was tried, not those of the winner. Lengths 1, 2, 3, 5 and 9 are safe.
-Seen on machines with more than four NUMA nodes.
+The kubelet builds combinations in one growing Go slice and keeps the winner by reference. Go
+allocates a new array at the 1st, 2nd, 3rd, 5th, 9th and 17th element; combinations that are equal
+up to there share an array. The elements after it are therefore those of the last combination tried,
+not those of the winner. Lengths 1, 2, 3, 5 and 9 are safe. The bug shows on machines with more than
+four NUMA nodes.
+
 Kubelet: ``cpuAccumulator.iterateCombinations`` and its callers, v1.32.
 """
 
@@ -17,16 +18,17 @@ Combination: TypeAlias = tuple[int, ...]
 """Positions in a list, ascending."""
 
 Storage: TypeAlias = Callable[[Combination, int, Combination | None], Combination]
-"""What the memory of a winner holds after the walk: see ``overwritten``."""
+"""Returns the stored winner after the walk; see ``overwritten`` for the arguments."""
 
 
 def overwritten(
     winner: Combination, item_count: int, stopped_at: Combination | None
 ) -> Combination:
-    """The winner as the kubelet reads it after the walk.
+    """Return the winner that the kubelet reads after the walk.
 
-    The walk went over all combinations of ``item_count`` items in lexicographic order, or
-    stopped at one which was the next after the winner and had been written already.
+    The walk visited all combinations of ``item_count`` items in lexicographic order.
+    ``stopped_at``: it ended early at this combination, which follows the winner and was already
+    written.
     """
     kept = _elements_kept(len(winner))
     if stopped_at is not None:
@@ -36,10 +38,10 @@ def overwritten(
 
 
 def copied(winner: Combination, item_count: int, stopped_at: Combination | None) -> Combination:
-    """The winner as it was, as if the kubelet had made a copy of it."""
+    """Return the winner unchanged, as if the kubelet had copied it."""
     return winner
 
 
 def _elements_kept(length: int) -> int:
-    """Up to which element an array of its own is made: 2^n + 1 for the largest n that fits."""
+    """Return the last element with a new array: 2^n + 1 for the largest n that fits."""
     return 1 if length == 1 else (1 << (length - 1).bit_length() - 1) + 1

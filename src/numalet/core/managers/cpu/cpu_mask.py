@@ -1,7 +1,7 @@
 """A set of CPUs as one integer: bit ``i`` stands for CPU ``i``.
 
-Counting, intersecting and comparing sets of hundreds of CPUs are single steps then, and the
-assignment does thousands of them. Outside this room a set of CPUs is a ``CpuSet``.
+Counting, intersecting and comparing sets of hundreds of CPUs are then single operations, and the
+assignment needs thousands of them. Outside this room a set of CPUs is a ``CpuSet``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ EMPTY: CpuMask = 0
 
 @lru_cache(maxsize=256)
 def of_set(cpus: CpuSet) -> CpuMask:
-    """The mask of a set. Remembered, because one shared pool is asked for many times."""
+    """Return the mask of a set, cached because callers repeat the same shared pool."""
     return of(cpus)
 
 
 def of(cpus: Iterable[int]) -> CpuMask:
-    """The mask of the given CPUs."""
     mask = 0
     for cpu in cpus:
         mask |= 1 << cpu
@@ -32,7 +31,7 @@ def of(cpus: Iterable[int]) -> CpuMask:
 
 
 def ids(mask: CpuMask) -> list[int]:
-    """CPU ids, ascending."""
+    """Return the CPU ids, ascending."""
     digits = bin(mask)[:1:-1]
     set_bits = []
     at = digits.find("1")
@@ -43,5 +42,4 @@ def ids(mask: CpuMask) -> list[int]:
 
 
 def to_set(mask: CpuMask) -> CpuSet:
-    """The mask as a set."""
     return frozenset(ids(mask))

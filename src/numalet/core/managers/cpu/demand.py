@@ -1,4 +1,4 @@
-"""How many exclusive CPUs a container or a pod asks for; 0 means that it stays in the pool.
+"""The number of exclusive CPUs of a container or pod; 0 means that it stays in the shared pool.
 
 Kubelet: ``staticPolicy.guaranteedCPUs``, ``podGuaranteedCPUs``, v1.32.
 """
@@ -9,13 +9,12 @@ from numalet.core.model.pod import Container, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 
 CPU = "cpu"
-"""Name of the resource."""
 
 
 def of_container(pod: Pod, container: Container) -> int:
-    """Whole CPUs for this container, if its pod is Guaranteed and the number is whole.
+    """Return the request if its pod is Guaranteed and the number is whole, else 0.
 
-    Both sides of the comparison round up, so ``1999.5m`` asks for 2 CPUs and ``1500m`` for none.
+    Both sides of the comparison round up, so ``1999.5m`` gives 2 CPUs and ``1500m`` gives 0.
     """
     if pod.qos_class is not QosClass.GUARANTEED or CPU not in container.requests:
         return 0
@@ -23,7 +22,7 @@ def of_container(pod: Pod, container: Container) -> int:
 
 
 def of_pod(pod: Pod) -> int:
-    """Whole CPUs for the pod: max(apps + sidecars, each init container + sidecars before it)."""
+    """Return max(apps + sidecars, each init container + the sidecars before it), in CPUs."""
     sidecars = init_peak = apps = 0
     for container in pod.containers():
         cpus = of_container(pod, container)
@@ -37,7 +36,7 @@ def of_pod(pod: Pod) -> int:
 
 
 def of_pod_level(pod: Pod) -> int:
-    """Whole CPUs that the pod asks for as a whole, its containers' shares included.
+    """Return the whole CPUs of the pod-level request, which includes its containers' CPUs.
 
     Kubelet: ``staticPolicy.podGuaranteedCPUs``, v1.36.
     """

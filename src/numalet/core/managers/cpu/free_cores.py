@@ -1,12 +1,12 @@
-"""How many CPUs of each core are free, of all cores of a machine at once.
+"""The number of free CPUs of each core, for all cores of a machine at once.
 
-A set of cores is a mask of their ids. Shifted down by an offset of a layout, the free CPUs have a
-bit at the id of each core whose CPU at that offset is free. With two threads per core, CPU
-``i + 4`` beside CPU ``i``, of which 0 to 2, 4 and 6 are free:
+A set of cores is a mask of core ids. Shifted down by an offset of a layout, the mask of free CPUs
+has a bit at the id of each core whose CPU at that offset is free. Example: two threads per core,
+CPUs ``i`` and ``i + 4``; CPUs 0 to 2, 4 and 6 are free:
 
     free CPUs             01010111
     first threads             0111
-    second threads            0101      both are free of cores 0 and 2, one of core 1
+    second threads            0101      cores 0 and 2 have both free, core 1 has one
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from numalet.core.managers.cpu.topology import CpuTopology
 
 
 def by_count(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
-    """The cores of which 1, 2, ... CPUs are free, up to the largest core."""
+    """Return the cores with exactly 1, 2, ... free CPUs, up to the largest core."""
     counted: list[CpuMask] = []
     for core_ids, offsets in topology.core_layouts:
-        # By number: the cores of which so many CPUs are free, of those seen so far.
+        # at_least[n]: cores with n or more free CPUs among the offsets so far. Updated from the
+        # highest n down, so that one CPU raises a core by one only.
         at_least = [core_ids]
         for offset in offsets:
             more = free >> offset
@@ -36,10 +37,10 @@ def by_count(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
 
 
 def with_count(topology: CpuTopology, free: CpuMask, count: int) -> CpuMask:
-    """The cores of which so many CPUs are free, and not none."""
+    """Return the cores with exactly ``count`` free CPUs; ``count`` is not 0."""
     if topology.largest_core_size > count > 0:
         return by_count(topology, free)[count - 1]
-    # No core is larger, so that all its CPUs are free, which is quicker to see.
+    # Only cores of the largest size can match, with all CPUs free: an AND over the offsets.
     cores = cpu_mask.EMPTY
     for core_ids, offsets in topology.core_layouts:
         if len(offsets) == count:
@@ -51,7 +52,7 @@ def with_count(topology: CpuTopology, free: CpuMask, count: int) -> CpuMask:
 
 
 def touched(topology: CpuTopology, cpus: CpuMask) -> CpuMask:
-    """The cores that have some of these CPUs."""
+    """Return the cores that have some of these CPUs."""
     cores = cpu_mask.EMPTY
     for core_ids, offsets in topology.core_layouts:
         for offset in offsets:

@@ -1,17 +1,19 @@
-"""What is free, and in which order it is tried.
+"""The free CPUs during an assignment, and the order in which parts of the machine are tried.
 
-Base rule of every order: fewest free CPUs first, then the lower id; only what has free CPUs is
-listed. What is nested is listed by the larger part first:
+Every order is: fewest free CPUs first, then the lower id; parts without free CPUs are left out.
+Nested parts are grouped by the larger part, in its order:
 
     list      NUMA nodes hold sockets (numa first)     sockets hold NUMA nodes (sockets first)
+
     nodes     all nodes                                for each socket: its nodes
     sockets   for each node: its sockets               all sockets
     cores     for each socket: its cores               for each node: its cores
     caches    for each node: its caches                the same
     CPUs      for each core, or for each socket if spread: its free CPUs, ascending
 
-A part is ordered by what is free of all of it, also outside of the larger one, and is listed
-twice if it reaches into two larger ones.
+A part is ordered by all its free CPUs, including those outside the larger part. It is listed twice
+if it overlaps two larger ones.
+
 Kubelet: ``cpuAccumulator``, ``numaFirst``, ``socketsFirst``, v1.32.
 """
 
@@ -26,9 +28,9 @@ from numalet.core.model.value import Mutable
 
 
 class FreeCpus(Mutable):
-    """What is free while CPUs are being taken. Alive inside one call only.
+    """The free CPUs during one call of the assignment.
 
-    Every CPU that is taken lowers ``need``, also one that was taken before.
+    Every taken CPU lowers ``need``, even a CPU that was taken before.
     """
 
     topology: CpuTopology
@@ -37,57 +39,55 @@ class FreeCpus(Mutable):
     taken: CpuMask = cpu_mask.EMPTY
 
     def take(self, cpus: CpuMask) -> None:
-        """Take these CPUs."""
         self.taken |= cpus
         self.free &= ~cpus
         self.need -= cpus.bit_count()
 
     @property
     def satisfied(self) -> bool:
-        """Whether nothing more is needed."""
         return self.need < 1
 
 
 def nodes(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """NUMA nodes with free CPUs, in order."""
+    """Return NUMA nodes with free CPUs, in order."""
     if topology.numa_first:
         return _by_free(topology.nodes, free)
     return _nested(sockets(topology, free), topology.nodes_of_socket, free)
 
 
 def sockets(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Sockets with free CPUs, in order."""
+    """Return sockets with free CPUs, in order."""
     if topology.numa_first:
         return _nested(nodes(topology, free), topology.sockets_of_node, free)
     return _by_free(topology.sockets, free)
 
 
 def cores(topology: CpuTopology, free: CpuMask) -> Iterator[CpuMask]:
-    """All CPUs of each core with free ones, in order, as they are asked for."""
+    """Yield all CPUs of each core with free ones, in order."""
     counted = free_cores.by_count(topology, free)
     around = _cores_around(topology, free)
     return _each(topology, [same & here for here in around for same in counted])
 
 
 def whole_cores(topology: CpuTopology, free: CpuMask, size: int) -> Iterator[CpuMask]:
-    """Those of ``cores`` that have this number of free CPUs."""
+    """Yield those of ``cores`` that have this number of free CPUs."""
     whole = free_cores.with_count(topology, free, size)
     return _each(topology, [whole & here for here in _cores_around(topology, free)])
 
 
 def uncores(topology: CpuTopology, free: CpuMask) -> list[TopologyPart]:
-    """Uncore caches with free CPUs, in order."""
+    """Return uncore caches with free CPUs, in order."""
     return _nested(nodes(topology, free), topology.uncores_of_node, free)
 
 
 def _cores_around(topology: CpuTopology, free: CpuMask) -> list[CpuMask]:
-    """The cores that have free CPUs in each larger part, in the order of these parts."""
+    """Return the cores with free CPUs by larger part, in the order of these parts."""
     outer = sockets(topology, free) if topology.numa_first else nodes(topology, free)
     return [free_cores.touched(topology, larger.cpus & free) for larger in outer]
 
 
 def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:
-    """All CPUs of each core, set after set, by ascending id."""
+    """Yield all CPUs of each core, set after set, by ascending id."""
     for core_ids in sets:
         left = core_ids
         while left:
@@ -98,7 +98,7 @@ def _each(topology: CpuTopology, sets: Iterable[CpuMask]) -> Iterator[CpuMask]:
 def _by_free(parts: Parts, free: CpuMask) -> list[TopologyPart]:
     listed = [part for part in parts if part.here & free]
     if len(listed) > 1:
-        # They are listed by ascending id, and stay so where as much is free.
+        # The parts are listed by ascending id, and the sort is stable.
         listed.sort(key=lambda part: (part.cpus & free).bit_count())
     return listed
 
@@ -107,6 +107,6 @@ def _nested(outer: Iterable[TopologyPart], inner: Inside, free: CpuMask) -> list
     listed: list[TopologyPart] = []
     for larger in outer:
         parts = inner[larger.part_id]
-        # What is free of the larger part is free of the only one in it.
+        # The larger part has free CPUs, so its only inner part has them too: skip the filter.
         listed += parts if len(parts) == 1 else _by_free(parts, free)
     return listed

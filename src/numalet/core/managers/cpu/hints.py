@@ -1,11 +1,12 @@
-"""Which sets of NUMA nodes could give a number of CPUs, in the kubelet's order of hints.
+"""The sets of NUMA nodes that can give a number of CPUs, in the kubelet's order of hints.
 
-A set is offered if CPUs that the pod may use again, or holds, are on no other node, and they
-and the free CPUs on its nodes are enough. Preferred is a set as small as the smallest that has
-so many CPUs at all, free or not and reserved or not. With align-by-socket also a set that spans
-as few sockets as that smallest size makes necessary.
+The manager offers a set if it includes all nodes of the pod's reusable or held CPUs, and if these
+plus the free CPUs on its nodes are enough. It prefers sets of the smallest size that has enough
+CPUs on an empty machine, reserved CPUs included. With align-by-socket it also prefers a set that
+spans the fewest sockets possible for that size.
 
-Unlike the Memory Manager the CPU Manager answers "impossible" when no set is offered.
+Unlike the Memory Manager, the CPU Manager answers "impossible" if it offers no set.
+
 Kubelet: ``staticPolicy.generateCPUTopologyHints``, v1.32.
 """
 
@@ -36,11 +37,11 @@ from numalet.core.model.value import Value
 
 
 class NodeSets(Value, dict=True):
-    """The machine's NUMA nodes that have CPUs, and what makes a set of them preferred.
+    """The machine's NUMA nodes with CPUs, and the rule for preferred sets. Made by ``node_sets``.
 
-    ``reach`` says whether sockets make a set preferred too. ``all_nodes`` are the nodes that have
-    CPUs; ``are_few``: all their sets are tried. ``most_cpus`` are the most that one node has, that
-    two have, and so on, CPUs in use and reserved ones too. Made by ``node_sets``.
+    ``reach``: whether sockets can make a set preferred too. ``are_few``: hints come from a full
+    enumeration of the sets. ``most_cpus``: the largest number of CPUs on one node, on two, and so
+    on, including used and reserved ones.
     """
 
     topology: CpuTopology
@@ -51,16 +52,16 @@ class NodeSets(Value, dict=True):
 
     @cached_property
     def _sockets(self) -> Parts:
-        """The nodes of each socket, each socket counting 1."""
+        """The nodes of each socket, each socket with weight 1."""
         parts = self.topology.nodes_of_socket.values()
         return tuple((numa_mask.of(node.part_id for node in nodes), 1) for nodes in parts)
 
     def preferred_size(self, count: int) -> int:
-        """Number of nodes of the smallest set that has so many CPUs; all nodes if none has."""
+        """Return the size of the smallest set with this many CPUs; all nodes if too few exist."""
         return min(bisect_left(self.most_cpus, count) + 1, len(self.most_cpus))
 
     def spanning(self, size: int) -> Requirement | None:
-        """As few sockets as so many nodes make necessary; None if sockets do not count."""
+        """Require the fewest sockets that this many nodes need; None without align-by-socket."""
         nodes_per_socket = self.topology.nodes_per_socket
         if self.reach is Reach.NODES or nodes_per_socket == 0:
             return None
@@ -69,17 +70,16 @@ class NodeSets(Value, dict=True):
 
 
 def node_sets(topology: CpuTopology, reach: Reach) -> NodeSets:
-    """The sets of this machine's nodes that have CPUs."""
     nodes = numa_mask.of(topology.node_ids)
     counts = sorted((node.cpus.bit_count() for node in topology.nodes), reverse=True)
     return NodeSets(topology, reach, nodes, few_nodes.are_few(nodes), tuple(accumulate(counts)))
 
 
 class CpuHintFamily(Value, dict=True):
-    """The sets that could give ``count`` CPUs: a family of hints.
+    """The sets that can give ``count`` CPUs: a family of hints.
 
-    ``free`` is what is free on each node, by ascending id, ``reuse_count`` what comes to it from
-    the CPUs of the pod, which are on the nodes ``reuse_nodes``.
+    ``free`` has the free CPUs of each node, by ascending id. ``reuse_count`` CPUs of the pod add to
+    these; they are on the nodes ``reuse_nodes``.
     """
 
     sets: NodeSets
@@ -90,19 +90,19 @@ class CpuHintFamily(Value, dict=True):
 
     @property
     def preferred_masks(self) -> list[NumaMask] | None:
-        """The preferred sets, if the nodes are so few that all their sets are tried."""
+        """The preferred sets on few nodes; None on more, where the rule finds them."""
         if not self.sets.are_few:
             return None
         return [mask for mask, is_preferred in self._tried if is_preferred]
 
     @property
     def rule(self) -> HintRule | None:
-        """What is offered, by rule; None where a list is quicker."""
+        """The offered sets as a rule; None if a list is faster."""
         return None if self.sets.are_few else self.as_rule
 
     @property
     def is_empty(self) -> bool:
-        """Whether no set is offered; the largest one would be, if any is."""
+        """Whether no set is offered: then the largest one is too small."""
         return sum(self.free.values()) + self.reuse_count < self.count
 
     @cached_property
@@ -115,7 +115,7 @@ class CpuHintFamily(Value, dict=True):
         return HintRule(nodes, open_sets, size, spanning=self.sets.spanning(size))
 
     def hints(self) -> Sequence[Hint]:
-        """Every hint, smaller sets first. They may be 2^n."""
+        """Return every hint, smaller sets first; up to 2^n."""
         if self.sets.are_few:
             return tuple([Hint(mask, is_preferred) for mask, is_preferred in self._tried])
         rule, every_set = self.as_rule, numa_mask.by_size(self.sets.topology.node_ids)
@@ -123,7 +123,7 @@ class CpuHintFamily(Value, dict=True):
 
     @cached_property
     def _tried(self) -> list[tuple[NumaMask, bool]]:
-        """The sets of few nodes that are offered, and whether they are preferred."""
+        """The offered sets of few nodes, and whether each is preferred."""
         nodes, reused = self.sets.all_nodes, self.reuse_nodes
         size = self.sets.preferred_size(self.count)
         spanning = self.sets.spanning(size)
@@ -138,7 +138,6 @@ class CpuHintFamily(Value, dict=True):
         ]
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Why this set is not offered; None if it is."""
         outside = mask & ~self.sets.all_nodes
         if outside or not mask:
             return NoCpusOnNodes(mask, outside)
@@ -153,7 +152,7 @@ class CpuHintFamily(Value, dict=True):
 def offered(
     sets: NodeSets, available: CpuMask, reusable: CpuMask, count: int
 ) -> CpuHintFamily | Impossible:
-    """The hints for so many CPUs, or that no set of nodes can give them."""
+    """Return the hints for this many CPUs, or that no set of nodes can give them."""
     nodes = sets.topology.nodes
     free = {node_id: (cpus & available).bit_count() for node_id, cpus, _ in nodes}
     reuse_nodes = numa_mask.EMPTY

@@ -1,4 +1,4 @@
-"""CpuLedger: the shared pool, the exclusive CPUs of containers, and what may be used again."""
+"""The CPU Manager's ledger: shared pool, exclusive CPUs of containers, reusable CPUs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ReusableCpus(Value):
     cpus: CpuSet
 
     def of_pod(self, pod_uid: str) -> CpuSet:
-        """What this pod may use again."""
+        """Return the CPUs that this pod may reuse."""
         return self.cpus if pod_uid == self.pod_uid else cpu_set.EMPTY
 
     def after(self, pod: Pod, container: Container, cpus: CpuSet) -> ReusableCpus:
-        """What may be used again after this container got these CPUs. Other pods' is forgotten.
+        """Return the reusable CPUs after this container got ``cpus``; forget those of other pods.
 
-        An init container's CPUs become free for reuse; a sidecar or an app container keeps what
-        it took. Kubelet: ``staticPolicy.updateCPUsToReuse``, v1.32.
+        An init container's CPUs become reusable; a sidecar or an app container keeps its CPUs.
+        Kubelet: ``staticPolicy.updateCPUsToReuse``, v1.32.
         """
         before = self.of_pod(pod.uid)
         is_init = any(
@@ -41,11 +41,11 @@ NOTHING_REUSABLE = ReusableCpus("", cpu_set.EMPTY)
 
 
 class CpuLedger(Value, dict=True):
-    """Everything that the CPU Manager remembers: CPU ids by pod uid and container.
+    """The CPU Manager's state: CPU ids by pod uid and container.
 
-    Containers of one pod may hold the same CPU: an init container and those after it. ``pods`` has
-    the CPUs of pods that were placed as a whole, by uid: their containers divide these, and those
-    that share have records too.
+    Containers of one pod may hold the same CPU: an init container and later ones. ``pods`` has, by
+    uid, the CPUs of pods that were placed as a whole. Their containers divide these CPUs;
+    containers that share them have records too.
     """
 
     default: CpuSet = frozenset()
@@ -59,28 +59,28 @@ class CpuLedger(Value, dict=True):
         return cpu_mask.of(self.default)
 
     def _with_mask(self, mask: CpuMask) -> CpuLedger:
-        """The same ledger, which need not compute the mask of its shared pool."""
+        """Set the mask of the shared pool, so that it need not be computed."""
         self.__dict__["default_mask"] = mask
         return self
 
     def cpus_of(self, pod_uid: str, container: str) -> CpuSet | None:
-        """Exclusive CPUs of a container; None if it has no record."""
+        """Return the exclusive CPUs of a container; None without a record."""
         return self.exclusive.get(pod_uid, {}).get(container)
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
-        """Every container that has a record; of one pod, or of all."""
+        """Return every container with a record, of one pod or of all."""
         return container_keys(self.exclusive, pod_uid)
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
-        """The containers that have a record and are not active, in order."""
+        """Return the inactive containers with a record, sorted."""
         return sorted({*self.holders()} - active)
 
     def with_cpus(
         self, key: ContainerKey, cpus: CpuSet, mask: CpuMask, reusable: ReusableCpus
     ) -> CpuLedger:
-        """The ledger in which the container holds these CPUs and the pool has lost them.
+        """Assign these CPUs to the container and remove them from the pool.
 
-        ``mask`` are the same CPUs, ``reusable`` is what may be used again then.
+        ``mask`` is ``cpus`` as a mask; ``reusable`` replaces the reusable CPUs.
         """
         of_pod = {**self.exclusive.get(key.pod_uid, {}), key.container: cpus}
         after = CpuLedger(
@@ -92,15 +92,14 @@ class CpuLedger(Value, dict=True):
         return after._with_mask(self.default_mask & ~mask)
 
     def with_reusable(self, reusable: ReusableCpus) -> CpuLedger:
-        """The ledger in which this may be used again."""
         return replace(self, reusable=reusable)._with_mask(self.default_mask)
 
     def with_pod(
         self, pod_uid: str, cpus: CpuSet, containers: Mapping[str, CpuSet] | None
     ) -> CpuLedger:
-        """The ledger in which a pod as a whole has these CPUs, its containers their parts of them.
+        """Assign these CPUs to a whole pod, and parts of them to its containers.
 
-        None keeps the records that the containers have.
+        ``containers`` None keeps the containers' existing records.
         """
         kept = {} if containers is None else {pod_uid: containers}
         return CpuLedger(
@@ -111,11 +110,11 @@ class CpuLedger(Value, dict=True):
         )
 
     def without(self, key: ContainerKey) -> CpuLedger:
-        """The ledger without a container that has a record.
+        """Remove a container that has a record.
 
-        What no other container of its pod holds goes back into the pool. What a pod has as a whole
-        goes back with the record of its last container.
-        Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and v1.36.
+        CPUs that no other container of its pod holds return to the pool. A whole pod's CPUs return
+        with the record of its last container. Kubelet: ``staticPolicy.RemoveContainer``, v1.32 and
+        v1.36.
         """
         of_pod = self.exclusive[key.pod_uid]
         others = without_keys(of_pod, (key.container,))
@@ -127,7 +126,7 @@ class CpuLedger(Value, dict=True):
         return self._released(released, {**self.exclusive, key.pod_uid: others}, self.pods)
 
     def without_pod(self, pod_uid: str) -> CpuLedger:
-        """The ledger without all containers of a pod; the same one if it has no records."""
+        """Remove all containers of a pod; return the same ledger if it has no records."""
         of_pod = self.exclusive.get(pod_uid)
         if not of_pod:
             return self
@@ -142,7 +141,7 @@ class CpuLedger(Value, dict=True):
         exclusive: Mapping[str, Mapping[str, CpuSet]],
         pods: Mapping[str, CpuSet],
     ) -> CpuLedger:
-        """The ledger with these records, and these CPUs back in the pool."""
+        """Return a ledger with these records, and these CPUs back in the pool."""
         after = CpuLedger(self.default | cpus, exclusive, self.reusable, pods)
         return after._with_mask(self.default_mask | cpu_mask.of(cpus))
 

@@ -1,8 +1,8 @@
-"""Which CPUs a container gets: those of its affinity first, then any.
+"""The CPUs of a container: from its affinity first, then from any node.
 
-Which assignment is used depends on the options alone:
+The options alone select the assignment:
 
-    none of these                          packed
+    no option below                        packed
     prefer-align-cpus-by-uncorecache       packed, by whole caches
     distribute-cpus-across-cores           packed, spread over cores
     distribute-cpus-across-numa            distributed, in single CPUs
@@ -25,13 +25,13 @@ from numalet.core.model.value import Value
 
 
 class Picker(Value):
-    """The assignment that the options ask for, on one machine."""
+    """The assignment that the options select, on one machine."""
 
     topology: CpuTopology
     rules: CpuRules
 
     def take(self, available: CpuMask, count: int) -> CpuMask | Unpickable:
-        """So many of the available CPUs."""
+        """Pick ``count`` of the available CPUs."""
         rules = self.rules
         if rules.distribute_cpus_across_numa:
             group_size = self.topology.cpus_per_core if rules.full_pcpus_only else 1
@@ -49,7 +49,7 @@ class Picker(Value):
     def pick(
         self, available: CpuMask, count: int, affinity: NumaMask | None
     ) -> CpuMask | Unpickable:
-        """So many CPUs: as many as possible of the affinity, the rest from everywhere.
+        """Pick as many CPUs as possible from the affinity, and the rest from all nodes.
 
         With an affinity to several NUMA nodes they may still come from fewer.
         """

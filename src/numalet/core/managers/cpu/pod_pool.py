@@ -1,24 +1,25 @@
-"""The CPUs of a pod that is placed as a whole, and how its containers divide them.
+"""The CPUs of a pod that is placed as a whole, and their division among its containers.
 
-Such a pod says in ``spec.resources`` how many CPUs it wants in all. They are picked once, by one
-merged hint, and are the pod's pool; nothing is taken from the node's pool after that. A container
-that is Guaranteed by itself gets its CPUs out of the pod's pool alone, all others share the rest.
+Such a pod requests its total CPUs in ``spec.resources``. The manager picks them once, for one
+merged hint; they are the pod's pool, and its containers take nothing else from the node. A
+container that is Guaranteed by itself gets exclusive CPUs of this pool; all others share the rest.
 
 An example, recorded from a kubelet v1.36 (a core is the CPUs i and i+8, CPU 0 is reserved): a pod
-with 4 CPUs, init containers i0 (4 CPUs) and i1 (2 CPUs), containers c0 (2 CPUs) and c1 (none).
+with 4 CPUs, init containers i0 (4 CPUs) and i1 (2 CPUs), containers c0 (2 CPUs) and c1 (0).
 
     the pod     1-2,9-10    picked by the hint
     i0          1-2,9-10    runs alone, so it may have the whole pool
     i1          1,9         runs after i0, from the whole pool again
-    c0          1,9         the init containers have ended; c0 keeps its CPUs to itself
-    c1          2,10        shares what is left, here with no other
+    c0          1,9         the init containers have ended; these CPUs are exclusive
+    c1          2,10        the shared rest, here without other containers
 
-Init containers do not use up the pool, sidecars and app containers do. An init container that
-shares runs on all that the sidecars before it left. A sidecar or app container that shares runs on
-what is left in the end: if nothing is left for it, the pod is refused.
+Init containers do not use up the pool; sidecars and app containers do. An init container that
+shares runs on everything that earlier sidecars left. A sidecar or app container that shares runs on
+the final rest; if that is empty, the manager refuses the pod.
 
-Exact mode also has the kubelet's defect after a restart: a pod that is there is picked for a second
-time, and its first CPUs are forgotten (``Behaviour.pods_placed_whole_are_placed_anew``).
+Exact mode also has a kubelet bug: after a restart it picks CPUs for a running pod again, and
+forgets the first ones (``Behaviour.pods_placed_whole_are_placed_anew``).
+
 Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 """
 
@@ -42,28 +43,28 @@ class CpuPodPools(Value):
 
     policy: CpuStaticPolicy
     are_placed_anew: bool
-    """Whether a pod that has its CPUs already is placed again."""
+    """Whether a pod that already has its CPUs is placed again."""
 
     def hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints:
-        """Hints for the CPUs of the pod; no preference if it asks for no whole number of them."""
+        """Return hints for the pod's CPUs; no preference unless it requests a whole number."""
         total = demand.of_pod_level(pod)
         if not total:
             return NO_HINTS
         if self._stays(ledger, pod, total):
-            # A state file may name CPUs here that no machine has.
+            # A state file may list CPUs here that the machine does not have.
             there = ledger.pods[pod.uid] & self.policy.initial_default
             held = cpu_mask.of_set(there)
             return self.policy.offered(held, cpu_mask.EMPTY, total)
         lack = nothing_to_share(pod, total)
         if lack is not None:
             return {CPU: Impossible(lack)}
-        # What containers hold is compared with what they ask for alone: the kubelet's defect.
+        # Kubelet bug: it compares the containers' CPUs with their own requests, without the pod's.
         return self.policy.hints_for(ledger, pod, total)
 
     def allocate(self, ledger: CpuLedger, pod: Pod, affinity: Hint) -> CpuLedger | Refused:
-        """The ledger in which the pod has its CPUs, and every container its part of them.
+        """Assign CPUs to the pod, and parts of them to every container.
 
-        The kubelet keeps the pod's CPUs, and no containers' parts, if these can not be picked.
+        If the parts cannot be picked, the kubelet keeps the pod's CPUs without any parts.
         """
         total = demand.of_pod_level(pod)
         if not total or self._stays(ledger, pod, total):
@@ -86,11 +87,11 @@ class CpuPodPools(Value):
         return RefusedMidway(parts, ledger.with_pod(pod.uid, cpus, None))
 
     def _stays(self, ledger: CpuLedger, pod: Pod, total: int) -> bool:
-        """Whether the pod keeps the CPUs that it has."""
+        """Return whether the pod keeps its current CPUs."""
         return not self.are_placed_anew and len(ledger.pods.get(pod.uid, ())) == total
 
     def _parts(self, pod: Pod, pool: CpuMask) -> dict[str, CpuSet] | Unpickable:
-        """What every container gets of the pod's pool."""
+        """Divide the pod's pool among its containers."""
         take = self.policy.picker.take
         parts: dict[str, CpuMask] = {}
         left = pool
@@ -113,7 +114,7 @@ class CpuPodPools(Value):
 
 
 def nothing_to_share(pod: Pod, total: int) -> NoCpusToShare | NoCpusToShareAtStart | None:
-    """Why a container that shares would have no CPUs; None if every one has some.
+    """Return why a container that shares would have no CPUs, or None.
 
     Kubelet: ``staticPolicy.validatePodScopeResources``, v1.36.
     """

@@ -9,7 +9,7 @@ from numalet.core.model.value import Value
 
 
 class NotWholeCores(Value):
-    """full-pcpus-only: the request is no multiple of a core. A typed admission error."""
+    """full-pcpus-only: the request is not a multiple of a core. A typed admission error."""
 
     code: ClassVar[str] = "cpu/not-whole-cores"
     sentence: ClassVar[str] = (
@@ -29,8 +29,8 @@ class NotWholeCores(Value):
 class TooFewWholeCores(Value):
     """full-pcpus-only: too few CPUs on cores without a reserved CPU. A typed admission error.
 
-    ``available`` counts the shared pool without the cores that hold reserved CPUs, whether or
-    not the container has its CPUs already.
+    ``available`` is the shared pool without the cores that have reserved CPUs, even if the
+    container already has its CPUs.
     """
 
     code: ClassVar[str] = "cpu/too-few-whole-cores"
@@ -51,7 +51,7 @@ class TooFewWholeCores(Value):
 
 
 class TooFewCpus(Value):
-    """Fewer CPUs are free than are to be taken, after those of the affinity were taken."""
+    """Too few CPUs are free for the rest, after taking those of the affinity."""
 
     code: ClassVar[str] = "cpu/too-few-cpus"
     sentence: ClassVar[str] = "{requested} more CPUs are needed, but only {available} are free."
@@ -63,9 +63,9 @@ class TooFewCpus(Value):
 
 
 class AccountingError(Value):
-    """The distribution that was chosen could not be handed out: ``remaining`` CPUs are missing.
+    """The chosen distribution lacks ``remaining`` CPUs.
 
-    Happens where the winner was overwritten, see ``combination_storage``.
+    This follows from an overwritten winner, see ``combination_storage``.
     """
 
     code: ClassVar[str] = "cpu/accounting-error"
@@ -80,9 +80,9 @@ class AccountingError(Value):
 
 
 class WouldHang(Value):
-    """The kubelet would go round these NUMA nodes for ever: they have no whole group left.
+    """The kubelet would loop forever over NUMA nodes without a whole free group.
 
-    ``remaining`` CPUs are to be taken from ``mask`` in groups of ``group_size``.
+    It would take ``remaining`` CPUs from ``mask`` in groups of ``group_size``.
     """
 
     code: ClassVar[str] = "cpu/would-hang"
@@ -96,11 +96,10 @@ class WouldHang(Value):
 
 
 Unpickable: TypeAlias = TooFewCpus | AccountingError | WouldHang
-"""Why CPUs could not be picked."""
 
 
 class NoCpusToShare(Value):
-    """A pod placed as a whole leaves no CPUs to containers that share. A typed admission error."""
+    """A pod placed as a whole has no CPUs for containers that share. A typed admission error."""
 
     code: ClassVar[str] = "cpu/no-cpus-to-share"
     sentence: ClassVar[str] = (
@@ -117,7 +116,7 @@ class NoCpusToShare(Value):
 
 
 class NoCpusToShareAtStart(Value):
-    """A pod placed as a whole leaves no CPUs to an init container that shares.
+    """A pod placed as a whole has no CPUs for an init container that shares.
 
     A typed admission error; ``exclusive`` are the CPUs of the sidecars before it.
     """
@@ -137,7 +136,7 @@ class NoCpusToShareAtStart(Value):
 
 
 class OtherSize(Value):
-    """No hints: the container holds another number of CPUs than it asks for."""
+    """No hints: the container holds another number of CPUs than it requests."""
 
     code: ClassVar[str] = "cpu/other-size"
     sentence: ClassVar[str] = (
@@ -149,7 +148,7 @@ class OtherSize(Value):
 
 
 class NoNodesFit(Value):
-    """No hints: all NUMA nodes together have too few CPUs free."""
+    """No hints: all NUMA nodes together have too few free CPUs."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
     sentence: ClassVar[str] = "{requested} CPUs are asked for; free in all: {available}."
@@ -171,7 +170,7 @@ class TooFewCpusOnNodes(Value):
 
 
 class ReuseElsewhere(Value):
-    """Not offered: CPUs that the pod may use again, or holds, are on other nodes too."""
+    """Not offered: some of the pod's reusable or held CPUs are on other nodes."""
 
     code: ClassVar[str] = "cpu/reuse-elsewhere"
     sentence: ClassVar[str] = (

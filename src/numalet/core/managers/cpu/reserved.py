@@ -1,7 +1,7 @@
-"""Which CPUs are reserved for the system, and which cores are touched by that.
+"""The CPUs reserved for the system, and the cores that have such CPUs.
 
-Named by the administrator, or else chosen by the policy's own assignment out of all CPUs, so
-that options move them. Kubelet: ``NewStaticPolicy``, v1.32.
+The configuration names them, or the policy's own assignment picks them out of all CPUs, so that
+options change the choice. Kubelet: ``NewStaticPolicy``, v1.32.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from numalet.core.model.value import Value
 
 
 class ReservedCpus(Value):
-    """Reserved CPUs, and all CPUs of the cores that they are on."""
+    """Reserved CPUs, and all CPUs of their cores."""
 
     cpus: CpuMask
     whole_cores: CpuMask
 
 
 def choose(picker: Picker) -> ReservedCpus | Finding:
-    """The reserved CPUs, or why the kubelet would not start with such a reservation."""
+    """Return the reserved CPUs, or why the kubelet would not start with such a reservation."""
     rules, topology = picker.rules, picker.topology
     if rules.reserved_cpus:
         chosen = rules.reserved_cpus
@@ -39,7 +39,7 @@ def choose(picker: Picker) -> ReservedCpus | Finding:
             return CpuManagerReservingWouldHang(
                 count=rules.reserved_count, nodes=nodes, group_size=picked.group_size
             )
-        # Any other failure is swallowed, and the empty set has the wrong size.
+        # The kubelet ignores any other failure; then the empty set has the wrong size below.
         chosen = cpu_mask.to_set(picked) if isinstance(picked, int) else cpu_set.EMPTY
     if len(chosen) != rules.reserved_count:
         return CpuManagerCanNotReserve(cpus=cpu_set.text(chosen), count=rules.reserved_count)

@@ -32,7 +32,6 @@ class CpuStaticPolicy(Value):
 
     @property
     def rules(self) -> CpuRules:
-        """The options and the reservation."""
         return self.picker.rules
 
     @property
@@ -41,7 +40,7 @@ class CpuStaticPolicy(Value):
 
     @property
     def allocatable(self) -> CpuSet:
-        """The CPUs that containers may ever hold exclusively."""
+        """The CPUs that containers may hold exclusively."""
         return cpu_mask.to_set(self.topology.cpus & ~self.reserved.cpus)
 
     @property
@@ -52,20 +51,20 @@ class CpuStaticPolicy(Value):
         return cpu_mask.to_set(self.topology.cpus)
 
     def most_at_once(self, pool: CpuSet) -> int:
-        """How many CPUs of a shared pool the options let one container have."""
+        """Return how many CPUs of a shared pool the options allow one container."""
         return (cpu_mask.of(pool) & ~self._kept).bit_count()
 
     @property
     def _kept(self) -> CpuMask:
-        """What no container can have because it is reserved, or on a core with what is."""
+        """CPUs that are reserved, or on a core with reserved CPUs if whole cores are required."""
         return self.reserved.whole_cores if self.rules.full_pcpus_only else self.reserved.cpus
 
     def container_hints(
         self, ledger: CpuLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """Hints for one container; no preference if it stays in the shared pool.
+        """Return hints for one container; no preference if it stays in the shared pool.
 
-        A container that has CPUs already gets hints for exactly these.
+        A container that already has CPUs gets hints for exactly these.
         """
         count = demand.of_container(pod, container)
         if not count:
@@ -79,11 +78,11 @@ class CpuStaticPolicy(Value):
         return self.offered(cpu_mask.of_set(held), cpu_mask.EMPTY, count)
 
     def pod_hints(self, ledger: CpuLedger, pod: Pod) -> ProviderHints | Refused:
-        """Hints for the pod as one; what its containers hold already counts as theirs."""
+        """Return hints for the whole pod; CPUs that its containers hold are part of them."""
         return self.hints_for(ledger, pod, demand.of_pod(pod))
 
     def hints_for(self, ledger: CpuLedger, pod: Pod, count: int) -> ProviderHints:
-        """Hints for so many CPUs in all; no preference for none."""
+        """Return hints for a total of ``count`` CPUs; no preference for 0."""
         if not count:
             return NO_HINTS
         assigned = cpu_mask.EMPTY
@@ -101,20 +100,20 @@ class CpuStaticPolicy(Value):
         return self.offered(self.free(ledger), reusable, count)
 
     def offered(self, available: CpuMask, reusable: CpuMask, count: int) -> ProviderHints:
-        """Hints for so many CPUs of these; those to be used again must be in every set."""
+        """Return hints for ``count`` of these CPUs; every set includes the reusable ones."""
         return {CPU: hints.offered(self.sets, available, reusable, count)}
 
     def free(self, ledger: CpuLedger) -> CpuMask:
-        """What of the shared pool may be given away."""
+        """Return the shared pool without reserved CPUs."""
         return ledger.default_mask & ~self.reserved.cpus
 
     def allocate(
         self, ledger: CpuLedger, pod: Pod, container: Container, affinity: Hint
     ) -> CpuLedger | Refused:
-        """The ledger with this container's CPUs taken out of the shared pool.
+        """Move this container's CPUs out of the shared pool.
 
-        The checks of full-pcpus-only come first, even for a container that has its CPUs
-        already, and do not count CPUs that the pod may use again.
+        The checks of full-pcpus-only run first, even for a container that already has its CPUs, and
+        ignore CPUs that the pod may reuse.
         """
         count = demand.of_container(pod, container)
         if not count:
@@ -134,7 +133,7 @@ class CpuStaticPolicy(Value):
         return ledger.with_reusable(ledger.reusable.after(pod, container, held))
 
     def breaks_cores(self, ledger: CpuLedger, container: str, count: int) -> Refused | None:
-        """Why full-pcpus-only refuses so many CPUs; None if it does not."""
+        """Return why full-pcpus-only refuses this number of CPUs, or None."""
         if not self.rules.full_pcpus_only:
             return None
         per_core = self.topology.cpus_per_core
@@ -146,7 +145,7 @@ class CpuStaticPolicy(Value):
         return None
 
     def forget_stale(self, ledger: CpuLedger, active: ActiveContainers) -> CpuLedger:
-        """The ledger without containers that are not active. What may be reused stays.
+        """Remove inactive containers. The reusable CPUs stay.
 
         Kubelet: ``manager.removeStaleState``, v1.32.
         """
@@ -155,22 +154,20 @@ class CpuStaticPolicy(Value):
         return ledger
 
     def forget_pods(self, ledger: CpuLedger, pod_uids: Sequence[str]) -> CpuLedger:
-        """The ledger without these pods, of which no container is active."""
         for uid in pod_uids:
             ledger = ledger.without_pod(uid)
         return ledger
 
     def holders(self, ledger: CpuLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that has exclusive CPUs."""
         return ledger.holders(pod_uid)
 
     def container_started(self, ledger: CpuLedger, pod: Pod, container: Container) -> CpuLedger:
-        """The same ledger: a start gives no CPUs back."""
+        """Return the same ledger: a start releases no CPUs."""
         return ledger
 
 
 def build(rules: CpuRules, topology: CpuTopology) -> CpuStaticPolicy | Finding:
-    """The manager, or why the kubelet would not start with these rules on this machine."""
+    """Build the manager, or return why the kubelet would not start on this machine."""
     picker = Picker(topology, rules)
     chosen = reserved.choose(picker)
     if isinstance(chosen, Finding):

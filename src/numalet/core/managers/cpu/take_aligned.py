@@ -1,4 +1,4 @@
-"""What the options add to picking: the CPUs of an affinity, and whole uncore caches.
+"""Options of the assignment: the CPUs of an affinity, and whole uncore caches.
 
 Kubelet: ``staticPolicy.getAlignedCPUs``, ``cpuAccumulator.takeUncoreCache``, v1.32.
 """
@@ -15,7 +15,7 @@ from numalet.core.model.numa_mask import NumaMask
 
 
 class Reach(Enum):
-    """How far an affinity to NUMA nodes reaches."""
+    """Which CPUs belong to an affinity to NUMA nodes."""
 
     NODES = "nodes"
     SOCKETS = "sockets"
@@ -23,7 +23,7 @@ class Reach(Enum):
 
 
 def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) -> CpuMask:
-    """All CPUs that an affinity to these NUMA nodes stands for."""
+    """Return all CPUs of these NUMA nodes, or of their sockets."""
     chosen = [node for node in topology.nodes if affinity >> node.part_id & 1]
     if reach is Reach.SOCKETS:
         chosen = [socket for node in chosen for socket in topology.sockets_of_node[node.part_id]]
@@ -34,9 +34,9 @@ def cpus_of_affinity(topology: CpuTopology, affinity: NumaMask, reach: Reach) ->
 
 
 def take_uncore_caches(taking: FreeCpus, odd_too: bool) -> None:
-    """Take whole caches, then a part of one cache if it holds exactly what is still needed.
+    """Take whole caches, then part of one cache if it has exactly the CPUs still needed.
 
-    The list of caches is made once; which of them are whole is determined anew for each.
+    The list of caches is made once; the whole ones among them are determined again for each cache.
     ``odd_too`` is the rule ``odd_requests_drop_one_cpu`` of a release.
     """
     for uncore in free_cpus.uncores(taking.topology, taking.free):
@@ -57,11 +57,11 @@ def _take_whole_caches(taking: FreeCpus) -> None:
 
 
 def _take_part(taking: FreeCpus, uncore: TopologyPart, odd_too: bool) -> None:
-    """Take the free CPUs of the cache's lowest cores, if they are neither more nor fewer.
+    """Take the free CPUs of the cache's lowest cores if their number matches the need exactly.
 
-    With the number of cores rounded down, an odd number of CPUs is never reached on cores with two
-    threads. Rounded up (``odd_too``) there is one too many, and the highest one is left; it is
-    never more than one, so 5 CPUs are not reached on cores with four threads.
+    With the number of cores rounded down, an odd number of CPUs never matches on cores with two
+    threads. Rounded up (``odd_too``), one CPU is too many, and the highest one stays free. It is
+    never more than one CPU, so a need of 5 CPUs does not match on cores with four threads.
     """
     per_core, is_odd = taking.topology.cpus_per_core, taking.need % 2 == 1
     wanted = -(-taking.need // per_core) if odd_too else taking.need // per_core

@@ -1,9 +1,10 @@
-"""Distributed assignment: evenly over as few NUMA nodes as will do.
+"""Distributed assignment: evenly over as few NUMA nodes as possible.
 
-For 1, 2, 3 ... nodes: of all combinations of so many nodes the first that leaves the machine
-most even wins (``balance``); each of its nodes gives its share, some give the remainder, CPUs
-inside a node are taken packed. If no number of nodes can do it, the packed assignment over
-everything does. Requests that are no multiple of a group are packed at once.
+For 1, 2, 3 ... nodes: among all combinations of that size, the first that leaves the machine most
+balanced wins (``balance``). Each of its nodes gives its share, some give the remainder; CPUs inside
+a node are packed. If no number of nodes works, the packed assignment takes CPUs from everywhere. It
+also takes requests that are not a multiple of a group.
+
 Kubelet: ``takeByTopologyNUMADistributed``, v1.32.
 """
 
@@ -36,7 +37,7 @@ def take(
     group_size: int = 1,
     storage: Storage = overwritten,
 ) -> CpuMask | Unpickable:
-    """So many of the available CPUs, in groups of ``group_size`` on a NUMA node."""
+    """Pick ``count`` of the available CPUs, in groups of ``group_size`` on a NUMA node."""
     if count % group_size:
         return take_packed.take(topology, available, count)
     free = available & topology.cpus
@@ -57,7 +58,7 @@ def take(
 
 
 def _node_counts(topology: CpuTopology, nodes_free: int, count: int, group_size: int) -> range:
-    """How many NUMA nodes to try: from as few as could hold the request on an empty machine."""
+    """Return the numbers of NUMA nodes to try, from the minimum on an empty machine."""
     groups = _up(topology.cpus.bit_count(), group_size)
     groups_needed = _up(count, group_size)
     fewest = _up(groups_needed, _up(groups, len(topology.nodes)))
@@ -69,9 +70,10 @@ def _up(number: int, divisor: int) -> int:
 
 
 def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner | WouldHang | None:
-    """The first combination of so many nodes with the best score; perfect ends the walk.
+    """Return the first combination of ``size`` nodes with the best score; score 0 ends the walk.
 
-    The walk notices that it has ended when the next combination has been made already.
+    The kubelet ends its walk only after it has built the next combination, which matters for
+    ``combination_storage``.
     """
     best: Division | None = None
     winner: Combination = ()
@@ -96,10 +98,10 @@ def _winner(balance: Balance, nodes: list[TopologyPart], size: int) -> _Winner |
 
 
 def _handed_out(taking: FreeCpus, balance: Balance, winner: _Winner) -> CpuMask | Unpickable:
-    """The CPUs of the winner: shares, then the remainder in turn.
+    """Take the CPUs of the winner: shares, then the remainder in turn.
 
-    As the winner may have been overwritten, a node may have too little, or no node may be left
-    to give the remainder.
+    The winner may be overwritten; then a node may have too few CPUs, or no node can give the
+    remainder.
     """
     size = balance.group_size
     share = balance.share(len(winner.sharing))

@@ -1,14 +1,15 @@
-"""Packed assignment: the largest whole parts first, each time where the least is free.
+"""Packed assignment: the largest whole parts first, in each step from the fullest part.
 
     1. whole larger units, then whole smaller ones (NUMA nodes and sockets; which of them is the
-       larger depends on the machine), as far as they fit into what is needed
+       larger depends on the machine), as far as they fit the need
     2. whole uncore caches, and a part of one (only if caches are preferred)
     3. whole cores (not if spread over cores)
     4. single CPUs, in the order of cores; if spread, in the order of sockets
 
-In step 1 a node is whole if all its CPUs are free, a socket or core if as many are free as
-sockets or cores have on average. Each step lists its parts once, at its beginning, and passes
-over what is too large.
+In step 1 a node is whole if all its CPUs are free. A socket or core is whole if it has as many free
+CPUs as the average socket or core has CPUs. Each step lists its parts once, at its beginning, and
+skips parts that are too large.
+
 Kubelet: ``takeByTopologyNUMAPacked``, v1.32.
 """
 
@@ -26,7 +27,7 @@ from numalet.core.managers.cpu.topology import CpuTopology
 
 
 class Packing(Enum):
-    """Which of the steps are done. The options exclude each other."""
+    """The optional steps. The options exclude each other."""
 
     PLAIN = "plain"
     BY_UNCORE_CACHE = "by uncore cache"
@@ -41,7 +42,7 @@ _BY_CACHE: Final = (Packing.BY_UNCORE_CACHE, Packing.BY_UNCORE_CACHE_ODD_TOO)
 def take(
     topology: CpuTopology, available: CpuMask, count: int, packing: Packing = Packing.PLAIN
 ) -> CpuMask | TooFewCpus:
-    """So many of the available CPUs."""
+    """Pick ``count`` of the available CPUs."""
     taking = FreeCpus(topology, available & topology.cpus, count)
     if taking.satisfied:
         return cpu_mask.EMPTY
@@ -61,7 +62,7 @@ def take(
 def _take_whole_units(taking: FreeCpus) -> None:
     steps = (_take_whole_nodes, _take_whole_sockets)
     for step in steps if taking.topology.numa_first else reversed(steps):
-        # Mostly the smallest of them is too large, and they need not be put in order.
+        # Usually even the smallest unit is too large: skip the sorting.
         if taking.need >= taking.topology.smallest_unit and not taking.satisfied:
             step(taking)
 
@@ -86,7 +87,7 @@ def _take_whole_cores(taking: FreeCpus) -> None:
 
 
 def _take_fitting(taking: FreeCpus, whole: Iterable[CpuMask], size: int) -> None:
-    """Take all CPUs of each part that is not too large; none has fewer CPUs than ``size``."""
+    """Take all CPUs of each part that fits; every part has at least ``size`` CPUs."""
     for cpus in whole:
         if taking.need >= cpus.bit_count():
             taking.take(cpus)
@@ -100,7 +101,7 @@ def _take_single_cpus(taking: FreeCpus, packing: Packing) -> None:
         parts = [each.cpus for each in free_cpus.sockets(taking.topology, taking.free)]
     else:
         parts = free_cpus.cores(taking.topology, taking.free)
-    # It is the last step, so what is free after it does not matter.
+    # The last step: no caller reads ``taking.free`` afterwards, so do not update it.
     for cpus in parts:
         left = cpus & taking.free
         while left:

@@ -1,9 +1,10 @@
-"""The machine as the CPU Manager sees it: NUMA nodes, sockets, cores and caches as CPU masks.
+"""The machine for the CPU Manager: NUMA nodes, sockets, cores and caches as CPU masks.
 
-*Core id*: the smallest CPU number on the core, since core numbers repeat between sockets.
-*Uncore cache*: a cache of level 3 or more that serves a part of a NUMA node; a core without one
-counts to a cache with the number of its socket. *Per core*, *per socket*, *per cache* are
-averages, rounded down, even where cores or sockets differ in size.
+*Core id*: the smallest CPU number on the core, because core numbers repeat between sockets.
+*Uncore cache*: a cache of level 3 or more that serves part of a NUMA node. A core without one
+belongs to a cache with its socket's number. *Per core*, *per socket*, *per cache* are
+averages, rounded down, even if cores or sockets differ in size.
+
 Kubelet: ``topology.Discover``, ``CPUTopology``, v1.32.
 """
 
@@ -20,10 +21,10 @@ from numalet.core.model.value import Value
 
 
 class TopologyPart(NamedTuple):
-    """A NUMA node, socket, core or cache, listed inside a larger one or the machine.
+    """A NUMA node, socket, core or cache, listed inside a larger part or the machine.
 
-    ``cpus`` are all its CPUs; ``here`` those of them that are in the larger one too: a cache may
-    reach over several NUMA nodes.
+    ``cpus`` are all its CPUs; ``here`` only those inside the larger part: a cache may span several
+    NUMA nodes.
     """
 
     part_id: int
@@ -33,13 +34,13 @@ class TopologyPart(NamedTuple):
 
 Parts = tuple[TopologyPart, ...]
 Inside = Mapping[int, Parts]
-"""By id of the larger one: what is in it, by ascending id."""
+"""By id of the larger part: the parts in it, by ascending id."""
 
 
 class CoreLayout(NamedTuple):
     """Cores whose CPUs have the same offsets from the core id.
 
-    ``core_ids`` are bits, as CPUs are. ``offsets`` are one for each CPU of a core, ascending.
+    ``core_ids`` is a mask. ``offsets`` has one entry for each CPU of a core, ascending.
     """
 
     core_ids: CpuMask
@@ -47,7 +48,7 @@ class CoreLayout(NamedTuple):
 
 
 class CpuTopology(Value, dict=True):
-    """Made by ``discover``, once per machine.
+    """The topology of one machine. Made by ``discover``.
 
     ``numa_first`` machines have at least as many sockets as NUMA nodes, so that a node holds
     sockets; on the others a socket holds NUMA nodes.
@@ -70,12 +71,11 @@ class CpuTopology(Value, dict=True):
 
     @cached_property
     def smallest_unit(self) -> int:
-        """No NUMA node has fewer CPUs than so many, nor has a whole socket."""
+        """A lower bound of the CPUs of a NUMA node and of a whole socket."""
         return min([self.cpus_per_socket, *(node.cpus.bit_count() for node in self.nodes)])
 
     @cached_property
     def largest_core_size(self) -> int:
-        """The CPUs of the largest core."""
         return max((len(layout.offsets) for layout in self.core_layouts), default=0)
 
     @cached_property
@@ -95,8 +95,6 @@ class CpuTopology(Value, dict=True):
 
 
 class _Place(NamedTuple):
-    """Where one CPU is."""
-
     node: int
     socket: int
     core: int
@@ -104,7 +102,7 @@ class _Place(NamedTuple):
 
 
 def discover(machine: MachineInfo) -> CpuTopology:
-    """The topology of a machine with which the configuration could be resolved."""
+    """Return the topology of a machine that passed the configuration's checks."""
     places: dict[int, _Place] = {}
     core_count = 0
     for node in machine.nodes:
@@ -151,7 +149,7 @@ def _masks(members: Iterable[tuple[int, int]]) -> dict[int, CpuMask]:
 
 
 def _layouts(cores: Mapping[int, CpuMask]) -> tuple[CoreLayout, ...]:
-    # No CPU is below the id of its core.
+    # The core id is its smallest CPU, so shifting by it loses no CPU.
     core_ids = _masks((cpus >> core, core) for core, cpus in cores.items())
     return tuple(CoreLayout(ids, tuple(cpu_mask.ids(at))) for at, ids in core_ids.items())
 

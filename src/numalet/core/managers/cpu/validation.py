@@ -1,8 +1,9 @@
-"""Whether a ledger that was read from a file fits this machine and this configuration.
+"""Whether a ledger from a state file fits this machine and this configuration.
 
-The pool and all records together must be exactly the CPUs of the machine (with
-strict-cpu-reservation: those that are not reserved), and the pool shares none with a record.
-Not checked, as in the kubelet: records that share CPUs, and how many CPUs they have.
+The pool and all records together must equal the CPUs of the machine (with strict-cpu-reservation:
+the unreserved ones), and the pool and the records must be disjoint. Like the kubelet, this does not
+check whether records overlap, or their sizes.
+
 Kubelet: ``staticPolicy.validateState``, v1.32.
 """
 
@@ -24,7 +25,7 @@ from numalet.core.model.findings import Finding
 
 
 def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
-    """The ledger to start with, or why the kubelet would not start with it."""
+    """Return the ledger to start with, or why the kubelet would not start with it."""
     base = policy.initial_default
     if not ledger.default:
         if ledger.exclusive:
@@ -40,7 +41,7 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
                 return CpuStateOverlap(
                     pod=uid, container=name, cpus=cpu_set.text(cpus), default=default
                 )
-    # What a pod has as a whole counts, whether or not its containers' parts make it up.
+    # Include the CPUs of whole pods: their containers' parts may not cover them.
     records = [cpus for pod in ledger.exclusive.values() for cpus in pod.values()]
     union = ledger.default.union(*records, *ledger.pods.values())
     if union != base:
@@ -49,8 +50,8 @@ def restored(ledger: CpuLedger, policy: CpuStaticPolicy) -> CpuLedger | Finding:
 
 
 def _misplaced_reserved(policy: CpuStaticPolicy, cpus: CpuSet, default: str) -> Finding | None:
-    """What is wrong about reserved CPUs: strictly none in the pool, otherwise all of them."""
-    # A mask of CPUs that no machine has can be of any size, so sets are compared.
+    """Check the reserved CPUs: strictly none in the pool, else all of them."""
+    # Compare sets: a state file may name any CPU number, and a mask would grow with it.
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     if policy.rules.strict_cpu_reservation:
         if reserved & cpus:
