@@ -1,9 +1,9 @@
-"""All devices of one container, resource by resource in order of name, and giving them back.
+"""Allocate all devices of one container, resource by resource in order of name; release them.
 
-A container that holds its devices already gets no others, but is examined: its plugin must be
-there and its devices healthy, except while the kubelet restarts and the container is running.
-The first refusal ends it. Resources recorded until then stay recorded, and so the ledger comes
-back with the refusal. Kubelet: ``allocateContainerResources``, ``UpdateAllocatedDevices``, v1.32.
+A container that already has its devices keeps them. The kubelet then checks that the plugin is
+registered and the devices are healthy, except while it restarts and the container is running. The
+first refusal ends the allocation. Earlier resources stay recorded, so the refusal includes the
+ledger. Kubelet: ``allocateContainerResources``, ``UpdateAllocatedDevices``, v1.32.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numalet.core.model.value import replace, without_keys
 
 
 def requests(of: DeviceLedger, limits: Resources) -> list[tuple[str, int]]:
-    """Device resources among the limits with their whole numbers, by name."""
+    """Return the device resources among the limits with their numbers, by name."""
     handled = [resource for resource in limits if of.is_handled(resource)]
     return [(resource, limits[resource].value) for resource in sorted(handled)]
 
@@ -42,7 +42,7 @@ def allocate(
     affinity: Hint,
     plugins: PreferredDevices,
 ) -> DeviceLedger | Refused:
-    """The ledger with everything that the container asks for."""
+    """Allocate all devices in the container's limits."""
     after = init_reuse.of_this_pod_only(before, pod)
     for resource, required in requests(after, container.limits):
         key = ContainerKey(pod.uid, container.name)
@@ -83,7 +83,7 @@ def _one_resource(
 def _unfit(
     of: DeviceLedger, key: ContainerKey, resource: str, record: DeviceRecord | None
 ) -> Reason | None:
-    """What speaks against the resource itself, however much is asked for."""
+    """Return why the resource is unusable, regardless of the requested number."""
     if resource not in of.inventory.registered:
         return NotRegistered(key.container, resource)
     healthy = of.inventory.healthy(resource)
@@ -102,7 +102,7 @@ def _given(
     chosen: frozenset[str],
     plugins: PreferredDevices,
 ) -> DeviceLedger | Refused:
-    """The ledger with a record of the chosen devices, if the plugin accepts them."""
+    """Record the chosen devices, if the plugin accepts them."""
     devices = using.inventory.devices_of(resource)
     device_ids = tuple(sorted(chosen))
     answer = plugins.allocate(key, resource, device_ids)
@@ -110,7 +110,7 @@ def _given(
         reset = replace(using, in_use=ledger.in_use_by(using.records))
         return _refused(reset, Vetoed(key.container, resource, answer.error))
     if isinstance(answer, EmptyAnswer):
-        # The devices stay in use without a record: the kubelet's accident.
+        # Kubelet bug: the devices stay in use without a record.
         return _refused(using, EmptyResponse(key.container, resource, answer.answer))
     by_node: dict[int, tuple[str, ...]] = {}
     for name in device_ids:
@@ -134,9 +134,9 @@ def _refused(so_far: DeviceLedger, reason: Reason) -> Refused:
 
 
 def release_pods(before: DeviceLedger, pod_uids: Collection[str]) -> DeviceLedger:
-    """The ledger without the records of these pods; the same one if they have none."""
+    """Remove the records of these pods; return the same ledger if they have no records."""
     records = without_keys(before.records, pod_uids)
     if len(records) == len(before.records):
         return before
-    # The table of devices in use is made anew, so devices in use without a record are free again.
+    # Rebuilding the table of devices in use also frees devices without a record.
     return replace(before, records=records, in_use=ledger.in_use_by(records))

@@ -1,14 +1,14 @@
-"""Which devices a container gets: used again, aligned, unaligned, without a node, in this order.
+"""The devices of a container: reusable, aligned, unaligned, without a node, in this order.
 
     aligned     free devices with a NUMA node inside the affinity
     unaligned   free devices with NUMA nodes, all outside
     elsewhere   free devices without a NUMA node; all free ones if there is no affinity, or if
-                the resource does not care
+                the resource has no topology
 
-If more devices are aligned than needed, the plugin may choose among these; otherwise all aligned
-ones are taken, and the plugin may choose the rest from all free ones. What it does not choose is
-filled up in order of ids as text, where the kubelet takes what its
-map yields first. Kubelet: ``devicesToAllocate``, ``filterByAffinity``, v1.32.
+With more aligned devices than needed, the plugin may choose among these. Otherwise the manager
+takes all aligned ones, and the plugin may choose the rest from all free ones. The remainder is
+filled in text order of ids, where the kubelet uses the random order of its map. Kubelet:
+``devicesToAllocate``, ``filterByAffinity``, v1.32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numalet.core.model.value import Mutable, Value, field
 
 
 class Groups(Value):
-    """Free devices, split by where they are."""
+    """Free devices by location."""
 
     aligned: frozenset[str]
     unaligned: frozenset[str]
@@ -37,20 +37,20 @@ class Groups(Value):
 
 
 class Stuck(Value):
-    """No choice, and why. Devices taken until then stay in use: the kubelet's accident."""
+    """Why no choice is possible. Kubelet bug: the devices taken so far stay in use."""
 
     reason: Reason
     in_use: frozenset[str]
 
 
 class _Basket(Mutable):
-    """What has been taken so far, and how many are needed still; lives inside one call."""
+    """The devices taken so far, and the number still needed; lives inside one call."""
 
     needed: int
     chosen: set[str] = field(default_factory=set)
 
     def add(self, device_ids: frozenset[str]) -> bool:
-        """Take in order of ids until there are enough; whether there are."""
+        """Take devices in order of ids until there are enough; return whether there are."""
         if device_ids and self.needed:
             more = sorted(device_ids - self.chosen)[: self.needed]
             self.chosen.update(more)
@@ -66,19 +66,19 @@ def choose(
     affinity: Hint,
     plugins: PreferredDevices,
 ) -> frozenset[str] | Stuck:
-    """The devices for a container that holds none of the resource; ``required`` is not 0."""
+    """Choose ``required`` (not 0) devices for a container that has none of the resource."""
     devices = ledger.inventory.devices_of(resource)
     basket = _Basket(required)
     if basket.add(ledger.reusable.of(key.pod_uid, resource)):
         return frozenset(basket.chosen)
-    # What is used again is in use from now on; it may have been free, if the pod was rejected.
+    # Reused devices can be free if the pod was rejected before; do not count them twice.
     free = ledger.free(resource) - basket.chosen
     if len(free) < basket.needed:
         reason = TooFewFree(key.container, resource, basket.needed, len(free))
         return Stuck(reason, frozenset(basket.chosen))
     groups = split(devices, free, affinity.mask)
-    # 1. More aligned devices than needed: the plugin chooses among them. 2. Otherwise all of
-    # them, which keeps the promise of alignment, and the plugin chooses the rest.
+    # 1. More aligned devices than needed: the plugin chooses among them. 2. Otherwise take all of
+    # them, because the affinity demands it, and the plugin chooses the rest.
     if basket.needed < len(groups.aligned):
         eligible = groups.aligned
     elif basket.add(groups.aligned):
@@ -90,14 +90,14 @@ def choose(
     answer = plugins.preferred(question)
     if isinstance(answer, CallFailed):
         return Stuck(PreferenceFailed(key.container, resource, answer.error), settled)
-    # Free devices are enough, so the last group fills the basket at the latest.
+    # There are enough free devices, so ``any`` stops at the last group at the latest.
     preferred = answer.device_ids & eligible
     any(map(basket.add, (preferred, groups.aligned, groups.unaligned, groups.elsewhere)))
     return frozenset(basket.chosen)
 
 
 def split(devices: KnownDevices, free: frozenset[str], affinity: NumaMask | None) -> Groups:
-    """The free devices by group. A device of several nodes is aligned if one of them is inside."""
+    """Group the free devices. A device of several nodes is aligned if one of them is inside."""
     if affinity is None or not devices.has_topology:
         return Groups(frozenset(), frozenset(), free)
     aligned: set[str] = set()

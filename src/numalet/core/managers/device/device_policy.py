@@ -19,9 +19,9 @@ from numalet.core.model.value import Value, replace
 class DevicePolicy(Value):
     """``all_nodes`` are the machine's NUMA nodes.
 
-    ``hints_over_device_nodes`` is the rule ``device_hints_over_device_nodes`` of a release.
-    The nodes are none on Windows, where the kubelet does not pass them to its Device Manager; so a
-    resource with topology can not be offered anywhere there.
+    ``hints_over_device_nodes`` is the rule ``device_hints_over_device_nodes`` of a release. On
+    Windows ``all_nodes`` is empty, because the kubelet does not pass NUMA nodes to its Device
+    Manager there. No set of nodes can then provide a resource with topology.
     """
 
     all_nodes: NumaMask
@@ -31,7 +31,7 @@ class DevicePolicy(Value):
     def container_hints(
         self, ledger: DeviceLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """Hints for every device resource in the container's limits."""
+        """Return hints for every device resource in the container's limits."""
         if ledger.is_unused:
             return NO_HINTS
         return {
@@ -46,7 +46,7 @@ class DevicePolicy(Value):
         }
 
     def pod_hints(self, ledger: DeviceLedger, pod: Pod) -> ProviderHints | Refused:
-        """Hints for every device resource in the pod's effective limits, without overhead."""
+        """Return hints for every device resource in the pod's limits, without overhead."""
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         return {
             resource: hints.of_pod(
@@ -56,7 +56,7 @@ class DevicePolicy(Value):
         }
 
     def _nodes_of(self, ledger: DeviceLedger, resource: str) -> NumaMask:
-        """The NUMA nodes that the hints of a resource may name."""
+        """Return the NUMA nodes that the hints of a resource may use."""
         if not self.hints_over_device_nodes:
             return self.all_nodes
         return ledger.inventory.devices_of(resource).nodes & self.all_nodes or self.all_nodes
@@ -64,43 +64,39 @@ class DevicePolicy(Value):
     def allocate(
         self, ledger: DeviceLedger, pod: Pod, container: Container, affinity: Hint
     ) -> DeviceLedger | Refused:
-        """The ledger with this container's devices allocated."""
         if ledger.is_unused:
             return ledger
         return allocation.allocate(ledger, pod, container, affinity, self.plugins)
 
     def forget_stale(self, ledger: DeviceLedger, active: ActiveContainers) -> DeviceLedger:
-        """The ledger without pods that are not active.
+        """Release the devices of inactive pods.
 
-        A pod is active as a whole: devices of its ended containers stay with it. Records
-        may be dropped only once every source of pods was seen, so the containers that were
-        running at the start of the kubelet need not be known any longer.
+        A pod is active as a whole: it keeps the devices of its ended containers. Records are
+        released only after every source of pods is ready, so ``running`` is no longer needed.
         """
         stale = _stale_pods(ledger, active)
         after = allocation.release_pods(ledger, stale) if stale else ledger
         return replace(after, running=frozenset()) if after.running else after
 
     def forget_pods(self, ledger: DeviceLedger, pod_uids: Sequence[str]) -> DeviceLedger:
-        """The ledger without these pods, of which no container is active."""
         return allocation.release_pods(ledger, pod_uids)
 
     def holders(self, ledger: DeviceLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that has a record."""
         return ledger.holders(pod_uid)
 
     def container_started(
         self, ledger: DeviceLedger, pod: Pod, container: Container
     ) -> DeviceLedger:
-        """The same ledger: ended init containers keep their devices as long as the pod lives."""
+        """Return the same ledger: ended init containers keep their devices until the pod ends."""
         return ledger
 
 
 def _stale_pods(ledger: DeviceLedger, active: ActiveContainers) -> set[str]:
-    """The pods that have records and no active container at all."""
+    """Return the pods that have records but no active container at all."""
     stale = {
         uid
         for uid, containers in ledger.records.items()
         if not any((uid, name) in active for name in containers)
     }
-    # Hardly ever is there one; another container of the pod would do.
+    # A container without devices also keeps its pod active. The second scan rarely runs.
     return stale - {key.pod_uid for key in active} if stale else stale

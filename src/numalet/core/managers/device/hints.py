@@ -1,13 +1,13 @@
-"""Which sets of NUMA nodes are touched by enough devices, in the kubelet's order of hints.
+"""The sets of NUMA nodes with enough devices, in the kubelet's order of hints.
 
-A device touches a set if one of its NUMA nodes is in the set. A set is offered if
+A device touches a set if one of its NUMA nodes is in the set. The manager offers a set if
 
-1. every device that the pod uses again, and that has a node at all, touches it;
-2. these and the free devices that touch it are as many as asked for.
+1. every device that the pod reuses, and that has a node at all, touches it; 2. these and the free
+devices that touch it are at least as many as requested.
 
-Preferred are sets of the size of the smallest set that is touched by as many devices as asked
-for, all devices counted, unhealthy and used ones too. A request for no devices is met by every
-set. Kubelet: ``generateDeviceTopologyHints``, v1.32.
+It prefers sets of the size of the smallest set that enough devices touch, including unhealthy and
+used ones. Every set satisfies a request of 0 devices. Kubelet: ``generateDeviceTopologyHints``,
+v1.32.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NO_DEVICES: frozenset[str] = frozenset()
 
 
 class TouchedSets(Value, dict=True):
-    """The sets that could serve one request: a family of hints.
+    """The sets that can serve one request: a family of hints.
 
-    ``usable`` are the free devices or those held already, ``reused`` those of the pod's init
-    containers. ``all_nodes`` are the nodes of the machine.
+    ``usable`` are the free or already held devices, ``reused`` those of the pod's init containers.
+    ``all_nodes`` are the nodes of the machine.
     """
 
     resource: str
@@ -52,29 +52,27 @@ class TouchedSets(Value, dict=True):
     reused: frozenset[str]
     all_nodes: NumaMask
     tried: TriedSets | None = None
-    """What is offered, if the nodes are so few that all their sets were tried."""
+    """The offered sets by full enumeration, on few nodes only."""
 
     @property
     def preferred_masks(self) -> list[NumaMask] | None:
-        """The preferred sets, if all sets were tried."""
         return None if self.tried is None else self.tried.preferred
 
     @property
     def rule(self) -> HintRule | None:
-        """What is offered, by rule; None where a list is quicker."""
+        """The offered sets as a rule; None if a list is faster."""
         return self.as_rule if self.tried is None else None
 
     @cached_property
     def as_rule(self) -> HintRule:
-        """What is offered, described by a rule instead of a list."""
         on_empty_machine = OpenSets(self.all_nodes, numa_mask.EMPTY, (self._known,))
         size = rule.smallest_size(on_empty_machine, otherwise=self.all_nodes.bit_count())
         return HintRule(self.all_nodes, self.open_sets, size)
 
     @cached_property
     def open_sets(self) -> OpenSets:
-        """What is offered. A device is a part that counts 1."""
-        # Devices of no node touch no set, so they can neither be missed nor counted.
+        """The offered sets. A device is a part of weight 1."""
+        # Devices without a node touch no set: do not require them, do not count them.
         reused = frozenset(name for name in self.reused if self.devices.mask_of(name))
         requirements = [self._touching(self.requested - len(reused), self.usable)]
         if reused:
@@ -83,11 +81,11 @@ class TouchedSets(Value, dict=True):
 
     @property
     def _known(self) -> Requirement:
-        """As many devices as asked for, whether they are free or not."""
+        """The requested number of devices, free or not."""
         return self._touching(self.requested, None)
 
     def _touching(self, need: int, names: frozenset[str] | None) -> Requirement:
-        """So many of these devices; of all that are known without names."""
+        """Require ``need`` of these devices; of all known ones if ``names`` is None."""
         counts: dict[NumaMask, int] = {}
         for mask, ids in self.devices.ids_by_mask.items():
             inside = mask & self.all_nodes
@@ -97,14 +95,13 @@ class TouchedSets(Value, dict=True):
         return Requirement(need, tuple(sorted(counts.items())))
 
     def hints(self) -> Sequence[Hint]:
-        """Every hint, smaller sets first. They may be 2^n."""
+        """Return every hint, smaller sets first; up to 2^n."""
         if self.tried is not None:
             return self.tried.hints()
         rule, every_set = self.as_rule, numa_mask.by_size(numa_mask.ids(self.all_nodes))
         return tuple(Hint(mask, rule.prefers(mask)) for mask in every_set if rule.offers(mask))
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Why this set is not offered; None if it is."""
         with_node = sorted(name for name in self.reused if self.devices.mask_of(name))
         for name in with_node:
             if not self.devices.mask_of(name) & mask:
@@ -123,9 +120,9 @@ def of_container(
     requested: int,
     all_nodes: NumaMask,
 ) -> ResourceHints:
-    """The hints of one resource for a container. Devices of init containers may be used again.
+    """Return the hints of one resource for a container, which may reuse init containers' devices.
 
-    A container that holds devices gets the hints of exactly these.
+    A container that already has devices gets the hints of exactly these.
     """
     record = ledger.record(key, resource)
     held = NO_DEVICES if record is None else record.device_ids
@@ -136,9 +133,9 @@ def of_container(
 def of_pod(
     ledger: DeviceLedger, pod_uid: str, resource: str, requested: int, all_nodes: NumaMask
 ) -> ResourceHints:
-    """The hints of one resource for a pod as one. Nothing counts as used again.
+    """Return the hints of one resource for a whole pod, without reuse.
 
-    A pod of which any container holds devices gets the hints of exactly these, all together.
+    If any container of the pod has devices, the hints are for all of these together.
     """
     held = ledger.held_by_pod(pod_uid, resource)
     return _hints(ledger, resource, requested, held, NO_DEVICES, all_nodes)
@@ -174,7 +171,6 @@ def _offered(
     reused: frozenset[str],
     all_nodes: NumaMask,
 ) -> ResourceHints:
-    """The sets that are touched by enough devices."""
     tried, is_empty = None, False
     if few_nodes.are_few(all_nodes):
         tried = _tried(devices, requested, usable, reused, all_nodes)
@@ -192,7 +188,7 @@ def _tried(
     reused: frozenset[str],
     all_nodes: NumaMask,
 ) -> TriedSets:
-    """What the sets of few nodes offer: every set is tried."""
+    """Enumerate all sets of few nodes."""
     parts = [
         (mask, len(ids), len(ids & usable), len(ids & reused) if reused else 0)
         for mask, ids in devices.ids_by_mask.items()

@@ -1,8 +1,9 @@
-"""Devices of init containers that later containers of the pod use again.
+"""Devices of init containers that later containers of the pod reuse.
 
-An init container has ended when the next container runs, so its devices may be given to a later
-one. Sidecars and app containers keep theirs, so these can not be used once more. They are allocated
-wherever they are: neither health nor the affinity is checked again.
+An init container has ended when the next container runs, so a later one may get its devices.
+Sidecars and app containers keep theirs, so no other container can reuse these. Reused devices are
+allocated wherever they are: the kubelet does not check their health or the affinity again.
+
 Kubelet: ``devicesToReuse`` of ``ManagerImpl.Allocate``, v1.32.
 """
 
@@ -14,14 +15,14 @@ from numalet.core.model.value import replace
 
 
 def of_this_pod_only(ledger: DeviceLedger, pod: Pod) -> DeviceLedger:
-    """The ledger in which nothing of another pod may be used again."""
+    """Forget the reusable devices of other pods."""
     if ledger.reusable.pod_uid in ("", pod.uid):
         return ledger
     return replace(ledger, reusable=NOTHING_REUSABLE)
 
 
 def after(ledger: DeviceLedger, pod: Pod, container: Container) -> DeviceLedger:
-    """The ledger once this container has all that it asked for."""
+    """Update the reusable devices after this container got its devices."""
     held = ledger.records.get(pod.uid, {}).get(container.name)
     if not held:
         return ledger

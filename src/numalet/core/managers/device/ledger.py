@@ -1,4 +1,4 @@
-"""DeviceLedger: inventory, records, devices in use, and everything else that outlives a call."""
+"""The Device Manager's ledger: inventory, records, devices in use, and all other state."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numalet.core.model.pod import ContainerKey, container_keys
 from numalet.core.model.value import Value, field
 
 NO_NODE = -1
-"""Stands for "attached to no NUMA node" where a record groups devices by node."""
+"""The group of devices without a NUMA node in a record."""
 
 
 class DeviceRecord(Value):
-    """What one container holds of one resource.
+    """One container's devices of one resource.
 
-    ``by_node`` groups the ids by NUMA node, as reported when they were allocated; a device of
-    several nodes is in several groups, one of no node in the group ``NO_NODE``. ``response`` is
-    what the plugin answered, serialized.
+    ``by_node`` groups the ids by NUMA node, as reported at allocation. A device of several nodes is
+    in several groups, one without a node in the group ``NO_NODE``. ``response`` is the plugin's
+    serialized response.
     """
 
     by_node: Mapping[int, tuple[str, ...]]
@@ -37,13 +37,13 @@ InUse = Mapping[str, frozenset[str]]
 
 
 class ReusableDevices(Value):
-    """Devices that later containers of one pod may use again, by resource."""
+    """Devices that later containers of one pod may reuse, by resource."""
 
     pod_uid: str
     device_ids: Mapping[str, frozenset[str]]
 
     def of(self, pod_uid: str, resource: str) -> frozenset[str]:
-        """What this pod may use again."""
+        """Return the devices that this pod may reuse."""
         return (
             self.device_ids.get(resource, frozenset()) if pod_uid == self.pod_uid else frozenset()
         )
@@ -53,11 +53,11 @@ NOTHING_REUSABLE = ReusableDevices("", {})
 
 
 class WrittenCheckpoint(Value, dict=True):
-    """The content of the checkpoint when it was last written.
+    """The content of the checkpoint at its last write.
 
-    The kubelet does not write when it frees devices, so the file may name pods that are gone,
-    and after a restart they hold their devices again until they are seen to be gone once more.
-    ``registered`` has the healthy ids of each registered resource.
+    The kubelet does not write when it frees devices, so the file may list deleted pods. After a
+    restart these hold their devices again until the next clean-up. ``registered`` has the healthy
+    ids of each registered resource.
     """
 
     records: Records
@@ -65,11 +65,11 @@ class WrittenCheckpoint(Value, dict=True):
 
 
 class DeviceLedger(Value):
-    """Everything that the Device Manager remembers.
+    """The Device Manager's state.
 
-    ``in_use`` are the devices that are not given out again. ``running`` are containers that ran
-    when the kubelet started; they matter until every source of pods is ready, and are forgotten
-    then. ``written`` is None as long as no checkpoint was ever written.
+    ``in_use`` are the devices that cannot be allocated. ``running`` are containers that ran when
+    the kubelet started; the manager needs them only until every source of pods is ready.
+    ``written`` is None until the first write of a checkpoint.
     """
 
     inventory: Inventory = NOTHING_REPORTED
@@ -81,11 +81,11 @@ class DeviceLedger(Value):
 
     @property
     def is_unused(self) -> bool:
-        """Whether no devices can be asked for, and none are held: what has a record is in use."""
+        """Whether no resource is registered and no device is held, with or without a record."""
         return not (self.inventory.registered or self.in_use or self.reusable.device_ids)
 
     def is_handled(self, resource: str) -> bool:
-        """Whether the resource is one of the Device Manager's: registered, or in use.
+        """Return whether the Device Manager handles the resource: registered, or in use.
 
         Kubelet: ``isDevicePluginResource``, v1.32.
         """
@@ -93,15 +93,14 @@ class DeviceLedger(Value):
 
     @property
     def handled(self) -> Set[str]:
-        """All these resources."""
+        """All resources that the Device Manager handles."""
         return self.inventory.registered.keys() | self.in_use.keys()
 
     def record(self, key: ContainerKey, resource: str) -> DeviceRecord | None:
-        """What a container holds of a resource; None if it has no record."""
         return self.records.get(key.pod_uid, {}).get(key.container, {}).get(resource)
 
     def held_by_pod(self, pod_uid: str, resource: str) -> frozenset[str]:
-        """What all containers of a pod hold of a resource."""
+        """Return the devices of a resource that all containers of a pod hold."""
         return frozenset(
             name
             for resources in self.records.get(pod_uid, {}).values()
@@ -110,11 +109,11 @@ class DeviceLedger(Value):
         )
 
     def free(self, resource: str) -> frozenset[str]:
-        """Healthy devices that are not in use."""
+        """Return the healthy devices that are not in use."""
         return self.inventory.healthy(resource) - self.in_use.get(resource, frozenset())
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
-        """Every container that has a record; of one pod, or of all."""
+        """Return every container with a record, of one pod or of all."""
         return container_keys(self.records, pod_uid)
 
 
@@ -122,7 +121,7 @@ EMPTY_LEDGER = DeviceLedger()
 
 
 def in_use_by(records: Records) -> dict[str, frozenset[str]]:
-    """The devices that the records name, by resource (``podDevices.devices``, v1.32)."""
+    """Return the devices of all records, by resource (``podDevices.devices``, v1.32)."""
     in_use: dict[str, set[str]] = {}
     for containers in records.values():
         for resources in containers.values():
@@ -134,7 +133,7 @@ def in_use_by(records: Records) -> dict[str, frozenset[str]]:
 def with_record(
     records: Records, key: ContainerKey, resource: str, record: DeviceRecord
 ) -> Records:
-    """The records with this one added, or put in place of an earlier one."""
+    """Add this record, or replace an earlier one."""
     of_pod = records.get(key.pod_uid, {})
     of_container = {**of_pod.get(key.container, {}), resource: record}
     return {**records, key.pod_uid: {**of_pod, key.container: of_container}}

@@ -1,4 +1,4 @@
-"""Which names a plugin may give to its resource: names of extended resources.
+"""Valid resource names for plugins: names of extended resources.
 
 Kubelet: ``v1helper.IsExtendedResourceName``, v1.32.
 """
@@ -16,9 +16,9 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether it is ``domain/name`` outside Kubernetes' own domain.
+    """Return whether the name is ``domain/name`` outside Kubernetes' own domain.
 
-    The domain is checked with the prefix that quotas put before it, so it is that much shorter.
+    The kubelet checks the domain with the quota prefix, which shortens the allowed length.
     """
     if "kubernetes.io/" in name or name.startswith(_QUOTA_PREFIX):
         return False

@@ -1,8 +1,9 @@
-"""The port through which a plugin states its preference: the one outside part of a decision.
+"""The port for a plugin's preference: the only outside input of a decision.
 
-A plugin may be asked which devices it prefers, and must accept what was chosen. The default
-asks no plugin: it prefers nothing and accepts everything. An implementation of the port over a
-connection writes down question and answer, so that a decision can be made again exactly.
+The kubelet may query a plugin for preferred devices, and lets it accept or veto the choice. The
+default calls no plugin: it prefers nothing and accepts everything. An implementation over a
+connection records question and answer, so that a decision can be repeated exactly.
+
 Kubelet: ``GetPreferredAllocation`` and ``Allocate`` of the plugin API v1beta1, v1.32.
 """
 
@@ -15,7 +16,7 @@ from numalet.core.model.value import Value
 
 
 class PreferenceQuestion(Value):
-    """Which of ``available`` would you give, ``must_include`` among them, ``size`` in all?"""
+    """Which ``size`` devices of ``available`` the plugin prefers, including ``must_include``."""
 
     container: ContainerKey
     resource: str
@@ -25,25 +26,25 @@ class PreferenceQuestion(Value):
 
 
 class Preferred(Value):
-    """The devices that the plugin prefers; none for no preference. Any number will do."""
+    """The devices that the plugin prefers, in any number; empty for no preference."""
 
     device_ids: frozenset[str] = frozenset()
 
 
 class Accepted(Value):
-    """The plugin accepts; ``response`` is what the container gets, serialized."""
+    """The plugin accepts; ``response`` is the container's serialized response."""
 
     response: bytes = b""
 
 
 class CallFailed(Value):
-    """The call of the plugin ended with this error. After ``allocate`` it is a veto."""
+    """The plugin call ended with this error. For ``allocate`` it is a veto."""
 
     error: str
 
 
 class EmptyAnswer(Value):
-    """The plugin accepts and answers for no container; ``answer`` is its message as text."""
+    """The plugin accepts, but its message, ``answer``, lists no container."""
 
     answer: str
 
@@ -55,27 +56,25 @@ class PreferredDevices(Protocol):
     """The plugins of a node."""
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """What the plugin of the resource prefers."""
+        """Return the preference of the resource's plugin."""
         ...
 
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Whether the plugin of the resource accepts the chosen devices."""
+        """Let the resource's plugin accept or veto the chosen devices."""
         ...
 
 
 class NoSay(Value):
-    """The pure default: no preference, no veto, nothing to hand to the container."""
+    """The pure default: no preference, no veto, an empty response."""
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """No preference."""
         return _NO_PREFERENCE
 
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Accepted."""
         return _ACCEPTED
 
 

@@ -9,7 +9,7 @@ from numalet.core.model.value import Value
 
 
 class ChangedRequest(Value):
-    """The container has a record of another number of devices than it asks for now."""
+    """The container holds another number of devices than it requests now."""
 
     code: ClassVar[str] = "device/changed-request"
     sentence: ClassVar[str] = (
@@ -28,7 +28,7 @@ class ChangedRequest(Value):
 
 
 class NotRegistered(Value):
-    """Devices of the resource are in use, but no plugin stands for it."""
+    """Devices of the resource are in use, but its plugin is not registered."""
 
     code: ClassVar[str] = "device/not-registered"
     sentence: ClassVar[str] = (
@@ -41,7 +41,7 @@ class NotRegistered(Value):
 
 
 class NoneHealthy(Value):
-    """The resource has no healthy device; even a request for none is refused then."""
+    """The resource has no healthy device; the kubelet then refuses even a request of 0."""
 
     code: ClassVar[str] = "device/none-healthy"
     sentence: ClassVar[str] = (
@@ -55,7 +55,7 @@ class NoneHealthy(Value):
 
 
 class HeldNotHealthy(Value):
-    """A device that the container holds is not healthy any more."""
+    """A device that the container holds is no longer healthy."""
 
     code: ClassVar[str] = "device/held-not-healthy"
     sentence: ClassVar[str] = (
@@ -72,7 +72,7 @@ class HeldNotHealthy(Value):
 
 
 class TooFewFree(Value):
-    """Too few devices are free. ``needed`` is what is left after those used again."""
+    """Too few devices are free; ``needed`` excludes reused devices."""
 
     code: ClassVar[str] = "device/too-few-free"
     sentence: ClassVar[str] = (
@@ -89,7 +89,7 @@ class TooFewFree(Value):
 
 
 class PreferenceFailed(Value):
-    """The plugin could not answer which devices it prefers."""
+    """The plugin failed to return its preferred devices."""
 
     code: ClassVar[str] = "device/preference-failed"
     sentence: ClassVar[str] = (
@@ -119,7 +119,7 @@ class Vetoed(Value):
 
 
 class EmptyResponse(Value):
-    """The plugin accepted, and its answer names no container."""
+    """The plugin accepted, but its response lists no container."""
 
     code: ClassVar[str] = "device/empty-response"
     sentence: ClassVar[str] = (
@@ -133,7 +133,7 @@ class EmptyResponse(Value):
 
 
 class OtherNumberHeld(Value):
-    """No hint: what is held already is not as much as is asked for."""
+    """No hints: the container or pod holds another number of devices than it requests."""
 
     code: ClassVar[str] = "device/other-number-held"
     sentence: ClassVar[str] = (
@@ -146,7 +146,7 @@ class OtherNumberHeld(Value):
 
 
 class FewerThanAsked(Value):
-    """No hint: too few devices are free or can be used again, wherever they are."""
+    """No hints: too few devices are free or reusable on the whole machine."""
 
     code: ClassVar[str] = "device/fewer-than-asked"
     sentence: ClassVar[str] = (
@@ -158,9 +158,9 @@ class FewerThanAsked(Value):
 
 
 class NoSetOfNodes(Value):
-    """No hint: no set of nodes is touched by enough devices.
+    """No hints: too few devices touch any set of nodes.
 
-    Devices without a NUMA node count nowhere, though they could be given out.
+    Devices without a NUMA node touch no set, although they could be allocated.
     """
 
     code: ClassVar[str] = "device/no-set-of-nodes"
@@ -173,7 +173,7 @@ class NoSetOfNodes(Value):
 
 
 class LeavesOutReused(Value):
-    """Not offered: a device that the pod uses again is not attached to this set."""
+    """Not offered: a device that the pod reuses is not attached to this set."""
 
     code: ClassVar[str] = "device/leaves-out-reused"
     sentence: ClassVar[str] = (

@@ -1,7 +1,7 @@
-"""What plugins and the kubelet's start do to the ledger: report, stop, expire, restart.
+"""How plugins and a kubelet restart change the ledger: report, stop, expire, restart.
 
-Each of these also says whether the checkpoint is written then, as the kubelet does it: after a
-report and after the end of a grace period, not when a plugin stops.
+Like the kubelet, these functions write the checkpoint after a report and after the end of a grace
+period, but not when a plugin stops.
 """
 
 from __future__ import annotations
@@ -16,42 +16,40 @@ from numalet.core.model.value import Value, replace
 
 
 class Capacity(Value):
-    """Numbers of devices that the node reports for a resource."""
+    """The numbers of devices in a node's status for a resource."""
 
     capacity: int
     allocatable: int
 
 
 def devices_reported(old: DeviceLedger, resource: str, devices: Iterable[Device]) -> DeviceLedger:
-    """The ledger after a plugin's report. Devices in use stay in use, known or not."""
+    """Apply a plugin's report. Devices in use stay in use, known or not."""
     return checkpointed(
         replace(old, inventory=inventory.reported(old.inventory, resource, devices))
     )
 
 
 def all_reported(old: DeviceLedger, lists: Mapping[str, Iterable[Device]]) -> DeviceLedger:
-    """The ledger after one report for each of these resources."""
     for resource, devices in lists.items():
         old = devices_reported(old, resource, devices)
     return old
 
 
 def plugin_stopped(old: DeviceLedger, resource: str) -> DeviceLedger:
-    """The ledger after the plugin of a registered resource went."""
     return replace(old, inventory=inventory.plugin_stopped(old.inventory, resource))
 
 
 def resource_expired(old: DeviceLedger, resource: str) -> DeviceLedger:
-    """The ledger after the grace period of a plugin that went."""
+    """End the grace period of a stopped plugin."""
     return checkpointed(replace(old, inventory=inventory.expired(old.inventory, resource)))
 
 
 def restarted(written: WrittenCheckpoint | None, running: Iterable[ContainerKey]) -> DeviceLedger:
-    """The ledger of a kubelet that starts with this checkpoint, before any plugin registers.
+    """Return the ledger of a kubelet that starts with this checkpoint, before plugins register.
 
-    Every resource of the checkpoint is registered with no devices at all: its plugin counts as
-    stopped just now. ``running`` are the containers that the runtime says are running.
-    Kubelet: ``readCheckpoint``, v1.32.
+    Every resource of the checkpoint is registered without devices, as if its plugin had just
+    stopped. ``running`` are the containers that the runtime reports as running. Kubelet:
+    ``readCheckpoint``, v1.32.
     """
     if written is None:
         return DeviceLedger(running=frozenset(running))
@@ -65,14 +63,14 @@ def restarted(written: WrittenCheckpoint | None, running: Iterable[ContainerKey]
 
 
 def checkpointed(old: DeviceLedger) -> DeviceLedger:
-    """The ledger after the checkpoint was written."""
+    """Return the ledger after a write of the checkpoint."""
     registered = old.inventory.registered
     healthy = {name: registered[name].healthy_in_order for name in sorted(registered)}
     return replace(old, written=WrittenCheckpoint(old.records, healthy))
 
 
 def restored_records(entries: Iterable[tuple[ContainerKey, str, ledger.DeviceRecord]]) -> Records:
-    """Records of the entries of a checkpoint; of several for the same resource the last one."""
+    """Return the records of a checkpoint's entries; the last entry of a resource wins."""
     records: Records = {}
     for key, resource, record in entries:
         records = ledger.with_record(records, key, resource, record)
@@ -80,7 +78,7 @@ def restored_records(entries: Iterable[tuple[ContainerKey, str, ledger.DeviceRec
 
 
 def capacities(of: DeviceLedger) -> dict[str, Capacity]:
-    """Capacity and allocatable of every registered resource, by name.
+    """Return capacity and allocatable of every registered resource, by name.
 
     Kubelet: ``ManagerImpl.GetCapacity``, v1.32.
     """

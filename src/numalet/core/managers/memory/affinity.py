@@ -1,8 +1,8 @@
-"""The best set of nodes that the Memory Manager finds by itself.
+"""The best set of nodes that the Memory Manager finds itself.
 
-Needed when the merged hint names no nodes ("any"), and when its nodes have too little room
-because another resource cut them down. Best is: preferred, then fewer nodes, then the lower
-numbers. Kubelet: ``getDefaultHint``, ``extendTopologyManagerHint``, v1.32.
+It searches if the merged hint is "any node", or if the hint's nodes have too little room because
+another resource narrowed it. Best is: preferred, then fewer nodes, then the lower numbers. Kubelet:
+``getDefaultHint``, ``extendTopologyManagerHint``, v1.32.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numalet.core.model.numa_mask import NumaMask
 
 
 def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> Hint | None:
-    """The best offered set that contains the given nodes; None if there is none.
+    """Return the best offered set that contains the given nodes, or None.
 
-    Sets of the preferred size are the smallest that occur, so the smallest set is the best.
+    No offered set is smaller than the preferred size, so the smallest set is the best.
     """
     masks = _possible(offered, containing)
     if containing:
@@ -33,7 +33,7 @@ def best(offered: MemoryHintFamily, containing: NumaMask = numa_mask.EMPTY) -> H
 
 
 def _possible(offered: MemoryHintFamily, containing: NumaMask) -> Sequence[NumaMask]:
-    """Offered sets, the best one that contains the given nodes among them."""
+    """Return offered sets, including the best one that contains the given nodes."""
     if offered.rule is None:
         return offered.masks
     if offered.is_empty:

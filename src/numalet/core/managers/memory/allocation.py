@@ -1,8 +1,9 @@
-"""Blocks for a container, taken from the node map; and given back.
+"""Allocate and release a container's blocks in the node map.
 
-Each requested type gives one block of the full size on all nodes of the affinity. Only what
-can not be used again from init containers is really taken, from the lowest node upwards. Every
-node of the affinity counts the block and joins the group, even if nothing is taken from it.
+Each requested type gives one block of the full size on all nodes of the affinity. Memory reused
+from init containers is not taken again; the rest is taken from the lowest node upwards. Every node
+of the affinity counts the block and joins the group, even if it gives no memory.
+
 Kubelet: ``staticPolicy.Allocate``, ``RemoveContainer``, v1.32.
 """
 
@@ -28,7 +29,7 @@ from numalet.core.model.value import without_keys
 def allocate(
     ledger: MemoryLedger, pod: Pod, container: Container, demand: Demand, affinity: NumaMask
 ) -> MemoryLedger:
-    """The ledger with the demand allocated on the nodes of the affinity."""
+    """Allocate the demand on the nodes of the affinity."""
     node_ids = numa_mask.ids(affinity)
     nodes = dict(ledger.nodes)
     reusable = ledger.reusable.of_pod(pod.uid)
@@ -51,7 +52,7 @@ def allocate(
 def allocate_whole(
     ledger: MemoryLedger, pod_uid: str, total: Blocks, parts: Mapping[str, Blocks]
 ) -> MemoryLedger:
-    """The ledger with a pod's blocks counted on their nodes, and its containers' parts of them."""
+    """Take a pod's blocks from their nodes, and record its containers' parts of them."""
     nodes = dict(ledger.nodes)
     for block in total:
         _count(nodes, block.nodes, +1, group=numa_mask.of(block.nodes))
@@ -65,9 +66,9 @@ def allocate_whole(
 
 
 def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
-    """The ledger without this container; the same one if it has no record.
+    """Release this container; return the same ledger if it has no record.
 
-    The blocks of a pod that was placed as a whole are given back with its last container.
+    The last container releases the blocks of a pod that was placed as a whole.
     """
     of_pod = ledger.blocks.get(key.pod_uid, {})
     if key.container not in of_pod:
@@ -80,7 +81,7 @@ def release(ledger: MemoryLedger, key: ContainerKey) -> MemoryLedger:
 
 
 def release_pod(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
-    """The ledger without all containers of a pod; the same one if it has no records."""
+    """Release all containers of a pod; return the same ledger if it has no records."""
     of_pod = ledger.blocks.get(pod_uid)
     if not of_pod:
         return ledger
@@ -97,7 +98,7 @@ def _given_back(
     records: Mapping[str, Mapping[str, Blocks]],
     pods: Mapping[str, Blocks],
 ) -> MemoryLedger:
-    """The ledger with these records, after the memory of these blocks was given back."""
+    """Return a ledger with these records, after releasing the memory of these blocks."""
     nodes = dict(ledger.nodes)
     for block in blocks:
         _count(nodes, block.nodes, -1, group=None)
@@ -108,7 +109,7 @@ def _given_back(
 def _count(
     nodes: dict[int, NodeMemory], node_ids: tuple[int, ...], change: int, group: NumaMask | None
 ) -> None:
-    """Count a block on its nodes. A node without assignments is a group of itself again."""
+    """Count a block on its nodes. A node without assignments leaves its group."""
     for node_id in node_ids:
         node = nodes[node_id]
         assignments = node.assignments + change

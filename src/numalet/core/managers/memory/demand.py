@@ -1,7 +1,6 @@
-"""What a container or a pod asks the Memory Manager for: bytes by memory type.
+"""The memory that a container or a pod requests: bytes by memory type.
 
-Only pods of QoS class Guaranteed ask. A type that is asked for with size 0 still counts as
-asked for.
+Only Guaranteed pods have a demand. A type requested with size 0 is part of the demand.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ Demand = Mapping[str, int]
 
 
 def is_guaranteed(pod: Pod) -> bool:
-    """Whether the Memory Manager cares for this pod at all."""
+    """Return whether the Memory Manager handles this pod at all."""
     return pod.qos_class is QosClass.GUARANTEED
 
 
 def of_container(container: Container, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
-    """The memory types in the container's requests (``getRequestedResources``, v1.32)."""
+    """Return the memory types in the requests (``getRequestedResources``, v1.32)."""
     name = "memory in Go's integers" if behaviour.sizes_are_go_integers else "memory"
     return kept(container, name, _memory_of, container.requests, container.name, behaviour)
 
 
 def of_pod_level(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
-    """The memory types that the pod asks for as a whole; those with size 0 are left out.
+    """Return the memory types of the pod-level requests, without types of size 0.
 
     Kubelet: ``getPodRequestedResources``, v1.36.
     """
@@ -58,10 +57,10 @@ def _memory_of(
 
 
 def of_pod(pod: Pod, behaviour: Behaviour = EXACT) -> Demand | NotAnInteger:
-    """The pod's total: max(apps + sidecars, each init container + the sidecars before it).
+    """Return max(apps + sidecars, each init container + the sidecars before it), by type.
 
-    The kubelet leaves out types that no app container asks for.
-    Kubelet: ``getPodRequestedResources``, v1.32.
+    The kubelet omits types that no app container requests. Kubelet: ``getPodRequestedResources``,
+    v1.32.
     """
     sidecars: dict[str, int] = {}
     init_peak: dict[str, int] = {}

@@ -1,20 +1,21 @@
-"""Which sets of NUMA nodes could hold a demand, in the kubelet's order of hints.
+"""The sets of NUMA nodes that can hold a demand, in the kubelet's order of hints.
 
-A set is offered if, in this order,
+The manager offers a set if it passes these steps in order:
 
-1. for every requested type the allocatable memory of its nodes suffices. A hint is preferred if
-   it has the size of the smallest such set, even if that set fails step 2 or 3;
-2. one node: it is not part of a group. More nodes: each of them is unused, or the set is
-   exactly the group it belongs to;
-3. for every requested type the free memory of its nodes suffices, together with what this pod
-   may use again on exactly this set.
+1. The allocatable memory of its nodes suffices for every requested type. A hint is preferred if
+   it has the size of the smallest such set, even if that set fails step 2 or 3.
+2. One node: it is not part of a group. Several nodes: each of them is unused, or the set is
+   exactly its group.
+3. The free memory of its nodes suffices for every requested type, including the memory that this
+   pod may reuse on exactly this set.
 
-Sets of unused nodes are described by a rule, since adding a node never hurts. The other possible
-sets are few and listed one by one: nodes and groups in use, and sets with memory to be used again.
-They are the rule's islands; see ``core.hints.rule``.
+A rule describes the sets of unused nodes, because adding a node never hurts. The few other possible
+sets are listed one by one: nodes and groups in use, and sets with reusable memory. They are the
+rule's islands; see ``core.hints.rule``.
 
-Every requested type offers the same sets. If there is none, the kubelet's Memory Manager says
-nothing at all, which reads as "no preference"; the pod then fails when it is allocated.
+Every requested type offers the same sets. If no set fits, the kubelet's Memory Manager returns
+nothing, which the merge reads as "no preference"; the pod then fails at its allocation.
+
 Kubelet: ``staticPolicy.calculateHints``, v1.32.
 """
 
@@ -52,27 +53,26 @@ from numalet.core.model.value import Value
 
 
 class MemoryHintFamily(Value, dict=True):
-    """The sets that could hold one demand: a family of hints, shared by its memory types."""
+    """The sets that can hold one demand: a family of hints, shared by its memory types."""
 
     ledger: MemoryLedger
     pod_uid: str
     demand: Demand
     tried: TriedSets | None = None
-    """What is offered, if the nodes are so few that all their sets were tried."""
+    """The offered sets by full enumeration, on few nodes only."""
 
     @property
     def preferred_masks(self) -> list[NumaMask] | None:
-        """The preferred sets, if all sets were tried."""
         return None if self.tried is None else self.tried.preferred
 
     @property
     def rule(self) -> HintRule | None:
-        """What is offered, by rule; None where a list is quicker, or where there is no rule."""
+        """The offered sets as a rule; None if a list is faster, or if no rule is possible."""
         return self.as_rule if self.tried is None else None
 
     @cached_property
     def as_rule(self) -> HintRule | None:
-        """What is offered, by rule; None if sizes wrap around, so that sums follow no rule."""
+        """The offered sets as a rule; None if sizes wrap around, so that sums follow no rule."""
         if self._wraps_around:
             return None
         open_sets = _open_sets(self.ledger.nodes, self.demand)
@@ -84,7 +84,7 @@ class MemoryHintFamily(Value, dict=True):
         return HintRule(numa_mask.of(self.ledger.nodes), open_sets, self.preferred_size, islands)
 
     def _is_offered(self, mask: NumaMask) -> bool:
-        """Whether ``why_not`` has no reason; quicker, as every node in use is asked about."""
+        """Return whether ``why_not`` has no reason; faster, because it runs for every used node."""
         if mask.bit_count() > 1:
             return self.why_not(mask) is None
         node = self.ledger.nodes[mask.bit_length() - 1]
@@ -97,7 +97,7 @@ class MemoryHintFamily(Value, dict=True):
 
     @property
     def preferred_size(self) -> int:
-        """The number of nodes of the smallest set that could hold the demand on an empty machine.
+        """The size of the smallest set that could hold the demand on an empty machine.
 
         All nodes, if no set could.
         """
@@ -121,7 +121,7 @@ class MemoryHintFamily(Value, dict=True):
 
     @cached_property
     def _wraps_around(self) -> bool:
-        """Whether a sum over some nodes may be taken modulo 2^64; then more nodes may have less."""
+        """Whether a sum may exceed 2^64 and wrap around; then more nodes may have less memory."""
         reusable = sum(self.ledger.reusable.sizes.values())
         for name in self.demand:
             tables = [node.tables[name] for node in self.ledger.nodes.values()]
@@ -133,7 +133,7 @@ class MemoryHintFamily(Value, dict=True):
 
     @property
     def masks(self) -> tuple[NumaMask, ...]:
-        """The sets offered, smaller ones first. They may be 2^n."""
+        """The offered sets, smaller ones first; up to 2^n."""
         if not self.demand:
             return ()
         return self._masks if self.tried is None else self.tried.offered
@@ -145,26 +145,23 @@ class MemoryHintFamily(Value, dict=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no set is offered."""
         if self.tried is not None or self.as_rule is None or not self.demand:
             return not self.masks
         return self.as_rule.is_empty
 
     def hints(self) -> Sequence[Hint]:
-        """Every hint, smaller sets first."""
         return TriedSets(self.preferred_size, self.masks).hints()
 
     def why_not(self, mask: NumaMask) -> Reason | None:
-        """Why this set is not offered; None if it is."""
         return why_not(self.ledger, self.pod_uid, self.demand, mask)
 
 
 def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFamily:
-    """The sets that could hold a demand of this pod."""
+    """Return the sets that can hold a demand of this pod."""
     if len(ledger.nodes) > few_nodes.MOST_NODES:
         return MemoryHintFamily(ledger, pod_uid, demand)
-    # The last ones are kept in the ledger: if the pod has no place, or may be anywhere, the same is
-    # asked when its memory is allocated. A container's demand is one object.
+    # Cache the last enumeration in the ledger: after a hint "any node", or one that is too small,
+    # ``allocate`` needs it again. The demand of a container is the same object in both calls.
     last = ledger.__dict__.get("tried")
     if last is None or last[0] != pod_uid or last[1] is not demand:
         last = (pod_uid, demand, tried_sets.of_demand(ledger, pod_uid, demand))
@@ -173,21 +170,22 @@ def family(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> MemoryHintFami
 
 
 def _open_sets(nodes: Mapping[int, NodeMemory], demand: Demand) -> OpenSets:
-    """Sets of unused nodes with enough free memory of every type."""
+    """Return the sets of unused nodes with enough free memory of every type."""
     unused = {node_id: node for node_id, node in nodes.items() if not node.assignments}
     requirements = [
         requirement.by_node(asked, {i: node.tables[name].free for i, node in unused.items()})
         for name, asked in demand.items()
     ]
     if [node for node in unused.values() if node.group.bit_count() > 1]:
-        # Not by any history of ours: unused, and still in a group. Offered, but never alone.
+        # Only a state file can have it: an unused node in a group. The kubelet offers such a
+        # node in larger sets but never alone; weight 1 of a need of 2 expresses that.
         weights = {i: 1 if node.group.bit_count() > 1 else 2 for i, node in unused.items()}
         requirements.append(requirement.by_node(2, weights))
     return OpenSets(numa_mask.of(unused), numa_mask.EMPTY, tuple(requirements))
 
 
 def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
-    """Sets that can be offered although they hold nodes in use, or by what is used again."""
+    """Return the candidates outside the open part: used nodes, groups, reusable memory."""
     in_use = [
         (1 << node_id, node.group) for node_id, node in ledger.nodes.items() if node.assignments
     ]
@@ -198,7 +196,7 @@ def _possible_islands(ledger: MemoryLedger, pod_uid: str) -> list[NumaMask]:
 
 
 def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemoryType | None:
-    """A requested type that some node has no table for, if there is one."""
+    """Return a requested type for which some node has no table, if any."""
     for node_id, node in nodes.items():
         if not demand.keys() <= node.tables.keys():
             lacking = next(resource for resource in demand if resource not in node.tables)
@@ -207,7 +205,7 @@ def missing_type(nodes: Mapping[int, NodeMemory], demand: Demand) -> UnknownMemo
 
 
 def why_not(ledger: MemoryLedger, pod_uid: str, demand: Demand, mask: NumaMask) -> Reason | None:
-    """Why a set can not hold a demand, tested as the kubelet does; None if it can."""
+    """Return why a set cannot hold a demand, by the kubelet's tests in order, or None."""
     outside = mask & ~numa_mask.of(ledger.nodes)
     if outside:
         return GivesNoMemory(outside)
@@ -240,10 +238,10 @@ def _too_little_allocatable(
 
 
 def regenerated(blocks: Blocks, demand: Demand) -> dict[str, Candidates]:
-    """Hints of a container that has blocks already: exactly where they are, preferred.
+    """Return the hints of a container that already has blocks: their nodes, preferred.
 
-    Empty, which reads as "no preference", if the blocks are not what is asked for.
-    Kubelet: ``regenerateHints``, v1.32.
+    Empty ("no preference") if the blocks do not equal the demand. Kubelet: ``regenerateHints``,
+    v1.32.
     """
     if len(blocks) != len(demand):
         return {}
@@ -255,10 +253,10 @@ def regenerated(blocks: Blocks, demand: Demand) -> dict[str, Candidates]:
 
 
 def in_place(blocks: Iterable[MemoryBlock]) -> dict[str, Candidates]:
-    """Hints of what has blocks already: exactly where they are, preferred.
+    """Return hints for existing blocks: their nodes, preferred.
 
-    Empty, which reads as "no preference", if they are not all on the same nodes: each stays where
-    it is, and no single set of nodes says so.
+    Empty ("no preference") if they are on different nodes: each block stays, and no single set of
+    nodes can express that.
     """
     held = tuple(blocks)
     masks = {numa_mask.of(block.nodes) for block in held}

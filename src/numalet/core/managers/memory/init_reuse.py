@@ -1,12 +1,13 @@
-"""Memory of init containers that later containers of the pod use again.
+"""Memory of init containers that later containers of the pod reuse.
 
-An init container has ended when the next container runs, so its memory may be counted again
-for a later container *on exactly the same nodes*. Several init containers contribute their
-largest size, not their sum; sidecars and app containers use it up one after the other.
+An init container has ended when the next container runs, so its memory is available again for a
+later container *on exactly the same nodes*. Several init containers contribute their largest size,
+not their sum; sidecars and app containers use it up one after the other.
 
-It is recorded twice. ``ReusableMemory`` is what may be used again. And the blocks of init
-containers shrink by what later containers took over, so that the sizes of all blocks add up to
-what is reserved; a block may shrink to 0 and stays.
+Two records hold this. ``ReusableMemory`` has the reusable sizes. The blocks of init containers
+shrink by the sizes that later containers take over, so that the sizes of all blocks add up to the
+reserved memory; a block may shrink to 0 and stays.
+
 Kubelet: ``updateInitContainersMemoryBlocks``, ``updatePodReusableMemory``, v1.32.
 """
 
@@ -22,7 +23,7 @@ from numalet.core.model.pod import Container, ContainerKind, Pod
 def after(
     reusable: ReusableMemory, pod: Pod, container: Container, blocks: Blocks
 ) -> ReusableMemory:
-    """What may be used again once this container has its blocks. Other pods are forgotten."""
+    """Return the reusable memory after this container got its blocks; forget other pods."""
     is_init = container.kind is ContainerKind.INIT
     before = reusable.of_pod(pod.uid)
     if not before and not is_init:
@@ -40,7 +41,7 @@ def after(
 def shrunk(
     records: Mapping[str, Blocks], pod: Pod, container: Container, blocks: Blocks
 ) -> dict[str, Blocks]:
-    """The pod's records with earlier init containers' blocks smaller by what is taken over."""
+    """Shrink the blocks of earlier init containers by the sizes that ``blocks`` take over."""
     result = dict(records)
     for new in blocks:
         left = new.size_bytes
@@ -54,7 +55,7 @@ def shrunk(
 
 
 def _shrink(blocks: Blocks, new: MemoryBlock, left: int) -> tuple[Blocks, int]:
-    """The blocks less what the new block takes over; what is left to take over."""
+    """Return the shrunk blocks, and the size still to take over."""
     mask = numa_mask.of(new.nodes)
     shrunk_blocks = []
     for block in blocks:

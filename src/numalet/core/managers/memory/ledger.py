@@ -1,4 +1,4 @@
-"""MemoryLedger: the node map, the containers' blocks, and what may be used again."""
+"""The Memory Manager's ledger: the node map, the containers' blocks, reusable memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numalet.core.model.pod import ContainerKey, container_keys
 from numalet.core.model.value import Value, field, replace
 
 UINT64 = (1 << 64) - 1
-"""Sizes are kept modulo 2^64: reserving more than a node has wraps around in the kubelet."""
+"""Sizes are modulo 2^64: in the kubelet a reservation larger than the node wraps around."""
 
 
 class MemoryTable(Value, dict=True):
@@ -26,9 +26,9 @@ class MemoryTable(Value, dict=True):
 
 
 class NodeMemory(Value, dict=True):
-    """One NUMA node: assignments on it, a table per memory type, the group it belongs to.
+    """One NUMA node: its assignments, a table per memory type, and its group.
 
-    Every block counts once on each of its nodes. A node that is alone is a group of itself.
+    Every block counts once on each of its nodes. The group of a single node is the node itself.
     """
 
     assignments: int
@@ -37,7 +37,7 @@ class NodeMemory(Value, dict=True):
 
 
 class MemoryBlock(Value, dict=True):
-    """What a container got of one memory type: node ids, type, bytes."""
+    """A container's allocation of one memory type: node ids, type, bytes."""
 
     nodes: tuple[int, ...]
     resource: str
@@ -54,11 +54,11 @@ class ReusableMemory(Value):
     sizes: Mapping[tuple[NumaMask, str], int]
 
     def size_bytes(self, pod_uid: str, mask: NumaMask, resource: str) -> int:
-        """What this pod may use again on exactly this set."""
+        """Return the memory that this pod may reuse on exactly this set."""
         return self.sizes.get((mask, resource), 0) if pod_uid == self.pod_uid else 0
 
     def of_pod(self, pod_uid: str) -> Mapping[tuple[NumaMask, str], int]:
-        """What this pod may use again, by node set and type."""
+        """Return the memory that this pod may reuse, by node set and type."""
         return self.sizes if pod_uid == self.pod_uid else {}
 
 
@@ -66,10 +66,10 @@ NOTHING_REUSABLE = ReusableMemory("", {})
 
 
 class MemoryCapacity(Value):
-    """What the nodes have whatever is allocated: the same in every ledger of one machine.
+    """Values that do not depend on allocations: equal in every ledger of one machine.
 
-    ``types`` are the memory types for which every node has a table. ``of_sets`` says, where the
-    nodes are few, how many bytes those of each set have allocatable together, by type.
+    ``types`` are the memory types with a table on every node. ``of_sets``, filled on few nodes
+    only, has the allocatable bytes of each set of nodes, by type.
     """
 
     nodes: NumaMask
@@ -78,10 +78,10 @@ class MemoryCapacity(Value):
 
 
 class MemoryLedger(Value, dict=True):
-    """Everything that the Memory Manager remembers.
+    """The Memory Manager's state.
 
-    ``pods`` has the blocks of pods that were placed as a whole, by uid: these are counted on the
-    nodes, and their containers' blocks say how they divide them.
+    ``pods`` has, by uid, the blocks of pods that were placed as a whole. The node map counts these
+    blocks; their containers' blocks only divide them.
     """
 
     nodes: Mapping[int, NodeMemory]
@@ -90,20 +90,19 @@ class MemoryLedger(Value, dict=True):
     pods: Mapping[str, Blocks] = field(default_factory=dict)
 
     def blocks_of(self, pod_uid: str, container: str) -> Blocks | None:
-        """Blocks of a container; None if it has no record, which is not an empty record."""
+        """Return a container's blocks; None without a record. A record may be empty."""
         return self.blocks.get(pod_uid, {}).get(container)
 
     def holders(self, pod_uid: str | None = None) -> list[ContainerKey]:
-        """Every container that has a record; of one pod, or of all."""
+        """Return every container with a record, of one pod or of all."""
         return container_keys(self.blocks, pod_uid)
 
     def stale(self, active: Set[ContainerKey]) -> list[ContainerKey]:
-        """The containers that have a record and are not active, in order."""
+        """Return the inactive containers with a record, sorted."""
         return sorted({*self.holders()} - active)
 
     @cached_property
     def capacity(self) -> MemoryCapacity:
-        """What the nodes have whatever is allocated."""
         all_nodes = numa_mask.of(self.nodes)
         tables = [self.nodes[node_id].tables for node_id in numa_mask.ids(all_nodes)]
         types = frozenset(tables[0]).intersection(*tables[1:]) if tables else frozenset()
@@ -115,22 +114,21 @@ class MemoryLedger(Value, dict=True):
         return MemoryCapacity(all_nodes, types, of_sets)
 
     def knowing_capacity(self) -> MemoryLedger:
-        """The same ledger at the start of a node, so that no decision has to sum it up."""
+        """Compute the capacity at the start of a node, so that no decision has to."""
         return self.following(self)
 
     def following(self, before: MemoryLedger) -> MemoryLedger:
-        """The same ledger, with the capacity of the one before."""
+        """Copy the capacity of the ledger before."""
         self.__dict__["capacity"] = before.capacity
         return self
 
     def with_reusable(self, reusable: ReusableMemory) -> MemoryLedger:
-        """The ledger in which this may be used again."""
         return replace(self, reusable=reusable).following(self)
 
     def counted_blocks(self) -> Iterator[tuple[ContainerKey, MemoryBlock]]:
-        """The blocks that are counted on the nodes, and whose they are.
+        """Yield the blocks that the node map counts, with their containers.
 
-        Those of a pod that was placed as a whole have no name of a container.
+        Blocks of a pod that was placed as a whole have an empty container name.
         """
         for uid, containers in self.blocks.items():
             if self.pods.get(uid):
@@ -146,5 +144,5 @@ EMPTY_LEDGER = MemoryLedger({}, {})
 def with_blocks(
     all_blocks: Mapping[str, Mapping[str, Blocks]], pod_uid: str, container: str, blocks: Blocks
 ) -> dict[str, Mapping[str, Blocks]]:
-    """The records with this container's replaced."""
+    """Return the records with this container's blocks replaced."""
     return {**all_blocks, pod_uid: {**all_blocks.get(pod_uid, {}), container: blocks}}

@@ -1,22 +1,23 @@
-"""The memory of a pod that is placed as a whole, and how its containers divide it.
+"""The memory of a pod that is placed as a whole, and its division among its containers.
 
-Such a pod says in ``spec.resources`` how much of each memory type it wants in all. It gets one
-block of each on one set of nodes, by one merged hint, and these are what is counted on the nodes.
-A container that is Guaranteed by itself has its own sizes out of them, all others share the rest.
+Such a pod requests its total of each memory type in ``spec.resources``. It gets one block of each
+type on one set of nodes, by one merged hint, and the node map counts these blocks. A container that
+is Guaranteed by itself has its own sizes out of them; all others share the rest.
 
 An example, recorded from a kubelet v1.36: a pod with 1536Mi, init containers i0 (1536Mi) and i1
-(768Mi), containers c0 (768Mi) and c1 (none).
+(768Mi), containers c0 (768Mi) and c1 (0).
 
     the pod     1536Mi on node 0    counted there as one block
     i0          1536Mi              runs alone, so it may have all of it
     i1           768Mi              runs after i0, from all of it again
-    c0           768Mi              to itself, once the init containers have ended
-    c1           768Mi              shares what is left, here with no other
+    c0           768Mi              exclusive, after the init containers have ended
+    c1           768Mi              the shared rest, here without other containers
 
-Nothing is given back when an init container ends: the pod's blocks go with its last container.
+The end of an init container releases nothing: the pod's blocks stay until its last container ends.
 
-Exact mode also has the kubelet's defect after a restart: a pod that is there is counted for a
-second time, and its blocks say it once (``Behaviour.pods_placed_whole_are_placed_anew``).
+Exact mode also has a kubelet bug: after a restart the node map counts a running pod twice, while
+its blocks list it once (``Behaviour.pods_placed_whole_are_placed_anew``).
+
 Kubelet: ``staticPolicy.AllocatePod``, ``validatePodScopeResources``, v1.36.
 """
 
@@ -42,7 +43,7 @@ from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Value
 
 _Parts = Mapping[str, Demand]
-"""What each container asks for alone, by name; nothing for one that shares."""
+"""The exclusive demand of each container, by name; empty for one that shares."""
 
 
 class MemoryPodPools(Value):
@@ -51,7 +52,7 @@ class MemoryPodPools(Value):
     policy: MemoryStaticPolicy
 
     def hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
-        """Hints for the memory of the pod; no preference unless the pod is Guaranteed."""
+        """Return hints for the pod's memory; no preference unless the pod is Guaranteed."""
         total = demand.of_pod_level(pod, self.policy.behaviour)
         if not demand.is_guaranteed(pod) or isinstance(total, NotAnInteger):
             return NO_HINTS
@@ -64,7 +65,7 @@ class MemoryPodPools(Value):
         return self.policy.hints_for(ledger, pod, total) if total else NO_HINTS
 
     def allocate(self, ledger: MemoryLedger, pod: Pod, affinity: Hint) -> MemoryLedger | Refused:
-        """The ledger in which the pod has its memory, and every container its part of it."""
+        """Allocate the pod's memory, and divide it among its containers."""
         total = demand.of_pod_level(pod, self.policy.behaviour)
         if not demand.is_guaranteed(pod) or isinstance(total, NotAnInteger):
             return ledger
@@ -88,7 +89,7 @@ class MemoryPodPools(Value):
         return allocation.allocate_whole(ledger, pod.uid, whole, divided)
 
     def _stays(self, ledger: MemoryLedger, pod: Pod, total: Demand) -> bool:
-        """Whether the pod keeps the memory that it has."""
+        """Return whether the pod keeps its current memory."""
         if self.policy.behaviour.pods_placed_whole_are_placed_anew:
             return False
         held = ledger.pods.get(pod.uid, ())
@@ -107,10 +108,10 @@ class MemoryPodPools(Value):
 def nothing_to_share(
     pod: Pod, total: Demand, parts: _Parts
 ) -> NoMemoryToShare | NoMemoryToShareAtStart | None:
-    """Why a container that shares would have no memory of a type; None if every one has some.
+    """Return why a container that shares would have no memory of a type, or None.
 
-    The kubelet compares the types in random order, here they are sorted.
-    Kubelet: ``staticPolicy.validatePodScopeResources``, v1.36.
+    The kubelet compares the types in random order; here they are sorted. Kubelet:
+    ``staticPolicy.validatePodScopeResources``, v1.36.
     """
     exclusive: dict[str, int] = {}
     some_share = False
@@ -133,10 +134,10 @@ def nothing_to_share(
 
 
 def _divided(pod: Pod, total: Demand, parts: _Parts, wraps: bool) -> list[tuple[str, Demand]]:
-    """What every container has of the pod's memory, in order of allocation.
+    """Return every container's part of the pod's memory, in order of allocation.
 
-    Of a type that app containers ask for and the pod does not, those that share get the rest of
-    nothing: it ``wraps`` around in the kubelet.
+    If app containers request a type that the pod does not, the rest for sharing containers is
+    negative: with ``wraps`` it wraps around, as in the kubelet.
     """
     left = dict(total)
     at_start: dict[str, Demand] = {}

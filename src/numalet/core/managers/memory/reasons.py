@@ -9,7 +9,7 @@ from numalet.core.model.value import Value
 
 
 class NotAnInteger(Value):
-    """A request that is no whole number of bytes in the form that the kubelet needs."""
+    """The kubelet cannot represent the request as a whole number of bytes."""
 
     code: ClassVar[str] = "memory/not-an-integer"
     sentence: ClassVar[str] = (
@@ -23,7 +23,7 @@ class NotAnInteger(Value):
 
 
 class NoNodeFits(Value):
-    """No set of nodes has room, so that there is no default affinity."""
+    """No set of nodes has room, so there is no default affinity."""
 
     code: ClassVar[str] = "memory/no-node-fits"
     sentence: ClassVar[str] = (
@@ -37,14 +37,14 @@ class NoNodeFits(Value):
 
 
 class NothingOffered(Value):
-    """No hint: no set of nodes has room. Native mode only, the kubelet has no preference then."""
+    """No hints: no set of nodes has room. Native mode only; the kubelet has no preference then."""
 
     code: ClassVar[str] = "memory/nothing-offered"
     sentence: ClassVar[str] = "No set of NUMA nodes has enough free memory."
 
 
 class DefaultNotPreferred(Value):
-    """A preferred affinity is needed, and the best set is larger than need be."""
+    """The affinity must be preferred, but the best free set is larger than necessary."""
 
     code: ClassVar[str] = "memory/default-not-preferred"
     sentence: ClassVar[str] = (
@@ -57,7 +57,7 @@ class DefaultNotPreferred(Value):
 
 
 class CanNotExtend(Value):
-    """The affinity is too small, and no set that contains it has room."""
+    """The affinity is too small, and no superset of it has room."""
 
     code: ClassVar[str] = "memory/can-not-extend"
     sentence: ClassVar[str] = (
@@ -72,7 +72,7 @@ class CanNotExtend(Value):
 
 
 class ExtendedNotPreferred(Value):
-    """The affinity is too small, and the best set that contains it is not preferred."""
+    """The affinity is too small, and the best superset of it is not preferred."""
 
     code: ClassVar[str] = "memory/extended-not-preferred"
     sentence: ClassVar[str] = (
@@ -86,7 +86,7 @@ class ExtendedNotPreferred(Value):
 
 
 class CutsGroup(Value):
-    """The affinity holds a node that is in use alone or in another group."""
+    """The affinity includes a node that is in use alone or in another group."""
 
     code: ClassVar[str] = "memory/cuts-group"
     sentence: ClassVar[str] = (
@@ -112,7 +112,7 @@ class UnknownMemoryType(Value):
 
 
 class NoSuchPages(Value):
-    """No node has pages of this size. Native mode only, the kubelet would crash over it."""
+    """No node has pages of this size. Native mode only; the kubelet would crash."""
 
     code: ClassVar[str] = "memory/no-such-pages"
     sentence: ClassVar[str] = "{resource} is asked for, and no NUMA node has pages of that size."
@@ -121,7 +121,7 @@ class NoSuchPages(Value):
 
 
 class GivesNoMemory(Value):
-    """Not offered: these nodes are of a class that gives no memory to pods. Native mode only."""
+    """Not offered: the nodes' class excludes their memory from pods. Native mode only."""
 
     code: ClassVar[str] = "memory/gives-no-memory"
     sentence: ClassVar[str] = (
@@ -149,7 +149,7 @@ class TooLittleAllocatable(Value):
 
 
 class NodeInGroup(Value):
-    """Not offered: this node is used as part of a group."""
+    """Not offered: this node is in use as part of a group."""
 
     code: ClassVar[str] = "memory/node-in-group"
     sentence: ClassVar[str] = "NUMA node {node} is used as part of the group {group}."
@@ -172,7 +172,7 @@ class NodeInUse(Value):
 
 
 class TooLittleFree(Value):
-    """Not offered: too much of these nodes is reserved already."""
+    """Not offered: these nodes have too little free memory."""
 
     code: ClassVar[str] = "memory/too-little-free"
     sentence: ClassVar[str] = (
@@ -186,7 +186,7 @@ class TooLittleFree(Value):
 
 
 class NoMemoryToShare(Value):
-    """A pod placed as a whole leaves no memory to containers that share.
+    """A pod placed as a whole has no memory for containers that share.
 
     A typed admission error.
     """
@@ -207,9 +207,9 @@ class NoMemoryToShare(Value):
 
 
 class NoMemoryToShareAtStart(Value):
-    """A pod placed as a whole leaves no memory to an init container that shares.
+    """A pod placed as a whole has no memory for an init container that shares.
 
-    A typed admission error; ``exclusive_bytes`` is what the sidecars before it have.
+    A typed admission error; ``exclusive_bytes`` is the memory of the sidecars before it.
     """
 
     code: ClassVar[str] = "memory/no-memory-to-share-at-start"
@@ -229,7 +229,7 @@ class NoMemoryToShareAtStart(Value):
 
 
 class PartNotAnInteger(Value):
-    """A container of a pod placed as a whole asks for no whole number of bytes.
+    """``NotAnInteger`` for a container of a pod placed as a whole.
 
     A typed admission error.
     """

@@ -1,6 +1,6 @@
 """The manager of the policy Static: implements ``core.hints.provider.ResourceManager``.
 
-On Windows the same rules run under the policy name BestEffort.
+On Windows the same rules have the policy name BestEffort.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from numalet.core.model.value import Value
 
 
 class MemoryStaticPolicy(Value):
-    """The kubelet's rules, and those of native mode; the machine is in the ledger."""
+    """The rules of the kubelet or of native mode; the ledger describes the machine."""
 
     behaviour: Behaviour = EXACT
 
     def container_hints(
         self, ledger: MemoryLedger, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """Hints for one container; no preference unless the pod is Guaranteed."""
+        """Return hints for one container; no preference unless the pod is Guaranteed."""
         if not demand.is_guaranteed(pod):
             return NO_HINTS
         asked = demand.of_container(container, self.behaviour)
@@ -53,10 +53,10 @@ class MemoryStaticPolicy(Value):
         return self._computed(ledger, pod, asked)
 
     def pod_hints(self, ledger: MemoryLedger, pod: Pod) -> ProviderHints | Refused:
-        """Hints for the pod's total; no preference unless the pod is Guaranteed.
+        """Return hints for the pod's total; no preference unless the pod is Guaranteed.
 
-        If some container has blocks, the kubelet considers only the first such container, and
-        compares it with the pod's total, which mostly ends in "no preference".
+        If some container has blocks, the kubelet uses only the first such container and compares it
+        with the pod's total. The usual result is "no preference".
         """
         if not demand.is_guaranteed(pod):
             return NO_HINTS
@@ -66,19 +66,19 @@ class MemoryStaticPolicy(Value):
         return self.hints_for(ledger, pod, asked)
 
     def hints_for(self, ledger: MemoryLedger, pod: Pod, asked: Demand) -> ProviderHints | Refused:
-        """Hints for so much in all, or for where the pod's containers are already."""
+        """Return hints for a total, or for the current nodes of the pod's containers."""
         records = (ledger.blocks_of(pod.uid, each.name) for each in pod.containers())
         held = [blocks for blocks in records if blocks is not None]
         return self._held(held, asked) if held else self._computed(ledger, pod, asked)
 
     def _held(self, records: Sequence[Blocks], asked: Demand) -> ProviderHints:
-        """Hints for memory that is held already, by these containers in their order."""
+        """Return hints for the existing blocks of these containers, in their order."""
         if self.behaviour.held_memory_is_compared:
             return hints.regenerated(records[0], asked)
         return hints.in_place(block for blocks in records for block in blocks)
 
     def _has_ended(self, ledger: MemoryLedger, pod: Pod, container: Container) -> bool:
-        """Whether this init container, which has no record, has ended."""
+        """Return whether this init container, which has no record, has ended."""
         if self.behaviour.ended_init_containers_return:
             return False
         names = [each.name for each in pod.containers()]
@@ -94,7 +94,7 @@ class MemoryStaticPolicy(Value):
         offered = hints.family(ledger, pod.uid, asked)
         if not offered.is_empty:
             return dict.fromkeys(asked, offered)
-        # To the kubelet no set at all is "no preference", not "impossible".
+        # Without any set the kubelet answers "no preference" instead of "impossible".
         if not self.behaviour.lack_of_memory_is_reported:
             return NO_HINTS
         return dict.fromkeys(asked, Impossible(NothingOffered()))
@@ -102,7 +102,6 @@ class MemoryStaticPolicy(Value):
     def allocate(
         self, ledger: MemoryLedger, pod: Pod, container: Container, affinity: Hint
     ) -> MemoryLedger | Refused:
-        """The ledger with this container's memory allocated."""
         if not demand.is_guaranteed(pod):
             return ledger
         blocks = ledger.blocks_of(pod.uid, container.name)
@@ -124,7 +123,7 @@ class MemoryStaticPolicy(Value):
     def mask_for(
         self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
-        """The nodes on which so much is allocated; the affinity's unless these do not do."""
+        """Return the nodes of the allocation: the affinity's, unless they cannot hold it."""
         missing = _missing_type(ledger, asked)
         if missing is None:
             return self._final_mask(ledger, pod_uid, container, asked, affinity)
@@ -135,7 +134,7 @@ class MemoryStaticPolicy(Value):
     def _final_mask(
         self, ledger: MemoryLedger, pod_uid: str, container: str, asked: Demand, affinity: Hint
     ) -> NumaMask | Refused:
-        """The affinity's nodes, replaced or extended where they do not do."""
+        """Return the affinity's nodes, replaced or extended if they cannot hold the demand."""
         chosen = affinity
         will_do = False
         # 1. "Any node": the manager's own best set.
@@ -146,12 +145,12 @@ class MemoryStaticPolicy(Value):
             if chosen.preferred and not default.preferred:
                 return Refused(DefaultNotPreferred(container, default.mask))
             chosen = default
-            # Tried already; the kubelet tries it again without what may be used again.
+            # Already tested, unless reusable memory helped: the kubelet tests without it below.
             will_do = not ledger.reusable.of_pod(pod_uid)
         mask = chosen.mask if chosen.mask is not None else numa_mask.EMPTY
-        # In native mode some nodes give no memory, whatever other resources do there.
+        # In native mode, drop nodes that provide other resources but no memory.
         mask &= ledger.capacity.nodes
-        # 2. Too small: the best set that contains it.
+        # 2. Too small: the best superset.
         if not will_do and not self._will_do(ledger, pod_uid, asked, mask):
             offered = hints.family(ledger, pod_uid, asked)
             extended = best_affinity.best(offered, containing=mask)
@@ -160,21 +159,20 @@ class MemoryStaticPolicy(Value):
             if chosen.preferred and not extended.preferred:
                 return Refused(ExtendedNotPreferred(container, mask, extended.mask))
             mask = extended.mask
-        # 3. A set of several nodes must not cut through what is in use.
+        # 3. A set of several nodes must not overlap a node or group in use.
         cut = _cut_group(ledger, container, mask)
         return mask if cut is None else Refused(cut)
 
     def _will_do(self, ledger: MemoryLedger, pod_uid: str, asked: Demand, mask: NumaMask) -> bool:
-        """Whether the set may be used as it is.
+        """Return whether the set can be used unchanged.
 
-        The kubelet counts free memory alone, and not memory that may be used again.
+        The kubelet considers free memory only, and ignores reusable memory.
         """
         if self.behaviour.groups_stay_whole:
             return hints.why_not(ledger, pod_uid, asked, mask) is None
         return _has_free(ledger, asked, mask)
 
     def forget_stale(self, ledger: MemoryLedger, active: ActiveContainers) -> MemoryLedger:
-        """The ledger without containers that are not active."""
         for key in ledger.stale(active):
             ledger = allocation.release(ledger, key)
         uid = ledger.reusable.pod_uid
@@ -185,7 +183,6 @@ class MemoryStaticPolicy(Value):
         return _without_reuse(ledger, uid)
 
     def forget_pods(self, ledger: MemoryLedger, pod_uids: Sequence[str]) -> MemoryLedger:
-        """The ledger without these pods, of which no container is active."""
         for uid in pod_uids:
             ledger = allocation.release_pod(ledger, uid)
             if not self.behaviour.reuse_outlives_the_pod:
@@ -193,15 +190,15 @@ class MemoryStaticPolicy(Value):
         return ledger
 
     def holders(self, ledger: MemoryLedger, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that has a record, also an empty one."""
+        """Return every container with a record, even an empty one."""
         return ledger.holders(pod_uid)
 
     def container_started(
         self, ledger: MemoryLedger, pod: Pod, container: Container
     ) -> MemoryLedger:
-        """The ledger without the init containers that ended before this container.
+        """Release the init containers that ended before this container.
 
-        Kubelet: ``manager.AddContainer``, v1.32. Policies and QoS classes do not matter here.
+        Kubelet: ``manager.AddContainer``, v1.32, with any policy and QoS class.
         """
         for earlier in pod.init_containers:
             if earlier.name == container.name:
@@ -214,14 +211,14 @@ class MemoryStaticPolicy(Value):
 
 
 def _without_reuse(ledger: MemoryLedger, pod_uid: str) -> MemoryLedger:
-    """The ledger without what this pod might use again; the same one if there is nothing."""
+    """Remove this pod's reusable memory; return the same ledger if it has none."""
     if not pod_uid or ledger.reusable.pod_uid != pod_uid:
         return ledger
     return ledger.with_reusable(NOTHING_REUSABLE)
 
 
 def _missing_type(ledger: MemoryLedger, asked: Demand) -> UnknownMemoryType | None:
-    """A requested type that some node has no table for, if there is one."""
+    """Return a requested type for which some node has no table, if any."""
     is_known = asked.keys() <= ledger.capacity.types
     return None if is_known else hints.missing_type(ledger.nodes, asked)
 
@@ -233,11 +230,11 @@ def _given_mask(
     affinity: Hint,
     missing: UnknownMemoryType,
 ) -> NumaMask | Refused:
-    """The affinity's nodes as they are, where some node has no table for what is asked for.
+    """Return the affinity's nodes unchanged, if some node lacks a table for a requested type.
 
-    The kubelet reads the affinity's nodes first, and the others only to find a set or to
-    extend one: then, or if one of these has no such table, it crashes. Such an affinity comes
-    from the pod's total, which leaves out the types that init containers alone ask for.
+    The kubelet reads the affinity's nodes first, and the others only to find or to extend a set. It
+    crashes when it reads a node without such a table. Such an affinity comes from the pod's total,
+    which omits the types that only init containers request.
     """
     if affinity.mask is None:
         return Refused(missing)

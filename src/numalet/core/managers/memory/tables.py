@@ -1,4 +1,4 @@
-"""The arithmetic of the node map: how it begins, and how memory is allocated and released."""
+"""The arithmetic of the node map: its initial state, allocation and release of memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SystemReserved = Mapping[int, Mapping[str, int]]
 def initial_nodes(
     machine: MachineInfo, system_reserved: SystemReserved, behaviour: Behaviour = EXACT
 ) -> dict[int, NodeMemory]:
-    """The node map of an empty machine, by node id ascending, of nodes that give memory to pods.
+    """Return the empty node map of the nodes that provide memory, by node id ascending.
 
     Kubelet: ``staticPolicy.getDefaultMachineState``, v1.32.
     """
@@ -34,7 +34,7 @@ def initial_nodes(
 
 
 def _with_every_page_size(nodes: Sequence[NumaNodeInfo]) -> list[NumaNodeInfo]:
-    """The nodes; a page size that only other nodes list is added, with no pages."""
+    """Add page sizes that only other nodes list, with 0 pages."""
     sizes = sorted({pages.page_size_kib for node in nodes for pages in node.hugepages})
     return [replace(node, hugepages=_all_sizes(node, sizes)) for node in nodes]
 
@@ -67,9 +67,9 @@ def _empty_table(total: int, system_reserved: int, not_for_this_type: int) -> Me
 def allocate(
     nodes: dict[int, NodeMemory], node_ids: Iterable[int], resource: str, size_bytes: int
 ) -> None:
-    """Allocate memory on the nodes in order, as much as each has, in the given node map.
+    """Allocate memory in ``nodes`` on these nodes in order, as much as each has.
 
-    What fits nowhere is dropped, as the kubelet drops it.
+    Like the kubelet, drop the rest silently.
     """
     for node_id in node_ids:
         table = nodes[node_id].tables[resource]
@@ -82,7 +82,7 @@ def allocate(
 def give_back(
     nodes: dict[int, NodeMemory], node_ids: Iterable[int], resource: str, size_bytes: int
 ) -> None:
-    """Give memory back to the nodes in order, as much as is reserved there, by any container."""
+    """Release memory on the nodes in order, up to the reserved memory of any container."""
     for node_id in node_ids:
         table = nodes[node_id].tables[resource]
         returned = min(size_bytes, table.reserved)
@@ -101,7 +101,7 @@ def _move(nodes: dict[int, NodeMemory], node_id: int, resource: str, size_bytes:
 def moved(
     before: Mapping[str, MemoryTable], resource: str, size_bytes: int
 ) -> Mapping[str, MemoryTable]:
-    """The tables of one node after bytes moved from free to reserved."""
+    """Return the tables of one node after bytes moved from free to reserved."""
     old = before[resource]
     table = MemoryTable(
         old.total,

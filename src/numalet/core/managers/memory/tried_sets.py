@@ -1,4 +1,4 @@
-"""The sets that could hold a demand on few NUMA nodes: every set is tried, as the kubelet does it.
+"""The sets that can hold a demand on few NUMA nodes, by full enumeration as in the kubelet.
 
 The tests are those of ``hints``, in one loop over sums. Kubelet: ``calculateHints``, v1.32.
 """
@@ -16,7 +16,7 @@ from numalet.core.model.numa_mask import NumaMask
 
 
 def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
-    """Try every set of the ledger's nodes, which are few."""
+    """Test every set of the ledger's nodes, which must be few."""
     all_nodes, allocatable_of = ledger.capacity.nodes, ledger.capacity.of_sets
     nodes = [(node_id, ledger.nodes[node_id]) for node_id in numa_mask.ids(all_nodes)]
     reusable = ledger.reusable.of_pod(pod_uid)
@@ -48,9 +48,9 @@ def of_demand(ledger: MemoryLedger, pod_uid: str, demand: Demand) -> TriedSets:
 
 
 def _respects(bound: Sequence[tuple[NumaMask, NumaMask, int]], mask: NumaMask) -> bool:
-    """Whether a set takes no node out of a group, and nodes in use only as the group they are.
+    """Return whether a set splits no group, and uses nodes in use only as their group.
 
-    ``bound`` are the nodes that are in use or in a group: each, its group and its assignments.
+    ``bound`` are the nodes in use or in a group: each with its group and its assignments.
     """
     is_single = mask.bit_count() == 1
     for node, group, assignments in bound:

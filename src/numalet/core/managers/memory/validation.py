@@ -1,10 +1,10 @@
-"""Whether a ledger that was read from a file fits this machine and this configuration.
+"""Whether a ledger from a state file fits this machine and this configuration.
 
-The ledger is compared with one rebuilt from nothing: the empty node map of this machine, and
-then every block put on its nodes again. Free and reserved memory are compared as sums over a
-group, because inside a group it depends on the order of events which node gave what. The kubelet
-makes these sums for every type of a node over its whole group, and crashes where another node of
-the group has no pages of that size.
+The manager rebuilds a ledger from the machine's empty node map and every block, and compares. It
+compares free and reserved memory as sums over a group, because the figures of a group's single
+nodes depend on the order of events. The kubelet sums every type of a node over its whole group, and
+crashes if another node of the group has no pages of that size.
+
 Kubelet: ``staticPolicy.validateState``, ``areMachineStatesEqual``, v1.32.
 """
 
@@ -28,7 +28,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.value import replace
 
 NamedTwice = Mapping[int, tuple[int, ...]]
-"""Groups that name a node more than once, as they were written, by the node that has them."""
+"""Groups of the file that list a node more than once, by the node that has them."""
 
 _NOTHING_TWICE: Final[NamedTwice] = MappingProxyType({})
 
@@ -38,10 +38,10 @@ def restored(
     initial: Mapping[int, NodeMemory],
     named_twice: NamedTwice = _NOTHING_TWICE,
 ) -> MemoryLedger | Finding:
-    """The ledger to start with, or why the kubelet would not start with it.
+    """Return the ledger to start with, or why the kubelet would not start with it.
 
-    ``initial`` is the node map of this machine when it is empty. ``named_twice`` has the groups of
-    the file that are no sets: the kubelet compares groups as lists (``areGroupsEqual``).
+    ``initial`` is the empty node map of this machine. ``named_twice`` has the file's groups with
+    duplicates: the kubelet compares groups as lists (``areGroupsEqual``).
     """
     if not ledger.nodes:
         if ledger.blocks:
@@ -75,11 +75,11 @@ def _rebuilt(
 
 
 _Groups = Mapping[int, tuple[list[int], list[int]]]
-"""By node: the group in the file and the one expected, sorted, with what is there twice."""
+"""By node: the group in the file and the expected one, sorted, with duplicates."""
 
 
 def _groups(ledger: MemoryLedger, named_twice: NamedTwice) -> _Groups:
-    # The block that comes last gives a node its group.
+    # The last block on a node sets its group.
     expected = {
         node_id: block.nodes for _, block in ledger.counted_blocks() for node_id in block.nodes
     }
@@ -97,7 +97,7 @@ def _difference(
     expected: Mapping[int, NodeMemory],
     groups: _Groups,
 ) -> Finding | None:
-    """The first difference in the order in which the kubelet compares, nodes ascending."""
+    """Return the first difference in the kubelet's order, nodes ascending."""
     if restored.keys() != expected.keys():
         return _differs("nodes", None, sorted(restored), sorted(expected))
     crash = None
@@ -113,7 +113,8 @@ def _difference(
         for name in sorted(mine.tables):
             different = _different_table(name, node_id, restored, expected)
             if isinstance(different, MemoryStateWouldCrash):
-                # Which node the kubelet checks first is chance; a difference may save it.
+                # The kubelet checks nodes in random order: a difference elsewhere may end the
+                # comparison before the crash, so report a difference first.
                 crash = crash or different
             elif different is not None:
                 return different
@@ -126,7 +127,7 @@ def _different_table(
     restored: Mapping[int, NodeMemory],
     expected: Mapping[int, NodeMemory],
 ) -> Finding | None:
-    """What differs in one table of a node, or that it can not be compared."""
+    """Return the difference in one table of a node, or why the kubelet would crash."""
     mine, theirs = restored[node_id].tables[name], expected[node_id].tables[name]
     for what in ("total", "system_reserved", "allocatable"):
         value, wanted = getattr(mine, what), getattr(theirs, what)
