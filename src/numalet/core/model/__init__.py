@@ -1,6 +1,6 @@
-"""The nouns. Machine, pod, quantity, sets of NUMA nodes and of CPUs.
+"""The nouns: machine, pod, quantity, sets of NUMA nodes and of CPUs.
 
-What lives here knows no policy and decides nothing. No input, no output, no clock.
+The modules of this room know no policy and decide nothing. No input, no output, no clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def read_only(items: dict[Any, Any]) -> Mapping[Any, Any]:
-    """A view of a dictionary through which it cannot be changed."""
+    """Return a view of a dictionary that rejects changes."""
     return MappingProxyType(items)
 
 
@@ -20,6 +20,6 @@ def _reduced(mapping: Any) -> tuple[Callable[..., Any], tuple[dict[Any, Any]]]:
     return read_only, (dict(mapping),)
 
 
-# Many values hold read-only mappings, which Python by itself neither pickles nor copies deeply.
-# Values have to travel to other processes, so here is how; of this type only, and once.
+# Python cannot pickle or deep-copy read-only mappings. Values are sent to other processes, so
+# register a reducer for this type, once.
 copyreg.pickle(MappingProxyType, _reduced)

@@ -1,9 +1,9 @@
 """A set of CPUs as a value, and its text: the Linux CPU list, ``0-3,8``.
 
-The list form has two readers with different manners. ``parse`` is the kubelet's own one
-(``cpuset.Parse``, v1.32), as strict as Go's number parser and with its texts; state files
-and ``reservedSystemCPUs`` go through it. Files of the Linux kernel are read elsewhere, by a
-reader that forgives what snapshots of ``/sys`` do to them.
+The list format has two parsers. ``parse`` is the kubelet's own (``cpuset.Parse``, v1.32), as strict
+as Go's number parser and with its error texts, for state files and ``reservedSystemCPUs``. Another
+room reads files of the Linux kernel, with a parser that accepts the damage of archived ``/sys``
+files.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ CpuSet: TypeAlias = frozenset[int]
 EMPTY: Final[CpuSet] = frozenset()
 
 MOST_CPUS: Final = 1 << 20
-"""A list naming more CPUs than this is refused: ``0-999999999`` is a slip, not a machine."""
+"""Maximum number of CPUs in a list: ``0-999999999`` is a typo, not a machine."""
 
 
 class CpuListError(ValueError):
-    """A text that is no CPU list; ``go_text`` is what the kubelet says about it."""
+    """The text is not a CPU list; ``go_text`` is the kubelet's error text."""
 
     def __init__(self, go_text: str) -> None:
         self.go_text = go_text
@@ -31,9 +31,9 @@ class CpuListError(ValueError):
 
 
 def parse(text: str) -> CpuSet:
-    """The CPUs that a list names, by the kubelet's rules; raises ``CpuListError``.
+    """Return the CPUs of a list by the kubelet's rules; raises ``CpuListError``.
 
-    Empty text is the empty set; order, overlap and repetition do not matter; blanks do: a
+    Empty text is the empty set. Order, overlap and repetition are allowed, blanks are not: even a
     trailing newline is an error. Kubelet: ``cpuset.Parse``, v1.32.
     """
     if text == "":
@@ -47,7 +47,7 @@ def parse(text: str) -> CpuSet:
 
 
 def _cpus_of_part(part: str) -> Iterable[int]:
-    """The CPUs of one part between commas: a number, or a range with both ends in it."""
+    """Return the CPUs of one part between commas: a number, or an inclusive range."""
     first, dash, last = part.partition("-")
     start = _number(first)
     if not dash:
@@ -55,14 +55,14 @@ def _cpus_of_part(part: str) -> Iterable[int]:
     end = _number(last)
     if start > end:
         raise CpuListError(f'invalid range "{part}" ({start} > {end})')
-    # Not in the kubelet, which would fill its memory here.
+    # Our own limit: the kubelet would exhaust its memory here.
     if end - start >= MOST_CPUS:
         raise CpuListError(f'too many CPUs in "{part}" (more than {MOST_CPUS})')
     return range(start, end + 1)
 
 
 def _number(digits: str) -> int:
-    """The number of one CPU as Go reads it."""
+    """Parse the number of one CPU with Go's rules."""
     try:
         return go_text.atoi(digits)
     except GoNumberError as error:
@@ -70,31 +70,31 @@ def _number(digits: str) -> int:
 
 
 def text(cpus: Iterable[int]) -> str:
-    """The list form: ascending, longest ranges, no blanks; empty text for no CPU."""
+    """Return the list format: ascending, longest ranges, no blanks; empty text for no CPUs."""
     return ",".join(
         [str(first) if first == last else f"{first}-{last}" for first, last in runs(cpus)]
     )
 
 
 def runs(cpus: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """The longest unbroken stretches as (first, last), ascending."""
+    """Yield the longest runs of consecutive CPUs as (first, last), ascending."""
     ordered = sorted(cpus if isinstance(cpus, frozenset) else set(cpus))
     at, end = 0, len(ordered) - 1
     while at <= end:
         first = ordered[at]
         stop = at
         if at < end and ordered[at + 1] == first + 1:
-            # The last one is often long, as of the pool that all containers share.
+            # The last run is often long, for example in a shared pool: test it first.
             stop = end if ordered[end] - first == end - at else _end_of_run(ordered, at)
         yield first, ordered[stop]
         at = stop + 1
 
 
 def _end_of_run(ordered: Sequence[int], at: int) -> int:
-    """Where the run ends that begins there and is not the last one.
+    """Return the end of the run that begins at ``at`` and is not the last one.
 
-    In steps that double, not number by number: ascending numbers have all between them where they
-    are as far apart as their places are.
+    Gallops instead of stepping: ascending numbers are consecutive exactly where their difference
+    equals the difference of their positions.
     """
     offset = ordered[at] - at
     inside, beyond, step = at + 1, len(ordered) - 1, 1

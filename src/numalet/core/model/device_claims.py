@@ -1,8 +1,8 @@
-"""Dynamic resource allocation as documents have it: claims, their classes, the devices of drivers.
+"""Dynamic resource allocation in documents: claims, device classes, resource slices.
 
-Nothing is allocated here: these values are what a reader makes of documents and what rules read.
-Names of attributes and capacities are complete: ``model`` of the driver ``gpu.example.com`` is
-``gpu.example.com/model``, as the scheduler compares them.
+These values only describe documents; nothing is allocated here. Names of attributes and capacities
+are fully qualified: ``model`` of the driver ``gpu.example.com`` is ``gpu.example.com/model``, as
+the scheduler compares them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value
 
 PlaceOf = Callable[[str], Location]
-"""From the path of a part, such as ``.spec.nodeName``, to its place. A line costs a second reading
-of the text, so a place is made where there is a finding."""
+"""From the path of a part, such as ``.spec.nodeName``, to its location. Finding the line means
+parsing the text again, so it runs only for a finding."""
 
 
 class AttributeValue(NamedTuple):
@@ -38,10 +38,10 @@ class GatedField(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimObject:
-    """What all the kinds have in common.
+    """The common fields of all kinds.
 
-    ``version`` is that of the API group, such as ``v1``; ``is_from_server``: an API server printed
-    the document, and so it knows the version.
+    ``version`` is the API group's version, such as ``v1``. ``is_from_server``: an API server wrote
+    the document, so the server supports the version.
     """
 
     name: str
@@ -52,10 +52,10 @@ class ClaimObject:
 
 
 class DeviceRequest(Value, kw_only=True):
-    """Devices of one class; ``count`` is None for all that there are.
+    """A request for devices of one class; ``count`` None means all devices.
 
-    ``selectors`` are CEL expressions, all of which a device has to satisfy. ``capacity`` is what is
-    asked of each device. ``name`` is that of an alternative, empty for the only one.
+    ``selectors`` are CEL expressions that a device must satisfy together. ``capacity`` is the
+    minimum of each device. ``name`` is the alternative's name, empty for the only one.
     """
 
     device_class: str
@@ -66,7 +66,7 @@ class DeviceRequest(Value, kw_only=True):
 
 
 class ClaimRequest(Value, kw_only=True):
-    """One request of a claim; of several ``alternatives`` the first that can be had counts."""
+    """One request of a claim; the scheduler takes the first possible one of ``alternatives``."""
 
     name: str
     alternatives: tuple[DeviceRequest, ...]
@@ -74,14 +74,14 @@ class ClaimRequest(Value, kw_only=True):
 
 
 class ClaimConstraint(Value, kw_only=True):
-    """All devices of these requests (of all, if none is named) have the attribute in common."""
+    """All devices of these requests (of all, if empty) must have the same attribute value."""
 
     attribute: str
     requests: tuple[str, ...] = ()
     path: str = ""
 
     def covers(self, request: str) -> bool:
-        """Whether it is about the devices of this request."""
+        """Return whether it applies to the devices of this request."""
         names = {name.partition("/")[0] for name in self.requests}
         return not names or request in names
 
@@ -103,7 +103,7 @@ class ResourceClaim(ClaimObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClass(ClaimObject):
-    """A class of devices; ``extended_resource`` is empty if it stands for none."""
+    """A class of devices; ``extended_resource`` is empty without such a name."""
 
     selectors: tuple[str, ...] = ()
     extended_resource: str = ""
@@ -113,17 +113,17 @@ class DeviceClass(ClaimObject):
 
 
 class SliceReach(Enum):
-    """Where the devices of a slice are."""
+    """The nodes of a slice's devices."""
 
     NODE = "node"
-    """On the one node that is named."""
+    """One named node."""
     ALL_NODES = "all-nodes"
     SOME_NODES = "some-nodes"
-    """On nodes that a selector chooses."""
+    """The nodes that a selector matches."""
 
 
 class SliceDevice(Value, kw_only=True):
-    """One device. ``mapped`` are resources of nodes, such as ``cpu``, that it is counted as.
+    """One device. ``mapped`` are node resources, such as ``cpu``, that it consumes.
 
     ``is_shared``: several requests may get parts of it. ``node`` is empty unless ``reach`` is NODE.
     """
@@ -139,13 +139,13 @@ class SliceDevice(Value, kw_only=True):
     path: str = ""
 
     def may_be_on(self, node: str) -> bool:
-        """Whether pods of a node may get it, as far as that is known here."""
+        """Return whether pods of a node may get it; True if unknown."""
         return self.reach is not SliceReach.NODE or self.node == node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSlice(ClaimObject):
-    """Devices that a driver offers: a part of a pool, which has ``slice_count`` of them."""
+    """Devices that a driver offers: one of the ``slice_count`` slices of a pool."""
 
     driver: str
     pool: str = ""
@@ -158,7 +158,7 @@ class ResourceSlice(ClaimObject):
 
 
 class ClaimDocuments(Value, kw_only=True):
-    """Everything about claims that documents have."""
+    """All claims, classes and slices of a set of documents."""
 
     claims: tuple[ResourceClaim, ...] = ()
     classes: tuple[DeviceClass, ...] = ()
@@ -166,7 +166,6 @@ class ClaimDocuments(Value, kw_only=True):
 
     @property
     def objects(self) -> Iterator[ResourceClaim | DeviceClass | ResourceSlice]:
-        """All of them."""
         yield from self.claims
         yield from self.classes
         yield from self.slices

@@ -1,9 +1,9 @@
-"""Findings about a user's input: what is wrong, where, and in which words.
+"""Findings about a user's input: the problem, its location, and its words.
 
-A finding is a class for each code, with the offending values as fields and the words beside it:
-see ``core.findings`` and its siblings in the other wings. A parser goes on after the first finding
-where it can, and then raises ``BadInput`` once, with all of them. ``BadInput`` never means a bug,
-and a refusal by the node is never a finding (see ``core.hints.provider.Refused``).
+Each code has a finding class with the offending values as fields and the words as class attributes:
+see ``core.findings`` and the ``findings`` of the other wings. A parser continues after the first
+finding if possible, and then raises ``BadInput`` once, with all of them. ``BadInput`` never means a
+bug, and a refusal by the node is never a finding (see ``core.hints.provider.Refused``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Severity(Enum):
-    """How bad a finding is; the worst comes first."""
+    """The severity of a finding, worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -34,9 +34,9 @@ _RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 class Location(Value):
-    """Where: a document (file name, flag name), a path in it, a line counted from 1.
+    """A document (file name, flag name), a path in it, a line counted from 1.
 
-    ``path`` has the form ``$.spec.containers[1].resources``; empty where there is none.
+    ``path`` has the form ``$.spec.containers[1].resources``; empty if unknown.
     """
 
     document: str = ""
@@ -45,7 +45,7 @@ class Location(Value):
 
     @property
     def text(self) -> str:
-        """Document, line and path, as far as they are known."""
+        """Document, line and path, as far as known."""
         document = self.document if self.line is None else f"{self.document}:{self.line}"
         return ": ".join(part for part in (document, self.path) if part)
 
@@ -55,15 +55,15 @@ NOWHERE = Location()
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong, or worth knowing: a class for each code, with its words.
+    """A problem or a note: one class for each code, with its words.
 
-    ``code`` is ``area/what``, stable across releases. The name of the class gives it, so that
-    ``ConfigPort`` is ``config/port``, unless the class states another one. The fields of a class
-    are the values that its words show, the offending one among them; ``sentence``, ``mend`` and
-    ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the same for
-    every finding of a code. ``kubelet_text`` is what the kubelet says, to the letter.
+    ``code`` is ``area/name``, stable across releases. It follows from the name of the class:
+    ``ConfigPort`` is ``config/port``, unless the class sets another one. The fields of a
+    class are the values in its words, including the offending one. ``sentence``, ``mend`` (how to
+    fix it) and ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the
+    same for every finding of a code. ``kubelet_text`` is the kubelet's exact text.
 
-    As a text it is its sentence, without the place.
+    ``str()`` gives the sentence without the location.
     """
 
     code: ClassVar[str]
@@ -84,7 +84,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The values of this finding by name, without its place and severity."""
+        """The values of this finding by name, without location and severity."""
         return {
             name: getattr(self, name)
             for name in self.__struct_fields__
@@ -96,21 +96,21 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def located(self) -> str:
-        """The sentence after the place, as far as that is known."""
+        """The location, if known, and the sentence."""
         place = self.where.text
         return f"{place}: {self}" if place else str(self)
 
     def at(self, where: Location) -> Self:
-        """The same at this place."""
+        """Return a copy with this location."""
         return msgspec.structs.replace(self, where=where)
 
     def of_severity(self, severity: Severity) -> Self:
-        """The same, as bad as this."""
+        """Return a copy with this severity."""
         return msgspec.structs.replace(self, severity=severity)
 
     @property
     def in_kubelet_words(self) -> str:
-        """What the kubelet says, values quoted as Go quotes them; empty if it says nothing."""
+        """The kubelet's text, with values quoted as in Go; empty without one."""
         return self.kubelet_text.format(
             **{
                 name: GoText(value) if isinstance(value, str) else value
@@ -120,31 +120,31 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WarningFinding(Finding, kw_only=True):
-    """One thing that is used as it is, and is probably not what was meant."""
+    """A value that is used unchanged but is probably a mistake."""
 
     severity: Severity = Severity.WARNING
 
 
 class NoteFinding(Finding, kw_only=True):
-    """One thing worth knowing."""
+    """A note."""
 
     severity: Severity = Severity.NOTE
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Errors, then warnings, then notes; those of one severity in the order in which they come."""
+    """Sort by severity: errors, warnings, notes; stable within a severity."""
     return tuple(sorted(findings, key=lambda finding: _RANKS[finding.severity]))
 
 
-class BadInput(Exception):  # noqa: N818 - it is not an error of the program
-    """The user's input can not be used; carries every finding, the first one first.
+class BadInput(Exception):  # noqa: N818 - the user's error, not the program's
+    """The user's input is unusable; carries all findings in order.
 
-    As a text it is a line for each finding.
+    ``str()`` gives one line for each finding.
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        # As they are, because this is what a copy of the exception is made from.
+        # ``copy`` and ``pickle`` rebuild the exception from its ``args``.
         super().__init__(self.findings)
 
     def __str__(self) -> str:
@@ -152,25 +152,22 @@ class BadInput(Exception):  # noqa: N818 - it is not an error of the program
 
 
 class Findings:
-    """A collector: add while going on, then ``raise_errors`` at the end."""
+    """A collector: add findings, then call ``raise_errors`` at the end."""
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self.error_count = 0
-        """How many of them are errors."""
 
     def add(self, finding: Finding) -> None:
-        """Remember one finding."""
         self.extend((finding,))
 
     def extend(self, findings: Iterable[Finding]) -> None:
-        """Remember several."""
         for each in findings:
             self._findings.append(each)
             self.error_count += each.severity is Severity.ERROR
 
     def collect(self, part: Callable[[], T]) -> T | None:
-        """What ``part`` gives; None, and its findings with these, if it raises ``BadInput``."""
+        """Return ``part()``; if it raises ``BadInput``, add its findings and return None."""
         try:
             return part()
         except BadInput as bad:
@@ -184,7 +181,7 @@ class Findings:
 
     @property
     def distinct(self) -> tuple[Finding, ...]:
-        """All findings so far, in order, each once."""
+        """All findings so far, in order, without duplicates."""
         by_identity = {(f.code, f.where, f.severity, repr(f.fields)): f for f in self._findings}
         return tuple(by_identity.values())
 
@@ -193,6 +190,6 @@ class Findings:
         return self.error_count > 0
 
     def raise_errors(self) -> None:
-        """Raise ``BadInput`` with all findings, if one of them is an error."""
+        """Raise ``BadInput`` with all findings if any of them is an error."""
         if self.has_errors:
             raise BadInput(self._findings)

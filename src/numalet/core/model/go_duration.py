@@ -1,4 +1,4 @@
-"""Durations as Go reads and prints them: ``100ms``, ``1m30s``, as whole nanoseconds.
+"""Go's duration texts, ``100ms`` or ``1m30s``, as whole nanoseconds.
 
 Go 1.23: ``time.ParseDuration`` and ``Duration.String``.
 """
@@ -29,7 +29,7 @@ _LONGEST_TEXT: Final = 200
 
 
 class DurationError(ValueError):
-    """A text is no duration; ``go_text`` is what Go says."""
+    """The text is not a duration; ``go_text`` is Go's error text."""
 
     def __init__(self, text: str, problem: str) -> None:
         self.go_text = f"time: {problem} duration {quote(text)}"
@@ -37,10 +37,10 @@ class DurationError(ValueError):
 
 
 def parse_ns(text: str) -> int:
-    """The nanoseconds of a text; parts of one are cut off.
+    """Return the nanoseconds of a text; fractions of a nanosecond are cut off.
 
     Raises:
-        DurationError: it is no duration, or a longer one than about 292 years.
+        DurationError: the text is not a duration, or one longer than about 292 years.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -57,7 +57,7 @@ def parse_ns(text: str) -> int:
 
 
 def seconds_of(text: str) -> float | None:
-    """The seconds of a length of time; None where the text is none, or is below 0."""
+    """Return the seconds of a duration text; None if it is invalid or negative."""
     try:
         length_ns = parse_ns(text)
     except DurationError:
@@ -66,7 +66,7 @@ def seconds_of(text: str) -> float | None:
 
 
 def _part(text: str, rest: str) -> tuple[int, str]:
-    """The nanoseconds of the first number with its unit, and the text after it."""
+    """Return the nanoseconds of the first number with its unit, and the rest of the text."""
     match = _PART.match(rest)
     assert match is not None  # It matches the empty text too.
     whole, _, decimals, unit = match.groups()
@@ -81,7 +81,7 @@ def _part(text: str, rest: str) -> tuple[int, str]:
 
 
 def text(duration_ns: int) -> str:
-    """The duration as Go prints it."""
+    """Return Go's text of the duration."""
     sign, size = "-" if duration_ns < 0 else "", abs(duration_ns)
     if size == 0:
         return "0s"
@@ -97,7 +97,7 @@ def text(duration_ns: int) -> str:
 
 
 def _decimal(size_ns: int, unit_ns: int) -> str:
-    """The size in a unit that is a power of ten, without needless digits."""
+    """Return the size in a unit that is a power of ten, without trailing zeros."""
     whole, rest = divmod(size_ns, unit_ns)
     digits = str(rest).zfill(len(str(unit_ns)) - 1).rstrip("0") if rest else ""
     return f"{whole}.{digits}" if digits else str(whole)

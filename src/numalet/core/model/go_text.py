@@ -1,7 +1,7 @@
-"""Go's way of writing and reading small things, where the kubelet shows it to its users.
+"""Go's text format of small values, as the kubelet prints and parses them.
 
-``GoText`` is a text that a sentence can show quoted as Go quotes it (``{value:q}``). ``parse_bool``
-and ``atoi`` read what ``strconv`` reads and fail with its words.
+``GoText`` is a text that a sentence can show with Go's quotes (``{value:q}``). ``parse_bool`` and
+``atoi`` accept the texts of ``strconv`` and fail with its error texts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ESCAPES: Final = {
 
 
 class GoNumberError(ValueError):
-    """``strconv`` can not read a text; ``go_text`` is what it says."""
+    """``strconv`` cannot parse a text; ``go_text`` is its error text."""
 
     def __init__(self, function: str, text: str, problem: str) -> None:
         self.go_text = f"strconv.{function}: parsing {quote(text)}: {problem}"
@@ -34,7 +34,7 @@ class GoNumberError(ValueError):
 
 
 class GoText(str):
-    """A text that formats as itself, or quoted as in Go with the format ``q``."""
+    """A text that the format ``q`` quotes as in Go."""
 
     __slots__ = ()
 
@@ -45,17 +45,17 @@ class GoText(str):
 
 
 def quote(text: str) -> str:
-    """The text in double quotes with Go's escapes (``strconv.Quote``)."""
+    """Return the text in double quotes with Go's escapes (``strconv.Quote``)."""
     return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
 def map_text(mapping: Mapping[str, str]) -> str:
-    """A map as Go prints it: ``map[a:1 b:2]``, sorted by key."""
+    """Return Go's text of a map: ``map[a:1 b:2]``, sorted by key."""
     return "map[" + " ".join(f"{key}:{mapping[key]}" for key in sorted(mapping)) + "]"
 
 
 def joined_errors(texts: Iterable[str]) -> str:
-    """Several errors as one: ``[a, b]``; a single one alone; no text twice.
+    """Join errors as ``[a, b]``; a single one stays alone; no text occurs twice.
 
     Kubelet v1.32: ``k8s.io/apimachinery/pkg/util/errors.NewAggregate``.
     """
@@ -64,11 +64,7 @@ def joined_errors(texts: Iterable[str]) -> str:
 
 
 def parse_bool(text: str) -> bool:
-    """The boolean that ``strconv.ParseBool`` reads.
-
-    Raises:
-        GoNumberError: it reads none.
-    """
+    """Parse a boolean as ``strconv.ParseBool`` does; raises ``GoNumberError``."""
     if text in _TRUE:
         return True
     if text in _FALSE:
@@ -77,10 +73,9 @@ def parse_bool(text: str) -> bool:
 
 
 def atoi(text: str) -> int:
-    """The integer that ``strconv.Atoi`` reads: decimal, optional sign, 64 bits.
+    """Parse an integer as ``strconv.Atoi`` does: decimal, optional sign, 64 bits.
 
-    Raises:
-        GoNumberError: it reads none.
+    Raises ``GoNumberError``.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits or not _DIGITS.issuperset(digits):

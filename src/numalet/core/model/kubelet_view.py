@@ -1,9 +1,9 @@
-"""The machine in the kubelet's eyes, made from the machine as it is.
+"""The kubelet's view of a machine, derived from the kernel's data.
 
-This is what cAdvisor v0.52.1, the reader inside the kubelet v1.32, would report: nodes in the
-order of their directory names, the CPUs of a node from its ``cpuM`` links alone, a core as
-(package id, core id) inside one node, the number of sockets from ``/proc/cpuinfo``. Where a
-snapshot lacks the links, which a running kernel always has, the CPU lists stand in for them.
+This is the report of cAdvisor v0.52.1, which is part of the kubelet v1.32: nodes in the order of
+their directory names, the CPUs of a node from its ``cpuM`` links only, a core as (package id, core
+id) inside one node, the number of sockets from ``/proc/cpuinfo``. A running kernel always has the
+links; if an archive lacks them, the CPU lists replace them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _KIB = 1024
 
 
 def kubelet_view(machine: Machine) -> MachineInfo:
-    """What the kubelet learns about the machine. cAdvisor: ``machine.Info``, v0.52.1."""
+    """Return the kubelet's view of the machine. cAdvisor: ``machine.Info``, v0.52.1."""
     if machine.given_view is not None:
         return machine.given_view
     nodes = _numa_nodes(machine) if machine.nodes else _package_nodes(machine)
     if machine.nodes:
         cpu_count = sum(len(core.threads) for node in nodes for core in node.cores)
     else:
-        # Without NUMA every CPU directory is counted, those of offline CPUs too.
+        # Without NUMA, cAdvisor counts every CPU directory, even of offline CPUs.
         cpu_count = len(machine.cpus)
     return MachineInfo(
         nodes=nodes,
@@ -46,12 +46,12 @@ def kubelet_view(machine: Machine) -> MachineInfo:
 
 
 def by_name(numbers: Iterable[int]) -> list[int]:
-    """The numbers in the order of their texts: 0, 1, 10, 11, 2. So a directory is listed."""
+    """Sort numbers by their texts, in directory order: 0, 1, 10, 11, 2."""
     return sorted(numbers, key=str)
 
 
 def _numa_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
-    """One entry per NUMA node. cAdvisor: ``sysinfo.GetNodesInfo``."""
+    """Return one entry per NUMA node. cAdvisor: ``sysinfo.GetNodesInfo``."""
     known = {cpu.cpu_id: cpu for cpu in machine.cpus}
     linked = any(node.linked_cpus - node.broken_links for node in machine.nodes)
     infos = []
@@ -63,9 +63,9 @@ def _numa_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
 
 
 def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
-    """One entry per package, for a kernel without NUMA. cAdvisor: ``getCPUTopology``.
+    """Return one entry per package, for a kernel without NUMA. cAdvisor: ``getCPUTopology``.
 
-    cAdvisor walks a map here, in no fixed order; this one is ascending.
+    cAdvisor iterates over a map here, in random order; numalet sorts.
     """
     packages = {cpu.package_id for cpu in machine.cpus if cpu.package_id is not None}
     listed = by_name(cpu.cpu_id for cpu in machine.cpus)
@@ -78,7 +78,7 @@ def _package_nodes(machine: Machine) -> tuple[NumaNodeInfo, ...]:
 
 
 class _Core(Mutable):
-    """A core under construction; ``speaker`` is the CPU whose caches stand for all."""
+    """A core under construction; ``speaker`` is the CPU whose caches represent the core's."""
 
     package_id: int
     core_id: int
@@ -88,9 +88,9 @@ class _Core(Mutable):
 
 
 def _cores(cpus: Iterable[Cpu]) -> list[_Core]:
-    """The cores of one node. cAdvisor: ``getCoresInfo``.
+    """Return the cores of one node. cAdvisor: ``getCoresInfo``.
 
-    Offline CPUs and CPUs without core or package id are passed over.
+    Skips offline CPUs and CPUs without core or package id.
     """
     cores: dict[tuple[int, int, str, str], _Core] = {}
     for cpu in cpus:
@@ -103,7 +103,6 @@ def _cores(cpus: Iterable[Cpu]) -> list[_Core]:
 
 
 def _node_info(node: NumaNode, cores: list[_Core]) -> NumaNodeInfo:
-    """One node with its cores and those caches that the kubelet reads."""
     caches = _place_caches(cores)
     return NumaNodeInfo(
         node_id=node.node_id,
@@ -127,11 +126,11 @@ def _core_info(core: _Core) -> CoreInfo:
 
 
 def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
-    """Caches of the node; those of level 3 and up that are no node's go to their cores.
+    """Return the caches of the node; assign other caches of level 3 and up to their cores.
 
-    A cache is the node's when it serves as many CPUs as (cores of the node) x (threads of the
-    core that is asked), so a machine with mixed cores gets uncore caches. A cache that lacks
-    one of its files ends the reading for the node. cAdvisor: ``addCacheInfo``.
+    A cache belongs to the node if it serves (cores of the node) x (threads of the current core)
+    CPUs, so a machine with mixed cores gets uncore caches. A cache with a missing file ends the
+    search in this node. cAdvisor: ``addCacheInfo``.
     """
     node_caches: dict[NodeCache, None] = {}
     for core in cores:
@@ -149,18 +148,17 @@ def _place_caches(cores: list[_Core]) -> tuple[NodeCache, ...]:
 
 
 def _is_partial(cache: Cache) -> bool:
-    """Whether one of the files is missing that cAdvisor insists on."""
+    """Return whether a file is missing that cAdvisor requires."""
     wanted = (cache.level, cache.cache_id, cache.size_bytes, cache.masked_cpu_count)
     return any(value is None for value in wanted) or cache.kind == ""
 
 
 def _node_cache(cache: Cache) -> NodeCache:
-    """The cache as an entry of a node."""
     return NodeCache(cache.level or 0, cache.cache_id or 0, cache.size_bytes or 0)
 
 
 def _memory_capacity(machine: Machine) -> int:
-    """MemTotal of ``/proc/meminfo``; without that file, what the nodes have together."""
+    """Return MemTotal of ``/proc/meminfo``; without that file, the sum of the nodes."""
     total_kib = (machine.proc.meminfo or {}).get("MemTotal")
     if total_kib is not None:
         return total_kib * _KIB
@@ -168,15 +166,14 @@ def _memory_capacity(machine: Machine) -> int:
 
 
 def _pages(pools: Iterable[HugePagePool]) -> tuple[HugePages, ...]:
-    """The pools in the same order; a count that can not be read is none."""
+    """Return the pools in the same order; an unreadable count is 0."""
     return tuple(HugePages(pool.page_size_kib, pool.count or 0) for pool in pools)
 
 
 def _count_ids(machine: Machine, what: str) -> int:
-    """How many different (id, package id) the online CPUs have; 0 for an id not given.
+    """Count the distinct (id, package id) of online CPUs; a missing id is 0.
 
-    cAdvisor asks ``/sys`` where ``/proc/cpuinfo`` prints no such id
-    (``GetUniqueCPUPropertyCount``).
+    cAdvisor reads ``/sys`` if ``/proc/cpuinfo`` has no such id (``GetUniqueCPUPropertyCount``).
     """
     return len(
         {(getattr(cpu, what) or 0, cpu.package_id or 0) for cpu in machine.cpus if cpu.online}
@@ -184,7 +181,7 @@ def _count_ids(machine: Machine, what: str) -> int:
 
 
 def machine_of_view(info: MachineInfo, source: str) -> Machine:
-    """A machine that the kubelet would see like this; the view itself is kept beside it."""
+    """Return a machine whose kubelet view is ``info``, and keep ``info`` in it."""
     cpus: dict[int, Cpu] = {}
     sharing = _members(info, "uncore_cache_id")
     packages = _members(info, "socket_id")
@@ -213,7 +210,6 @@ def machine_of_view(info: MachineInfo, source: str) -> Machine:
 
 
 def _given_node(node: NumaNodeInfo) -> NumaNode:
-    """The node behind an entry of the view."""
     cpus = frozenset(thread for core in node.cores for thread in core.threads)
     return NumaNode(
         node_id=node.node_id,
@@ -226,7 +222,7 @@ def _given_node(node: NumaNodeInfo) -> NumaNode:
 
 
 def _given_caches(core: CoreInfo, sharing: dict[int, CpuSet]) -> tuple[Cache, ...]:
-    """The shared cache that the view names for a core, if any."""
+    """Return the core's shared cache, if the view has one."""
     if core.uncore_cache_id is None:
         return ()
     cpus = sharing[core.uncore_cache_id]
@@ -234,7 +230,7 @@ def _given_caches(core: CoreInfo, sharing: dict[int, CpuSet]) -> tuple[Cache, ..
 
 
 def _members(info: MachineInfo, what: str) -> dict[int, CpuSet]:
-    """The CPUs of the view by an id of their cores."""
+    """Return the CPUs of the view by an id of their cores."""
     members: dict[int, set[int]] = {}
     for node in info.nodes:
         for core in node.cores:

@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as the name and as the value of a label.
+"""Valid names and values of labels.
 
 Kubernetes v1.32: ``IsQualifiedName`` and ``IsValidLabelValue`` of ``apimachinery``.
 """
@@ -16,7 +16,7 @@ _PREFIX: Final = re.compile(rf"{_PART}(\.{_PART})*", re.ASCII)
 
 
 def is_name(name: str) -> bool:
-    """Whether it is a name, or a domain, a slash and a name."""
+    """Return whether the text is ``NAME`` or ``DOMAIN/NAME``."""
     prefix, slash, own = name.rpartition("/")
     if slash and not (len(prefix) <= _LONGEST_PREFIX and _PREFIX.fullmatch(prefix)):
         return False
@@ -24,5 +24,5 @@ def is_name(name: str) -> bool:
 
 
 def is_value(value: str) -> bool:
-    """Whether it is empty, or as the last part of a name."""
+    """Return whether the text is empty, or valid as the last part of a name."""
     return not value or (len(value) <= _LONGEST_NAME and _NAME.fullmatch(value) is not None)

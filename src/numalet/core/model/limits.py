@@ -1,7 +1,7 @@
-"""How much input is accepted: sizes, counts, depths and digits that several readers share.
+"""Limits of accepted input that several parsers share: sizes, counts, depths and digits.
 
-Nothing here is a rule of Kubernetes, unless it says so. Each limit keeps one input within bounded
-time and memory; the finding about an input beyond it names the place and the limit.
+These are not rules of Kubernetes, unless stated. Each limit bounds the time and memory for one
+input; the finding about a larger input gives the location and the limit.
 """
 
 from __future__ import annotations
@@ -9,26 +9,26 @@ from __future__ import annotations
 from typing import Final
 
 DOCUMENT_BYTES: Final = 32 * 1024 * 1024
-"""A text that is read as a whole. A pod has at most 3 MiB; a dump is read piece by piece."""
+"""Size of a text that is parsed as a whole. A pod has at most 3 MiB; dumps are streamed."""
 TEXT_WITH_LINES_BYTES: Final = 2 * 1024 * 1024
-"""Findings about a longer text have paths without lines, which take a slow second reading."""
+"""Findings about a longer text have no line numbers, because these need a slow second parse."""
 NESTING: Final = 200
-"""Arrays and objects in each other. Objects of Kubernetes have about 20 levels."""
+"""Nested arrays and objects. Kubernetes objects have about 20 levels."""
 NODES_OF_A_DOCUMENT: Final = 5_000_000
-"""Values in a document when its aliases are written out."""
+"""Values in a document after expanding its aliases."""
 OBJECTS_OF_A_TEXT: Final = 100_000
-"""Documents of a text, and members of its lists. A node has hundreds of pods."""
+"""Documents of a text, and items of its lists. A node has hundreds of pods."""
 OBJECTS_OF_A_DUMP: Final = 2_000_000
 """Objects in a file of a dump. Kubernetes supports 150,000 pods."""
 LINES_OF_A_RECORDING: Final = 1_000_000
-"""Lines of a file of scenarios, which may be packed. Those of a kubelet release have 5,000."""
+"""Lines of a scenario file, possibly compressed. The file of a kubelet release has 5,000."""
 DIGITS: Final = 64
-"""Of a number in a document. Kubernetes' own numbers have 20; Python refuses 4,300."""
+"""Digits of a number in a document. Kubernetes' own have 20; Python rejects 4,300."""
 WORD_BYTES: Final = 128 * 1024
-"""A word of a command or a variable, with the zero at its end. Linux: ``MAX_ARG_STRLEN``."""
+"""An argument or variable, including the terminating zero. Linux: ``MAX_ARG_STRLEN``."""
 WORDS_OF_A_POD_BYTES: Final = 6 * 1024 * 1024
-"""All of them. Linux accepts no more for one program, and one record has those of a pod."""
+"""All arguments and variables of a pod: Linux's limit for one program."""
 ERRORS_OF_A_TEXT: Final = 1_000
-"""Reading stops after so many."""
+"""Parsing stops after this number of errors."""
 FINDINGS_OF_AN_OBJECT: Final = 100
-"""Errors, and again as many warnings. A hostile object may have millions."""
+"""Maximum number of errors, and of warnings. A hostile object may have millions."""

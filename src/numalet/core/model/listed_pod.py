@@ -1,4 +1,4 @@
-"""A pod as a kubelet's pod resources API lists it: by name, with what each container holds."""
+"""A pod in the kubelet's pod resources API: its name, and each container's allocation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numalet.core.model.value import Value
 
 
 class Holdings(Value):
-    """What one container holds: CPUs, memory by type, size and nodes, devices by resource."""
+    """One container's allocation: CPUs; memory by type, size and nodes; devices by resource."""
 
     cpus: CpuSet
     memory: frozenset[tuple[str, int, tuple[int, ...]]]
@@ -17,12 +17,12 @@ class Holdings(Value):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the container holds nothing of its own."""
+        """Whether the container has no allocation."""
         return not (self.cpus or self.memory or self.devices)
 
 
 class ListedPod(Value):
-    """A pod as the API lists it: ``namespace/name``, and its containers by name."""
+    """A pod in the API's list: ``namespace/name``, and its containers by name."""
 
     name: str
     containers: Mapping[str, Holdings]

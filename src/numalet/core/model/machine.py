@@ -1,10 +1,9 @@
-"""The machine as it is: what its kernel reports about NUMA nodes, CPUs, caches and memory.
+"""The machine by its kernel's data: NUMA nodes, CPUs, caches and memory.
 
-A *node* is a NUMA node; it may have no CPU or no memory, and its id may be any number. A
-*CPU* is a logical one, what the kernel numbers; *package* and *socket* are the same thing.
-``None`` means that the source has no value. How the kubelet sees the same machine is another
-question, answered by ``kubelet_view``; questions that need counting are in
-``machine_queries``.
+A *node* is a NUMA node; it may have no CPU or no memory, and any number as id. A
+*CPU* is a logical CPU, with the kernel's number; *package* and *socket* are synonyms.
+``None`` means that the source has no value. ``kubelet_view`` derives the kubelet's view of the same
+machine; ``machine_queries`` counts sockets, cores and nodes.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
 class Cache(Value):
-    """One cache as one CPU sees it; ``cpus`` are those that share it, offline ones included.
+    """One cache of one CPU; ``cpus`` share it, including offline ones.
 
-    ``kind`` is the kernel's word: Data, Instruction or Unified. ``masked_cpu_count`` is how
-    many CPUs the cache's mask names; the kubelet counts those and does not read the list.
+    ``kind`` is the kernel's word: Data, Instruction or Unified. ``masked_cpu_count`` is the number
+    of CPUs in the cache's mask; the kubelet counts those and does not read the list.
     """
 
     level: int | None = None
@@ -35,10 +34,10 @@ class Cache(Value):
 
 
 class Cpu(Value):
-    """One logical CPU. Ids are the kernel's and repeat: a core id between packages, and so on.
+    """One logical CPU. Ids are the kernel's and may repeat, such as a core id between packages.
 
-    ``book_id`` and ``drawer_id`` are texts, and empty except on s390. ``caches`` are in the
-    order of the kernel's directories.
+    ``book_id`` and ``drawer_id`` are texts, and empty except on s390. ``caches`` are in the order
+    of the kernel's directories.
     """
 
     cpu_id: int
@@ -55,13 +54,13 @@ class Cpu(Value):
 
     @property
     def has_topology(self) -> bool:
-        """Whether the kernel reports where the CPU sits; of an offline one it does not."""
+        """Whether the kernel reports the CPU's location; for offline CPUs it does not."""
         places = (self.package_id, self.core_id, self.thread_siblings, self.package_siblings)
         return any(place is not None for place in places)
 
 
 class HugePagePool(Value):
-    """Pre-allocated pages of one size: how many there are, how many of them are free."""
+    """Pre-allocated pages of one size: their number, and the number of free ones."""
 
     page_size_kib: int
     count: int | None
@@ -69,11 +68,11 @@ class HugePagePool(Value):
 
 
 class NumaNode(Value):
-    """One NUMA node. ``memory_bytes`` is all of it, huge pages included.
+    """One NUMA node. ``memory_bytes`` is its total memory, including huge pages.
 
-    ``cpus`` is what the node's CPU list says, offline CPUs included. ``linked_cpus`` are the
-    ``cpuM`` entries of its directory, the only thing the kubelet reads; ``broken_links`` are
-    those of them that lead nowhere. ``distances`` has a number per node in the kernel's order.
+    ``cpus`` is the node's CPU list, including offline CPUs. ``linked_cpus`` are the ``cpuM``
+    entries of its directory, the only ones that the kubelet reads; ``broken_links`` are the
+    dangling ones among them. ``distances`` has a number per node in the kernel's order.
     """
 
     node_id: int
@@ -86,11 +85,11 @@ class NumaNode(Value):
 
 
 class ProcFacts(Value, kw_only=True):
-    """What the kubelet reads in ``/proc``; None for a file that is not there.
+    """The kubelet's input from ``/proc``; None for a missing file.
 
-    ``meminfo`` has the figures of ``/proc/meminfo`` in its own units (KiB, but pages for
-    HugePages_Total). The counts are those of different ids in ``/proc/cpuinfo``; 0 where the
-    architecture does not print them.
+    ``meminfo`` has the values of ``/proc/meminfo`` in its own units (KiB, but pages for
+    HugePages_Total). The counts are of distinct ids in ``/proc/cpuinfo``; 0 if the architecture
+    does not print them.
     """
 
     meminfo: Mapping[str, int] | None = None
@@ -101,12 +100,11 @@ class ProcFacts(Value, kw_only=True):
 class Machine(ShownValue, kw_only=True):
     """The whole machine.
 
-    ``nodes`` come in the order in which the kubelet meets them: by directory name (node0,
-    node1, node10, node2), or as a description lists them. ``has_numa`` is False where the
-    kernel was built without NUMA; then there are no nodes. ``cpu_files`` and ``node_files``
-    are the kernel's own lists (online, possible, has_memory, ...) as texts, without those that
-    are missing. ``given_view`` is set where the source described the kubelet's view and not
-    the machine: then it is the view.
+    ``nodes`` are in the kubelet's order: by directory name (node0, node1, node10, node2), or in the
+    order of a description. ``has_numa`` is False for a kernel without NUMA; then ``nodes`` is
+    empty. ``cpu_files`` and ``node_files`` are the kernel's own lists (online, possible,
+    has_memory, ...) as texts, without missing ones. ``given_view`` is set if the source describes
+    the kubelet's view instead of the machine: then it is the view.
     """
 
     nodes: tuple[NumaNode, ...] = ()
@@ -131,15 +129,14 @@ class Machine(ShownValue, kw_only=True):
 
     @property
     def nodes_by_id(self) -> tuple[NumaNode, ...]:
-        """The nodes by ascending id, the kernel's own order (distances are in it)."""
+        """The nodes by ascending id, which is also the order of distances."""
         return tuple(sorted(self.nodes, key=lambda node: node.node_id))
 
     @property
     def online_cpus(self) -> CpuSet:
-        """CPUs that are online, whether or not a node lists them."""
+        """CPUs that are online, even if no node lists them."""
         return frozenset(cpu.cpu_id for cpu in self.cpus if cpu.online)
 
     @property
     def offline_cpus(self) -> CpuSet:
-        """CPUs that the kernel knows and does not use."""
         return frozenset(cpu.cpu_id for cpu in self.cpus if not cpu.online)

@@ -1,4 +1,4 @@
-"""A machine as it would be after a change of its settings: other huge pages."""
+"""A machine after a change of its settings: other huge pages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from numalet.core.model.value import replace
 
 
 def with_huge_pages(machine: Machine, counts: Mapping[int, int]) -> Machine:
-    """The machine with so many pages, by size in KiB, on every node with CPUs and memory.
+    """Set the number of pages, by size in KiB, on every node with CPUs and memory.
 
-    Nodes of other classes, and sizes that are not named, stay as they are. A machine without
-    nodes has its pages itself.
+    Other nodes and other sizes stay unchanged. A machine without nodes has its own pages.
     """
     nodes = tuple(_node_with(node, counts) for node in machine.nodes)
     pools = _sums(machine, nodes, counts) if machine.nodes else _pools(machine.hugepages, counts)
@@ -23,7 +22,7 @@ def with_huge_pages(machine: Machine, counts: Mapping[int, int]) -> Machine:
 
 
 def page_sizes_kib(machine: Machine) -> frozenset[int]:
-    """The sizes of huge pages of which the machine has a pool, if an empty one."""
+    """Return the page sizes with a pool, even an empty one."""
     nodes = (pool for node in machine.nodes for pool in node.hugepages)
     return frozenset(pool.page_size_kib for pool in (*machine.hugepages, *nodes))
 
@@ -35,7 +34,7 @@ def _node_with(node: NumaNode, counts: Mapping[int, int]) -> NumaNode:
 
 
 def _pools(pools: tuple[HugePagePool, ...], counts: Mapping[int, int]) -> tuple[HugePagePool, ...]:
-    """The pools with the counts, in the order in which the kernel lists their folders."""
+    """Return the pools with these counts, in the order of the kernel's folders."""
     by_size = {pool.page_size_kib: pool for pool in pools}
     by_size |= {size: HugePagePool(size, count, count) for size, count in counts.items()}
     return tuple(by_size[size] for size in sorted(by_size, key=str))
@@ -44,7 +43,7 @@ def _pools(pools: tuple[HugePagePool, ...], counts: Mapping[int, int]) -> tuple[
 def _sums(
     machine: Machine, nodes: tuple[NumaNode, ...], counts: Mapping[int, int]
 ) -> tuple[HugePagePool, ...]:
-    """The machine's own pools, changed sizes being the sum of the nodes."""
+    """Return the machine's own pools; changed sizes are the sum of the nodes."""
     sums = {
         size: sum(
             pool.count or 0

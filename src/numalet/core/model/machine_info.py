@@ -1,8 +1,8 @@
-"""The machine as the kubelet sees it: cAdvisor's MachineInfo, read once at start.
+"""The machine in the kubelet's view: cAdvisor's MachineInfo, read once at start.
 
-Every decision is made on this view. It differs from the machine as it is (``core.model.machine``)
-where cAdvisor counts in its own way: offline CPUs are gone, a core is (node, package, core id),
-nodes come in the order of their directory names, distances are a row without labels.
+Every decision uses this view. It differs from the kernel's data (``core.model.machine``) in these
+points: offline CPUs are absent, a core is (node, package, core id), nodes are in the order of their
+directory names, distances are a row without labels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numalet.core.model.value import ShownValue, Value
 
 
 class OperatingSystem(Enum):
-    """What the kubelet was built for."""
+    """The operating system of the kubelet's build."""
 
     LINUX = "linux"
     WINDOWS = "windows"
@@ -46,10 +46,10 @@ class NodeCache(Value):
 
 
 class NumaNodeInfo(Value):
-    """One NUMA node: all memory in bytes (huge pages included), pages, cores, distances.
+    """One NUMA node: total memory in bytes (with huge pages), pages, cores, distances.
 
-    ``distances`` has one number per node in kernel order, or is None where the kernel gave
-    none; the kubelet indexes it by node id. ``caches`` are those that serve the whole node.
+    ``distances`` has one number per node in kernel order, or is None if the kernel has no
+    distances; the kubelet indexes it by node id. ``caches`` serve the whole node.
     """
 
     node_id: int
@@ -61,7 +61,7 @@ class NumaNodeInfo(Value):
 
 
 class MachineInfo(ShownValue):
-    """The whole machine in the kubelet's eyes. Sizes in bytes, page sizes in KiB.
+    """The kubelet's view of the whole machine. Sizes in bytes, page sizes in KiB.
 
     ``cpu_count`` is the number of online logical CPUs (cAdvisor ``num_cores``).
     """
@@ -88,7 +88,7 @@ class MachineInfo(ShownValue):
 
     @property
     def cpu_ids(self) -> tuple[int, ...]:
-        """Ids of the CPUs that some node lists, ascending, each once."""
+        """Ids of the CPUs of all nodes, ascending, each once."""
         return tuple(
             sorted({cpu for node in self.nodes for core in node.cores for cpu in core.threads})
         )

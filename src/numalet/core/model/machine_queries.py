@@ -1,6 +1,6 @@
-"""Questions about a machine that need counting: sockets, cores, caches, odd nodes.
+"""Counts about a machine: sockets, cores, caches, unusual nodes.
 
-Those about CPUs consider online ones only. Sockets and cores are counted by sibling sets and not
+Queries about CPUs consider only online ones. They count sockets and cores by sibling sets and not
 by ids, because ids repeat (a core id in every package) and may all be the same (-1).
 """
 
@@ -17,10 +17,10 @@ from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 
 
 class NodeClass(Enum):
-    """What a NUMA node is made of, and with it what its memory is good for.
+    """The kind of a NUMA node, which determines the use of its memory.
 
-    ``CPU``: CPUs and memory, the ordinary kind. ``MEMORY``: memory without a CPU, which is that
-    of an accelerator, CXL, or persistent memory. ``EMPTY``: no memory, with or without CPUs.
+    ``CPU``: CPUs and memory, the ordinary kind. ``MEMORY``: memory without CPUs: an accelerator's,
+    CXL, or persistent memory. ``EMPTY``: no memory, with or without CPUs.
     """
 
     CPU = "cpu"
@@ -29,9 +29,9 @@ class NodeClass(Enum):
 
 
 def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
-    """The class of a node, of the machine as it is or as the kubelet sees it.
+    """Return the class of a node, from the kernel's data or the kubelet's view.
 
-    A node of unknown memory size counts as one with memory.
+    A node of unknown memory size has memory.
     """
     if node.memory_bytes == 0:
         return NodeClass.EMPTY
@@ -40,22 +40,20 @@ def node_class(node: NumaNode | NumaNodeInfo) -> NodeClass:
 
 
 def classes_by_node(machine: MachineInfo) -> dict[int, NodeClass]:
-    """The class of every node, by node id."""
     return {node.node_id: node_class(node) for node in machine.nodes}
 
 
 def placed_cpus(machine: Machine) -> tuple[Cpu, ...]:
-    """Online CPUs of which the kernel reports where they sit."""
+    """Return the online CPUs with a known location."""
     return tuple(cpu for cpu in machine.cpus if cpu.online and cpu.has_topology)
 
 
 def online_part(machine: Machine, node: NumaNode) -> CpuSet:
-    """The CPUs of a node that are online."""
     return node.cpus & machine.online_cpus
 
 
 def sockets(machine: Machine) -> tuple[CpuSet, ...]:
-    """The online CPUs of each socket; sockets by their first CPU."""
+    """Return the online CPUs of each socket, in order of the first CPU."""
     online = machine.online_cpus
     return _distinct(
         cpu.package_siblings & online
@@ -65,7 +63,7 @@ def sockets(machine: Machine) -> tuple[CpuSet, ...]:
 
 
 def cores(machine: Machine) -> tuple[CpuSet, ...]:
-    """The online CPUs of each core; cores by their first CPU."""
+    """Return the online CPUs of each core, in order of the first CPU."""
     online = machine.online_cpus
     return _distinct(
         cpu.thread_siblings & online
@@ -75,36 +73,36 @@ def cores(machine: Machine) -> tuple[CpuSet, ...]:
 
 
 def threads_per_core(machine: Machine) -> tuple[int, ...]:
-    """How many threads cores have: several numbers on a hybrid machine."""
+    """Return the distinct numbers of threads per core; several on a hybrid machine."""
     return tuple(sorted({len(core) for core in cores(machine)}))
 
 
 def package_ids(machine: Machine) -> tuple[int, ...]:
-    """The different package ids, ascending."""
+    """Return the distinct package ids, ascending."""
     packages = {cpu.package_id for cpu in placed_cpus(machine)}
     return tuple(sorted(package for package in packages if package is not None))
 
 
 def core_id_count(machine: Machine) -> int:
-    """How many different pairs of package id and core id there are."""
+    """Count the distinct pairs of package id and core id."""
     return len({(cpu.package_id, cpu.core_id) for cpu in placed_cpus(machine)})
 
 
 def cpuless_nodes(machine: Machine) -> tuple[int, ...]:
-    """Ids of the nodes whose CPU list is empty, ascending."""
+    """Return the ids of nodes with an empty CPU list, ascending."""
     return tuple(node.node_id for node in machine.nodes_by_id if not node.cpus)
 
 
 def memoryless_nodes(machine: Machine) -> tuple[int, ...]:
-    """Ids of the nodes known to have no memory, ascending."""
+    """Return the ids of nodes with 0 bytes of memory, ascending."""
     return tuple(node.node_id for node in machine.nodes_by_id if node.memory_bytes == 0)
 
 
 def page_sizes_kib(machine: Machine) -> tuple[int, ...]:
-    """Sizes of huge pages that the nodes have pools for, ascending."""
+    """Return the sizes of the nodes' huge page pools, ascending."""
     return tuple(sorted({pool.page_size_kib for node in machine.nodes for pool in node.hugepages}))
 
 
 def _distinct(sets: Iterable[CpuSet]) -> tuple[CpuSet, ...]:
-    """The sets without repetition, by their sorted members."""
+    """Return the distinct sets, sorted by their sorted members."""
     return tuple(sorted(set(sets), key=sorted))

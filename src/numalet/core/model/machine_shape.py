@@ -1,10 +1,9 @@
 """Shape names: ``2n16c2t`` is a machine of 2 NUMA nodes with 16 cores each and 2 threads a core.
 
-The grammar is ``[<sockets>s]<nodes>n<cores>c[<threads>t]``: nodes are counted in all, cores per
-node, threads per core (1 when not given). Without sockets every node is one. A shape is an even,
-fully populated machine as an x86 kernel numbers it: first the first thread of every core, node
-by node, then the second threads. Distances are 10 at home, 20 elsewhere, and 12 between nodes
-of one socket.
+The grammar is ``[<sockets>s]<nodes>n<cores>c[<threads>t]``: nodes in total, cores per node, threads
+per core (default 1). Without sockets every node is a socket. The machine is symmetric, with the CPU
+numbers of an x86 kernel: the first threads of all cores, node by node, then the second threads.
+Distances are 10 to the node itself, 12 inside a socket, and 20 elsewhere.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _ELSEWHERE: Final = 20
 
 
 class MachineShape(Value):
-    """How many of everything: nodes in all, cores per node, threads per core."""
+    """The numbers of a shape: nodes in total, cores per node, threads per core."""
 
     sockets: int
     nodes: int
@@ -74,17 +73,16 @@ class MachineShape(Value):
 
     @property
     def nodes_per_socket(self) -> int:
-        """How many nodes share a socket."""
         return self.nodes // self.sockets
 
 
 def resembles_shape(text: str) -> bool:
-    """Whether the text is meant as a shape, valid or not."""
+    """Return whether the text is meant as a shape, valid or not."""
     return _SHAPE_PATTERN.fullmatch(text) is not None
 
 
 def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
-    """The shape of a name; raises ``BadInput``."""
+    """Parse a shape name; raises ``BadInput``."""
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise BadInput([MachineShapeFinding(value=text, where=where)])
@@ -114,11 +112,11 @@ def parse_shape(text: str, where: Location = NOWHERE) -> MachineShape:
 def machine_of_shape(
     shape: MachineShape, memory_per_node_bytes: int, pages_per_node: Mapping[int, int], source: str
 ) -> Machine:
-    """An even machine of this shape.
+    """Return a symmetric machine of this shape.
 
     ``pages_per_node`` is the number of huge pages of every node by page size in KiB.
     """
-    # As directories are listed: node0, node1, node10, node2.
+    # Directory order: node0, node1, node10, node2.
     numbers = sorted(range(shape.nodes), key=str)
     pools = tuple(
         HugePagePool(size, pages_per_node[size], pages_per_node[size])
@@ -155,7 +153,6 @@ def _node(
 
 
 def _distance(shape: MachineShape, one: int, other: int) -> int:
-    """The distance between two nodes."""
     if one == other:
         return _HOME
     same_socket = one // shape.nodes_per_socket == other // shape.nodes_per_socket
@@ -163,7 +160,6 @@ def _distance(shape: MachineShape, one: int, other: int) -> int:
 
 
 def _cpus(shape: MachineShape) -> tuple[Cpu, ...]:
-    """All CPUs of the shape, by id."""
     cores = shape.nodes * shape.cores_per_node
     cores_per_socket = shape.nodes_per_socket * shape.cores_per_node
     threads = range(shape.threads_per_core)

@@ -1,4 +1,4 @@
-"""Moments as Kubernetes writes them."""
+"""Kubernetes' text formats of a point in time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 
 def seconds(at: datetime) -> str:
-    """To the second, as in most places: ``2030-01-01T00:00:00Z``."""
+    """Format to the second, the usual format: ``2030-01-01T00:00:00Z``."""
     return _written(at, "seconds")
 
 
 def microseconds(at: datetime) -> str:
-    """To the microsecond, as in some: ``2030-01-01T00:00:00.000000Z``."""
+    """Format to the microsecond, as in leases: ``2030-01-01T00:00:00.000000Z``."""
     return _written(at, "microseconds")
 
 

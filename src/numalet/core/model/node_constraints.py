@@ -1,7 +1,7 @@
-"""What a pod demands of the node that it may run on, apart from room: labels, ports, a system.
+"""A pod's constraints on its node, except resources: labels, host ports, the operating system.
 
-The manifest of a pod says all of this; of a pod that is known from elsewhere (its containers in a
-state file, a call of the pod-resources API) does not know it, and must not read that as none.
+A manifest has all of them. Other sources of pods (a state file, the pod resources API) do not: then
+the constraints are unknown, which differs from unconstrained.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ EVERY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a pod asks for it; nothing is b
 
 
 class HostPort(Value):
-    """A port of the host; addresses are compared as they are written."""
+    """A port of the host; addresses compare as texts."""
 
     number: int
     protocol: str = "TCP"
     address: str = EVERY_ADDRESS
 
     def conflicts_with(self, other: HostPort) -> bool:
-        """Whether not both can be had."""
+        """Return whether one node cannot give both ports."""
         if (self.number, self.protocol) != (other.number, other.protocol):
             return False
         return self.address == other.address or EVERY_ADDRESS in (self.address, other.address)
 
 
 class NodeRequirement(Value):
-    """One expression: what it is about, its operator as it is written, and the values."""
+    """One expression of a node selector term: key, operator as in the manifest, values."""
 
     key: str
     operator: str
@@ -38,7 +38,7 @@ class NodeRequirement(Value):
 
 
 class Term(Value):
-    """Expressions about labels and about fields, which all have to hold."""
+    """Expressions about labels and about fields, which must all hold."""
 
     expressions: tuple[NodeRequirement, ...] = ()
     fields: tuple[NodeRequirement, ...] = ()
@@ -47,8 +47,8 @@ class Term(Value):
 class NodeConstraints(Value, kw_only=True):
     """``nodeSelector``, required node affinity, ports of the host, ``os.name``.
 
-    ``affinity`` has the terms, of which one has to match; None without such an affinity.
-    ``strict_groups``: its processes may be in no group that an image put them in.
+    One term of ``affinity`` has to match; None without a required affinity. ``strict_groups``: the
+    pod's processes must not join groups that the image defines.
     """
 
     selector: Mapping[str, str] = MappingProxyType({})
@@ -59,4 +59,4 @@ class NodeConstraints(Value, kw_only=True):
 
 
 UNCONSTRAINED: Final = NodeConstraints()
-"""Of a pod that may run on any node."""
+"""Constraints of a pod that may run on any node."""

@@ -1,6 +1,6 @@
-"""What a node is called in the cluster: its name and labels, as far as they are known.
+"""The name and labels of a node in the cluster, as far as known.
 
-A machine and a kubelet's configuration do not have them; a running agent knows its own.
+A machine and a kubelet's configuration do not include them; a running agent knows its own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numalet.core.model.value import Value, replace
 
 
 class NodeIdentity(Value, kw_only=True):
-    """``name`` is empty where it is not known.
+    """``name`` is empty if unknown.
 
-    ``has_all_labels``: there are no other labels, but for those of ``unknown_labels``.
-    ``has_strict_groups``: its runtime keeps processes out of groups of images, None if that is not
-    known (``status.features.supplementalGroupsPolicy`` of a Node).
+    ``has_all_labels``: there are no other labels, except those in ``unknown_labels``.
+    ``has_strict_groups``: the runtime ignores groups that images define; None if unknown
+    (``status.features.supplementalGroupsPolicy`` of a Node).
     """
 
     name: str = ""
@@ -27,12 +27,12 @@ class NodeIdentity(Value, kw_only=True):
     has_strict_groups: bool | None = None
 
     def knows_label(self, key: str) -> bool:
-        """Whether it is known what the node has under this key, or that it has nothing."""
+        """Return whether the value or the absence of this label is known."""
         is_absent = self.has_all_labels and key not in self.unknown_labels
         return is_absent or key in self.labels
 
     def with_labels(self, more: Mapping[str, str]) -> NodeIdentity:
-        """The same with these labels where it has none."""
+        """Add labels; existing ones win."""
         return replace(self, labels={**more, **self.labels})
 
 

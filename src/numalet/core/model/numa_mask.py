@@ -1,8 +1,8 @@
 """A set of NUMA nodes as a value: the integer whose bit ``i`` stands for node id ``i``.
 
-A plain integer is at once hashable, ordered the way the kubelet orders masks ("less than"
-compares them as unsigned integers), and has ``&``, ``|`` and ``bit_count()`` in C. The empty
-set is 0. Node ids may be any non-negative number; the kubelet's own masks hold ids 0 to 63.
+A plain integer is hashable, has the kubelet's order of masks (comparison as unsigned integers), and
+has ``&``, ``|`` and ``bit_count()`` in C. The empty set is 0. Node ids may be any non-negative
+number; the kubelet's own masks hold ids 0 to 63.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ NumaMask: TypeAlias = int
 EMPTY: NumaMask = 0
 
 _MOST_SINGLE = 8
-"""A set of so many nodes is written one by one."""
+"""Larger sets are printed as ranges."""
 
 
 def of(node_ids: Iterable[int]) -> NumaMask:
-    """The set of the given node ids."""
     mask = 0
     for node_id in node_ids:
         mask |= 1 << node_id
@@ -32,18 +31,17 @@ def of(node_ids: Iterable[int]) -> NumaMask:
 
 @lru_cache(maxsize=1024)
 def ids(mask: NumaMask) -> tuple[int, ...]:
-    """Node ids of the set, ascending."""
-    # The digits from the last to the first, without the "0b" in front; a loop over bits is slower.
+    """Return the node ids of the set, ascending."""
+    # The binary digits in reverse, without the "0b" prefix; a loop over bits is slower.
     return tuple([at for at, digit in enumerate(bin(mask)[:1:-1]) if digit == "1"])
 
 
 def contains(mask: NumaMask, other: NumaMask) -> bool:
-    """Whether every node of ``other`` is in ``mask``."""
+    """Return whether every node of ``other`` is in ``mask``."""
     return other & ~mask == 0
 
 
 def union(masks: Iterable[NumaMask]) -> NumaMask:
-    """All nodes of these sets."""
     together = 0
     for mask in masks:
         together |= mask
@@ -51,7 +49,7 @@ def union(masks: Iterable[NumaMask]) -> NumaMask:
 
 
 def lowest(mask: NumaMask, count: int) -> NumaMask:
-    """The so many lowest nodes of the set, which has as many."""
+    """Return the ``count`` lowest nodes of the set, which must have that many."""
     rest = mask
     for _ in range(count):
         rest &= rest - 1
@@ -59,10 +57,10 @@ def lowest(mask: NumaMask, count: int) -> NumaMask:
 
 
 def by_size(node_ids: Iterable[int]) -> Iterator[NumaMask]:
-    """Every non-empty set of the given nodes, in the order in which the kubelet makes hints.
+    """Yield every non-empty set of the given nodes, in the kubelet's order of hints.
 
-    By size, and inside a size lexicographic by ascending id; so {0,3} comes before {1,2},
-    although it is the larger integer. Kubelet: ``bitmask.IterateBitMasks``, v1.32.
+    By size, then lexicographic by ascending id: {0,3} precedes {1,2}, although it is the larger
+    integer. Kubelet: ``bitmask.IterateBitMasks``, v1.32.
     """
     bits = [1 << node_id for node_id in sorted(node_ids)]
     for size in range(1, len(bits) + 1):
@@ -71,12 +69,12 @@ def by_size(node_ids: Iterable[int]) -> Iterator[NumaMask]:
 
 
 def text(mask: NumaMask) -> str:
-    """The set as people write it: ``{0,1}``; sets of more than eight nodes as ``{0-11,14}``."""
+    """Return the set as ``{0,1}``; sets of more than eight nodes as ``{0-11,14}``."""
     return "{" + listed(ids(mask)) + "}"
 
 
 def listed(node_ids: Iterable[int]) -> str:
-    """Node ids one by one, or consecutive ones as ranges where they are many."""
+    """Return the node ids as ``0,1``; more than eight as ranges."""
     node_ids = sorted(node_ids)
     if len(node_ids) > _MOST_SINGLE:
         return cpu_set.text(node_ids)

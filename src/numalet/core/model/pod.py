@@ -1,6 +1,6 @@
-"""A pod as the managers need it: containers in order, with exact requests and limits.
+"""A pod for the managers: containers in order, with exact requests and limits.
 
-The quantities are those the API server hands out: a limit without a request has become the
+The quantities are those of the API server after defaulting: a limit without a request sets the
 request, and quantities are in canonical form (Kubernetes v1 defaulting).
 """
 
@@ -22,12 +22,12 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class ContainerKind(Enum):
-    """How a container lives."""
+    """The lifetime of a container."""
 
     INIT = "init"
-    """Runs to its end before the next container starts."""
+    """Ends before the next container starts."""
     SIDECAR = "sidecar"
-    """A restartable init container: starts with the init containers, stays with the pod."""
+    """A restartable init container: starts with the init containers, runs until the pod ends."""
     APP = "app"
 
 
@@ -40,7 +40,7 @@ class QosClass(Enum):
 
 
 class ContainerKey(NamedTuple):
-    """Who a container is, across restarts of the kubelet."""
+    """The identity of a container, stable across restarts of the kubelet."""
 
     pod_uid: str
     container: str
@@ -49,16 +49,16 @@ class ContainerKey(NamedTuple):
 def container_keys(
     records: Mapping[str, Iterable[str]], pod_uid: str | None = None
 ) -> list[ContainerKey]:
-    """The containers of records by pod uid and container name: of one pod, or of all."""
+    """Return the containers of records by pod uid and container name, of one pod or of all."""
     if pod_uid is None:
         return [ContainerKey(uid, name) for uid, names in records.items() for name in names]
     return [ContainerKey(pod_uid, name) for name in records.get(pod_uid, ())]
 
 
 class PodClaim(NamedTuple):
-    """A claim of a pod: what its containers call it, and the ResourceClaim or the template.
+    """A claim of a pod: its name in the pod, and the ResourceClaim or the template.
 
-    ``claim`` is empty where only the template is known.
+    ``claim`` is empty if only the template is known.
     """
 
     name: str
@@ -84,10 +84,10 @@ class Container(Value, dict=True):
 
 
 class PodLevelResources(Value):
-    """``spec.resources``: what a pod asks for as a whole, its containers' shares included.
+    """``spec.resources``: the pod-level requests and limits, including all containers.
 
-    ``qos_class`` is the pod's class where these count: computed from them alone, or the one that
-    ``status.qosClass`` has. ``count`` is whether they do, which admission decides.
+    ``qos_class`` is the pod's class if these apply: computed from them alone, or from
+    ``status.qosClass``. ``count`` says whether they apply, which admission decides.
     """
 
     requests: Resources
@@ -97,28 +97,27 @@ class PodLevelResources(Value):
 
 
 class StatusResources(Value):
-    """What the entries in a pod's status say, by the container's name.
+    """``allocatedResources`` in a pod's status, by container name.
 
-    These are ``allocatedResources``: an entry without the member is there too, with nothing in it.
-    ``running`` says of each entry with a ``state`` whether the container runs.
+    An entry without ``allocatedResources`` is an empty mapping. ``running`` has each entry with a
+    ``state``: whether the container runs.
     """
 
     containers: Mapping[str, Resources]
-    """Of ``status.containerStatuses``."""
+    """From ``status.containerStatuses``."""
     init_containers: Mapping[str, Resources]
-    """Of ``status.initContainerStatuses``."""
+    """From ``status.initContainerStatuses``."""
     running: Mapping[str, bool] = MappingProxyType({})
 
 
 class Pod(Value, dict=True):
     """One pod. ``init_containers`` holds init containers and sidecars in manifest order.
 
-    ``qos_class`` is the one that was computed of the containers or that ``status.qosClass`` has.
-    ``priority`` is the number in the manifest, None without one; a *static* pod comes from a file
-    of the node. ``constraints`` None means that they are unknown, not that there are none.
-    ``claims`` are devices of dynamic resource allocation: the managers do not know of them.
-    ``pod_level`` and ``allocated`` are None for a pod without; whether they count is said by the
-    release and its feature gates, see ``core.admission.counting``.
+    ``qos_class`` is computed from the containers or read from ``status.qosClass``. ``priority`` is
+    the number in the manifest, if any; a *static* pod is a file of the node. ``constraints`` None
+    means unknown, not unconstrained. ``claims`` are dynamic resource allocation, which the managers
+    ignore. ``pod_level`` and ``allocated`` are None for a pod without them;
+    ``core.admission.counting`` decides by release and feature gates whether they apply.
     """
 
     uid: str
@@ -140,7 +139,7 @@ class Pod(Value, dict=True):
 
     @property
     def is_critical(self) -> bool:
-        """Whether lack of resources must not keep it out.
+        """Whether the kubelet evicts other pods for it rather than reject it.
 
         Kubelet: ``kubetypes.IsCriticalPod``, v1.32.
         """
@@ -148,7 +147,7 @@ class Pod(Value, dict=True):
 
     @property
     def is_one_container(self) -> bool:
-        """Whether nothing but a single container asks for anything, as in most pods."""
+        """Whether a single container makes all requests, as in most pods."""
         return (
             len(self.app_containers) == 1
             and not self.init_containers
@@ -157,18 +156,16 @@ class Pod(Value, dict=True):
         )
 
     def containers(self) -> Iterator[Container]:
-        """All containers in the order of allocation: init containers, then app containers."""
+        """Yield all containers in allocation order: init containers, then app containers."""
         yield from self.init_containers
         yield from self.app_containers
 
     @cached_property
     def keys(self) -> tuple[ContainerKey, ...]:
-        """What all containers are called beside those of other pods."""
         return tuple([ContainerKey(self.uid, each.name) for each in self.containers()])
 
     @cached_property
     def by_name(self) -> Mapping[str, Container]:
-        """Every container by its name."""
         return MappingProxyType({each.name: each for each in self.containers()})
 
     def __str__(self) -> str:

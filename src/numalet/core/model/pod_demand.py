@@ -1,10 +1,11 @@
-"""What a pod as a whole asks for: its effective requests and limits.
+"""The effective requests and limits of a whole pod.
 
-Init containers run one after the other before the app containers, so of them only the largest
-counts; sidecars (restartable init containers) stay, so they count beside everything that
-starts after them. Resources of the pod as a whole take the place of these sums where they count.
-The memory and cpu managers have their own, narrower rules; these numbers are for the admission
-check against the node, cgroups, and devices in pod scope.
+Init containers run one after the other before the app containers, so only the largest of them
+counts; sidecars (restartable init containers) keep running, so they add to everything that starts
+after them. Pod-level resources replace these sums where they apply.
+
+The Memory Manager and the CPU Manager have their own, narrower rules. These numbers are for the
+general predicates, cgroups, and devices in pod scope.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from numalet.core.model.value import kept
 
 
 class Overhead(Enum):
-    """Whether ``spec.overhead``, what the pod's sandbox costs, is part of the answer."""
+    """Whether the result includes ``spec.overhead``, the cost of the pod's sandbox."""
 
     INCLUDED = "included"
     EXCLUDED = "excluded"
 
 
 def effective_requests(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:
-    """What the pod asks for at its peak, by resource name, names sorted.
+    """Return the pod's peak requests, by resource name, names sorted.
 
     Kubelet: ``resource.PodRequests`` of component-helpers, v1.32 to v1.36.
     """
@@ -41,12 +42,12 @@ def effective_requests(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Reso
 
 
 def number(resource: str, quantity: Quantity) -> int:
-    """The amount as a node counts it: CPU in thousandths, everything else in units."""
+    """Return the amount in a node's units: milli-CPUs for CPU, whole units for the rest."""
     return quantity.milli_value if resource == resources.CPU else quantity.value
 
 
 def amounts(pod: Pod) -> Mapping[str, int]:
-    """What the pod asks for at its peak, overhead included, as a node counts it; no zeros.
+    """Return the pod's peak requests with overhead, in a node's units, without zeros.
 
     Kubelet: ``calculateResource`` of the scheduler's ``NodeInfo``, v1.32.
     """
@@ -64,10 +65,10 @@ def _amounts(pod: Pod) -> dict[str, int]:
 
 
 def effective_limits(pod: Pod, overhead: Overhead = Overhead.INCLUDED) -> Resources:
-    """The most that the pod may use, by resource name, names sorted.
+    """Return the pod's peak limits, by resource name, names sorted.
 
-    A resource without a limit stays without one: overhead is added only to a limit that is
-    there and is not zero. Kubelet: ``resource.PodLimits`` of component-helpers, v1.32.
+    A resource without a limit stays unlimited: overhead adds only to an existing non-zero limit.
+    Kubelet: ``resource.PodLimits`` of component-helpers, v1.32.
     """
     demand = peak_demand(
         pod.init_containers, pod.app_containers, lambda container: container.limits
@@ -89,7 +90,7 @@ def peak_demand(
     app_containers: Iterable[Container],
     asked: Callable[[Container], Resources],
 ) -> dict[str, Quantity]:
-    """The larger, by resource, of the running pod's sum and of the peak while it initializes."""
+    """Return, by resource, the larger of the running sum and the peak during initialization."""
     running: dict[str, Quantity] = {}
     for container in app_containers:
         _add(running, asked(container))

@@ -1,8 +1,8 @@
-"""Where a pod stands to the kubelet of one node, by what its object says.
+"""The relation of a pod to one node's kubelet, by the pod's object.
 
-Kubelet v1.32: a pod in a terminal phase is not active (``filterOutInactivePods``), so its records
-in the state files are stale and leave them at the next admission (``removeStaleState``). A pod
-without a node was never sent to a kubelet.
+Kubelet v1.32: a pod in a terminal phase is inactive (``filterOutInactivePods``), so its records in
+the state files are stale; the next admission removes them (``removeStaleState``). A pod without a
+node was never sent to a kubelet.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ PENDING: Final = "Pending"
 
 
 class PodStanding(Enum):
-    """What the kubelet of a node has to do with a pod."""
+    """The relation of a pod to a node's kubelet."""
 
     FINISHED = "finished"
     OTHER_NODE = "other-node"
     NOT_SCHEDULED = "not-scheduled"
-    """The pod waits for a node: no kubelet has seen it."""
+    """The pod waits for the scheduler: no kubelet has seen it."""
     ON_NODE = "on-node"
     UNKNOWN = "unknown"
-    """The object has neither a node nor a phase, as a manifest."""
+    """The object has neither a node nor a phase, like a manifest."""
 
 
 def standing(phase: object, node_name: object, here: str | None = None) -> PodStanding:
-    """Where a pod stands; ``here`` is the node in question, None for whichever node it is on."""
+    """Return the pod's standing; ``here`` is the node in question, None for any node."""
     if phase in TERMINAL_PHASES:
         return PodStanding.FINISHED
     if node_name:

@@ -1,10 +1,9 @@
-"""The quality of service class of a pod, computed from what its containers ask for.
+"""The quality of service class of a pod, computed from its containers.
 
-Only the Guaranteed class gets anything exclusive from the managers, so this small rule decides
-most of what follows. It compares sums over the pod, on exact numbers; only cpu and memory
-count, neither huge pages nor devices nor the pod's overhead. A class that the API server has
-already written into ``status.qosClass`` is used as it is by the reader, not here. Where resources
-of the whole pod count, they decide alone.
+Only Guaranteed pods get exclusive resources. The rule compares sums over the pod, with exact
+numbers, of cpu and memory only: huge pages, devices and the pod's overhead are ignored. If the API
+server wrote ``status.qosClass``, the parser uses it instead. Pod-level resources that apply decide
+alone.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ _COUNTED = ("cpu", "memory")
 
 
 def qos_class(containers: Iterable[Container]) -> QosClass:
-    """The class of a pod with these containers, init containers included.
+    """Return the class of a pod with these containers, including init containers.
 
-    Kubelet: ``qos.ComputePodQOS``, v1.32. Zero and negative quantities count as absent.
+    Kubelet: ``qos.ComputePodQOS``, v1.32. Zero and negative quantities are ignored.
     """
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
@@ -39,7 +38,7 @@ def qos_class(containers: Iterable[Container]) -> QosClass:
 def of_pod_level(
     requests: Resources, limits: Resources, given: QosClass | None
 ) -> PodLevelResources:
-    """Resources of a whole pod, with the class that they make; ``given`` is one from its status.
+    """Return pod-level resources with their QoS class; ``given`` is the status's class.
 
     Kubelet: ``qos.ComputePodQOS``, v1.34.
     """
@@ -48,7 +47,7 @@ def of_pod_level(
 
 
 def _add_positive(sums: dict[str, Quantity], resources: Resources) -> int:
-    """How many of the counted resources had something to add to the sums."""
+    """Add cpu and memory to the sums; return how many of the two were positive."""
     added = 0
     for name in _COUNTED:
         quantity = resources.get(name)

@@ -1,13 +1,12 @@
-"""Kubernetes quantities: ``1Gi``, ``300m``, ``1e3`` as exact numbers with a way of printing.
+"""Kubernetes quantities: ``1Gi``, ``300m``, ``1e3`` as exact numbers with a text format.
 
-Words: a quantity is ``mantissa * 10**exponent``. Its *format* (decimal, binary, exponent) decides
-how it prints. Go keeps most quantities in an int64 with a scale and falls back to a big decimal
-where that does not fit; which of the two it is can be seen from outside (``as_int64``), so it is
-remembered here (``_is_big``). A text that is already in canonical form is *kept* and printed as it
-was written. No floating point number occurs anywhere.
+A quantity is ``mantissa * 10**exponent``. Its *format* (decimal, binary, exponent) decides how it
+prints. Go keeps most quantities in an int64 with a scale and falls back to a big decimal for the
+rest. ``as_int64`` shows which one it is, so ``_is_big`` records it. A text in canonical form is
+*kept* and printed unchanged. No floating point number occurs anywhere.
 
-Kubelet v1.32: ``k8s.io/apimachinery/pkg/api/resource``. On purpose different: a number above the
-largest int64 is refused here (Go reads ``1e400`` and then hands out 0 for its value).
+Kubelet v1.32: ``k8s.io/apimachinery/pkg/api/resource``. A deliberate difference: numalet rejects a
+number above the largest int64 (Go parses ``1e400`` and then returns 0 as its value).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numalet.core.model.value import Value
 
 MAX_INT64: Final = 2**63 - 1
 LONGEST_TEXT: Final = 4096
-"""Longer texts are refused unread; no quantity needs more than 40 characters."""
+"""Maximum number of characters; no quantity needs more than 40."""
 
 _NANO: Final = -9
 _MILLI: Final = -3
@@ -36,7 +35,7 @@ _FAR_BEYOND: Final = 10_000
 
 
 class QuantityFormat(Enum):
-    """How a quantity prints."""
+    """The text format of a quantity."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -44,7 +43,7 @@ class QuantityFormat(Enum):
 
 
 class Quantity(Value, eq=False):
-    """An exact number that remembers how it was written. Compares by value alone."""
+    """An exact number that remembers its text. Compares by value alone."""
 
     _mantissa: int = 0
     _exponent: int = 0
@@ -54,33 +53,33 @@ class Quantity(Value, eq=False):
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
-        """The quantity that the text stands for.
+        """Parse a quantity.
 
         Raises:
-            QuantityError: the text is none, or its value does not fit into an int64.
+            QuantityError: the text is not a quantity, or its value does not fit into an int64.
         """
         return _parse(text)
 
     @classmethod
     def from_bytes(cls, size_bytes: int) -> Quantity:
-        """A whole number that prints with binary suffixes (``resource.BinarySI``)."""
+        """Make a whole number that prints with binary suffixes (``resource.BinarySI``)."""
         return cls(size_bytes, 0, QuantityFormat.BINARY_SI)
 
     @classmethod
     def from_int(cls, number: int) -> Quantity:
-        """A whole number that prints with decimal suffixes."""
+        """Make a whole number that prints with decimal suffixes."""
         return cls(number)
 
     @classmethod
     def from_milli(cls, thousandths: int) -> Quantity:
-        """A number of thousandths that prints with decimal suffixes."""
+        """Make a number of thousandths that prints with decimal suffixes."""
         return cls(thousandths, _MILLI)
 
     @property
     def value(self) -> int:
-        """The number rounded away from zero to a whole one (Go: ``Value``)."""
+        """The whole number, rounded away from zero (Go: ``Value``)."""
         if self._exponent == 0 and -MAX_INT64 <= self._mantissa <= MAX_INT64:
-            # As most have it, and each is asked at every decision.
+            # The usual case, on the hot path of every decision.
             return self._mantissa
         return self._at_scale(0)
 
@@ -88,7 +87,7 @@ class Quantity(Value, eq=False):
     def milli_value(self) -> int:
         """The number of thousandths, rounded away from zero (Go: ``MilliValue``).
 
-        What does not fit into an int64 is 0, or its lowest 64 bits for a big decimal, as in Go.
+        A result outside int64 is 0, or its lowest 64 bits for a big decimal, as in Go.
         """
         if self._exponent == 0 and abs(self._mantissa) <= MAX_INT64 // 1000:
             return self._mantissa * 1000
@@ -96,7 +95,6 @@ class Quantity(Value, eq=False):
 
     @property
     def format(self) -> QuantityFormat:
-        """How it prints."""
         return self._format
 
     @property
@@ -109,10 +107,10 @@ class Quantity(Value, eq=False):
         return self._mantissa == 0
 
     def as_int64(self) -> int | None:
-        """The number, if Go holds it as an int64 with no decimals; None otherwise.
+        """Return the number, if Go holds it as an int64 without decimals, else None.
 
-        ``1.0Gi``, ``1.5Gi`` and ``2000m`` give None although they are whole numbers;
-        ``100.5M`` and ``1e9`` do not. Go: ``Quantity.AsInt64``.
+        ``1.0Gi``, ``1.5Gi`` and ``2000m`` give None although they are whole numbers; ``100.5M`` and
+        ``1e9`` do not. Go: ``Quantity.AsInt64``.
         """
         if self._is_big or self._exponent < 0:
             return None
@@ -120,17 +118,17 @@ class Quantity(Value, eq=False):
         return number if abs(number) <= MAX_INT64 else None
 
     def defaulted(self) -> Quantity:
-        """The quantity rounded up to thousandths (``SetDefaults_ResourceList``, v1.32)."""
+        """Round up to thousandths (``SetDefaults_ResourceList``, v1.32)."""
         if self._exponent < _MILLI:
             return Quantity(_scaled(self, _MILLI), _MILLI, self._format, self._is_big)
         return self
 
     def canonical(self) -> Quantity:
-        """The quantity as the API server hands it out: ``1.5Gi`` has become ``1536Mi``."""
+        """Return the API server's form of the quantity: ``1.5Gi`` becomes ``1536Mi``."""
         return _parse(_printed(self.defaulted()))
 
     def exact_text(self) -> str:
-        """A text that reads as this very quantity, what ``as_int64`` sees included."""
+        """Return a text that parses to this very quantity, with the same ``as_int64``."""
         text = str(self)
         if _parse(text).as_int64() == self.as_int64():
             return text
@@ -138,22 +136,21 @@ class Quantity(Value, eq=False):
         return f"{text[:digits]}.0{text[digits:]}"
 
     def go_struct(self) -> str:
-        """The raw form in which Go prints the structure: ``{{17 0} {<nil>}  DecimalSI}``."""
+        """Return Go's text of the raw structure: ``{{17 0} {<nil>}  DecimalSI}``."""
         if self._is_big:
             return f"{{{{0 0}} {{{_printed(self)}}} {self._kept} {self._format.value}}}"
         held = f"{{{self._mantissa} {self._exponent}}}"
         return f"{{{held} {{<nil>}} {self._kept} {self._format.value}}}"
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The exact sum, in the format of the left operand unless that is zero."""
+        """Return the exact sum, in the left operand's format unless that is zero."""
         return self._combined(other, other._mantissa)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """The exact difference, in the format of the left operand unless that is zero."""
+        """Return the exact difference, in the left operand's format unless that is zero."""
         return self._combined(other, -other._mantissa)
 
     def __neg__(self) -> Quantity:
-        """The same number with the other sign."""
         return Quantity(-self._mantissa, self._exponent, self._format, self._is_big)
 
     def __eq__(self, other: object) -> bool:
@@ -162,7 +159,7 @@ class Quantity(Value, eq=False):
         mine, its = _aligned(self, other)
         return mine == its
 
-    # All of them, because the base class has methods for each operator.
+    # Define all operators, because the base class has a method for each.
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -189,7 +186,7 @@ class Quantity(Value, eq=False):
         return hash(_without_tens(self._mantissa, self._exponent))
 
     def __str__(self) -> str:
-        """The text as Go prints it: kept if it was canonical, recomputed otherwise."""
+        """Return Go's text: the kept text if it was canonical, else a computed one."""
         return self._kept or _printed(self)
 
     def __repr__(self) -> str:
@@ -204,7 +201,7 @@ class Quantity(Value, eq=False):
     def _combined(self, other: Quantity, addend: int) -> Quantity:
         way = other._format if self.is_zero else self._format
         if not (self._is_big or other._is_big):
-            # A zero leaves the other operand's scale alone, which as_int64 can see.
+            # Adding zero keeps the other operand's scale, which ``as_int64`` depends on.
             if addend == 0:
                 return Quantity(self._mantissa, self._exponent, way)
             if self._mantissa == 0:
@@ -228,7 +225,7 @@ def _aligned(left: Quantity, right: Quantity) -> tuple[int, int]:
 
 
 def _scaled(quantity: Quantity, scale: int) -> int:
-    """How many ``10**scale`` it is, rounded away from zero."""
+    """Return the quantity in units of ``10**scale``, rounded away from zero."""
     if quantity._exponent >= scale:
         return quantity._mantissa * int(10 ** (quantity._exponent - scale))
     return quantity.sign * _divided_up(abs(quantity._mantissa), 10 ** (scale - quantity._exponent))
@@ -239,7 +236,7 @@ def _divided_up(number: int, divisor: int) -> int:
 
 
 def _without_tens(mantissa: int, exponent: int) -> tuple[int, int]:
-    """The same number with every factor of ten moved into the exponent."""
+    """Move every factor of ten into the exponent."""
     if mantissa == 0:
         return 0, 0
     while mantissa % 10 == 0:
@@ -268,7 +265,7 @@ def _parse(text: str) -> Quantity:
 
 
 def _split(text: str) -> tuple[bool, str, str, str]:
-    """Sign, digits before the dot without leading zeros, digits after it, suffix."""
+    """Return sign, digits before the dot without leading zeros, digits after it, suffix."""
     end = len(text)
     start = 1 if text[0] in "+-" else 0
     while start < end and text[start] == "0":
@@ -297,7 +294,7 @@ def _after_digits(text: str, start: int) -> int:
 
 
 def _interpret(text: str, suffix: str) -> tuple[QuantityFormat, int]:
-    """Format and power (of two for the binary format, of ten otherwise)."""
+    """Return format and power (of two for the binary format, else of ten)."""
     if suffix in _DECIMAL_SUFFIXES:
         return QuantityFormat.DECIMAL_SI, _DECIMAL_SUFFIXES[suffix]
     if suffix in _BINARY:
@@ -306,18 +303,18 @@ def _interpret(text: str, suffix: str) -> tuple[QuantityFormat, int]:
     digits = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if suffix[0] not in "eE" or not digits or not _DIGITS.issuperset(digits):
         raise QuantityError(text, QuantityProblem.SUFFIX)
-    # Beyond this the number is too large or the smallest one, whatever its digits are.
+    # Beyond this power any digits give a number that is too large, or the smallest one.
     power = min(int(digits.lstrip("0")[:6] or "0"), _FAR_BEYOND)
     return QuantityFormat.DECIMAL_EXPONENT, -power if exponent[0] == "-" else power
 
 
 def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity | None:
-    """The quantity, if Go reads it into an int64; None for its slow path."""
+    """Return the quantity if Go parses it into an int64; None for Go's slow path."""
     whole = whole or "0"
     if decimals or len(whole) + power * 3 // 10 > 14:
         return None
     number = int(whole)
-    # Go tests three bits only to see whether a larger suffix would do.
+    # Go tests only three bits to find out whether a larger suffix is possible.
     kept = text if number & 7 else ""
     return Quantity(number << power, 0, QuantityFormat.BINARY_SI, _kept=kept)
 
@@ -325,7 +322,7 @@ def _small_binary(text: str, whole: str, decimals: str, power: int) -> Quantity 
 def _small_decimal(
     text: str, whole: str, decimals: str, power: int, way: QuantityFormat
 ) -> Quantity | None:
-    """The quantity, if Go reads it into an int64 with a scale; None for its slow path."""
+    """Return the quantity if Go parses it into an int64 with a scale; None for Go's slow path."""
     digits = (whole or "0") + decimals
     scale = power - len(decimals)
     if len(digits) > _MOST_INT64_DIGITS or scale < _NANO:
@@ -339,7 +336,7 @@ def _small_decimal(
 
 
 def _big(text: str, mantissa: int, decimals: int, power: int, way: QuantityFormat) -> Quantity:
-    """The quantity as a big decimal: rounded up to 10**-9, binary ones capped at 2**63-1."""
+    """Return a big decimal: rounded up to 10**-9, binary ones limited to 2**63-1."""
     exponent = -decimals
     if way is QuantityFormat.BINARY_SI:
         mantissa <<= power
@@ -367,7 +364,7 @@ def _refuse_too_large(text: str, mantissa: int, exponent: int) -> None:
 
 
 def _printed(quantity: Quantity) -> str:
-    """The canonical text. Kubelet v1.32: ``Quantity.CanonicalizeBytes``."""
+    """Return the canonical text. Kubelet v1.32: ``Quantity.CanonicalizeBytes``."""
     mantissa, exponent = quantity._mantissa, quantity._exponent
     if mantissa == 0:
         return "0"

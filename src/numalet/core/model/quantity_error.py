@@ -1,4 +1,4 @@
-"""What is wrong with a text that should be a quantity, in Go's words."""
+"""Errors of parsing a quantity, in Go's words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class QuantityProblem(Enum):
-    """What is wrong with a text that should be a quantity; the value is Go's text for it."""
+    """Why a text is not a quantity; the value is Go's error text."""
 
     FORMAT = (
         "quantities must match the regular expression "
@@ -14,13 +14,13 @@ class QuantityProblem(Enum):
     )
     SUFFIX = "unable to parse quantity's suffix"
     TOO_LARGE = "unable to represent quantity: it is larger than 9223372036854775807"
-    """Our own: Go reads such a number and later computes with 0 or with its lowest 64 bits."""
+    """Our own: Go parses such a number and later uses 0 or its lowest 64 bits."""
     TOO_LONG = "unable to represent quantity: it is longer than 4096 characters"
     """Our own."""
 
 
 class QuantityError(ValueError):
-    """A text is no quantity. ``go_text`` is what Go says, where Go says something."""
+    """The text is not a quantity. ``go_text`` is Go's error text, or ours."""
 
     def __init__(self, text: str, problem: QuantityProblem) -> None:
         super().__init__(f"{problem.value}: {text[:80]!r}")
@@ -29,5 +29,4 @@ class QuantityError(ValueError):
 
     @property
     def go_text(self) -> str:
-        """The exact text of Go's error."""
         return self.problem.value

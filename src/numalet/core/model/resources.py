@@ -1,7 +1,7 @@
-"""Names of the resources that matter to NUMA managers.
+"""Names of the resources that NUMA managers handle.
 
-*Memory types* are what the Memory Manager counts: ordinary memory and huge pages of one size,
-named ``hugepages-<size>`` where the size is a canonical quantity (``hugepages-2Mi``).
+*Memory types* are those of the Memory Manager: ordinary memory, and huge pages of one size,
+named ``hugepages-<size>`` with a canonical quantity as size (``hugepages-2Mi``).
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ HUGEPAGES_PREFIX: Final = "hugepages-"
 
 
 def is_hugepages(name: str) -> bool:
-    """Whether the name says huge pages of some size; the size itself may be nonsense."""
+    """Return whether the name has the prefix of huge pages; the size may be invalid."""
     return name.startswith(HUGEPAGES_PREFIX)
 
 
 def is_memory_type(name: str) -> bool:
-    """Whether the Memory Manager counts it: memory, or huge pages of any size."""
+    """Return whether the Memory Manager handles it: memory, or huge pages of any size."""
     return name == MEMORY or name.startswith(HUGEPAGES_PREFIX)
 
 
 def is_pod_level(name: str) -> bool:
-    """Whether it may be asked for by a pod as a whole: CPU, memory, huge pages; no devices."""
+    """Return whether a pod may request it in ``spec.resources``: CPU, memory, huge pages."""
     return name == CPU or is_memory_type(name)
 
 
 def hugepages_name(page_size_kib: int) -> str:
-    """The resource name of huge pages of a size: ``hugepages-2Mi`` for 2048."""
+    """Return the resource name of huge pages of a size: ``hugepages-2Mi`` for 2048."""
     return f"{HUGEPAGES_PREFIX}{Quantity.from_bytes(page_size_kib * 1024)}"
 
 
 def page_bytes(name: str) -> int | None:
-    """Bytes of one page of a type of huge pages, by its name; None if no kubelet names one so."""
+    """Return the page size of a huge page resource; None if no kubelet uses this name."""
     if not is_hugepages(name):
         return None
     try:

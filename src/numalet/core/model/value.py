@@ -1,11 +1,11 @@
 """Value: the base of every immutable record; ``replace``, and ``without_keys`` for mappings.
 
-A value is a ``msgspec.Struct`` that can not be changed. Its fields are its annotations, it is made,
-compared, hashed and shown as a frozen dataclass is, and it costs a tenth of one to make and to
-replace, and a thirtieth to define: a command defines hundreds of them when it starts
+A value is an immutable ``msgspec.Struct``. Its annotations are its fields. Construction,
+comparison, hash and repr work like a frozen dataclass's, at a tenth of its cost to construct and
+replace, and a thirtieth to define: a command defines hundreds of values at its start
 (docs/decisions/0024). ``class X(Value, dict=True)`` may have ``cached_property``.
 
-What the standard library does with dataclasses works on values too: ``dataclasses.replace``,
+The standard library's functions for dataclasses also accept values: ``dataclasses.replace``,
 ``fields``, ``asdict``, ``is_dataclass``.
 """
 
@@ -32,9 +32,9 @@ Ts = TypeVarTuple("Ts")
 
 
 class _AsDataclass:
-    """An attribute that dataclasses have: that of a dataclass with the same fields.
+    """A dataclass attribute, taken from a dataclass with the same fields.
 
-    Made when it is first asked for, because few are ever asked.
+    Built on first access, because few classes need it.
     """
 
     def __set_name__(self, owner: type[Struct], name: str) -> None:
@@ -66,16 +66,16 @@ def _field(of: structs.FieldInfo) -> Any:
         return dataclasses.field()
     default = of.default
     if type(default).__hash__ is None:
-        # A dataclass takes only what has a hash as a default.
+        # A dataclass accepts only hashable defaults.
         return dataclasses.field(default_factory=lambda: default)
     return dataclasses.field(default=default)
 
 
 def kept(value: Value, name: str, make: Callable[[*Ts], T], *of: *Ts) -> T:
-    """What follows from a value, made once and kept in it; its class says ``dict=True``.
+    """Return ``make(*of)``, computed once and cached in the value, which has ``dict=True``.
 
-    It is made by a call of ``make`` with what comes behind, and is not None. For what a room above
-    knows how to make; ``cached_property`` is for what the class knows.
+    The result is not None. Use it for values that a higher room computes; ``cached_property`` is
+    for those that the class itself computes.
     """
     place = value.__dict__
     made: T | None = place.get(name)
@@ -85,7 +85,7 @@ def kept(value: Value, name: str, make: Callable[[*Ts], T], *of: *Ts) -> T:
 
 
 def without_keys(mapping: Mapping[K, T], keys: Iterable[K]) -> dict[K, T]:
-    """A copy without these keys, where it has them; quicker than one made item by item."""
+    """Return a copy without these keys; faster than a comprehension."""
     copy = dict(mapping)
     for key in keys:
         copy.pop(key, None)
@@ -118,7 +118,7 @@ else:
 
 @dataclass_transform(field_specifiers=(field,))
 class Mutable(Struct):
-    """A record that changes while something goes on, and ends with it; compared by its fields."""
+    """A mutable record with a short life; compared by its fields."""
 
     __dataclass_fields__ = _AsDataclass()
     __dataclass_params__ = _AsDataclass()
