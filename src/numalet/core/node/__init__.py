@@ -1,1 +1,1 @@
-"""A node through time, one event after the other."""
+"""A node over time, one event after the other."""

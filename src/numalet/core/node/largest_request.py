@@ -1,9 +1,9 @@
-"""The largest request that a node admits, found by asking the node: nothing is computed twice.
+"""The largest request that a node admits, found by trial admissions.
 
-*Alone* means a pod of one container that asks for one resource, and a byte of memory. Requests are
-counted in *units*: bytes of memory, pages, whole CPUs, whole cores where the policy wants those,
-devices. The search halves an interval of which one end is admitted and the other is not, so what
-it finds is admitted and one unit more is not.
+*Alone* means a pod of one container that requests one resource, and a byte of memory. Requests are
+in *units*: bytes of memory, pages, whole CPUs, whole cores where the policy requires those,
+devices. The search bisects an interval with one admitted and one rejected end. Its result is
+admitted, and one unit more is not.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from numalet.core.node.node import Node
 
 
 def admits(node: Node, pod: Pod) -> bool:
-    """Whether the node, as it is, admits this pod."""
     return node.admit(pod)[1].admitted
 
 
 def unit_of(rules: NodeRules, resource: str) -> int:
-    """How many bytes, CPUs or devices are one unit of a request."""
+    """Return the bytes, CPUs or devices of one unit of a request."""
     if resources.is_hugepages(resource):
         try:
             return max(Quantity.parse(resource.removeprefix(resources.HUGEPAGES_PREFIX)).value, 1)
@@ -39,14 +38,14 @@ def unit_of(rules: NodeRules, resource: str) -> int:
 
 
 def quantity(resource: str, number: int) -> Quantity:
-    """The number as a quantity that prints as people write it."""
+    """Return the number as a quantity with the usual suffixes."""
     if resources.is_memory_type(resource):
         return Quantity.from_bytes(number)
     return Quantity.from_int(number)
 
 
 def asking(pod: Pod, container: str, resource: str, amount: Quantity | None) -> Pod:
-    """The pod in which one container asks for another amount; for None not at all."""
+    """Return the pod with another request of one container; None removes the request."""
 
     def changed(each: Container) -> Container:
         if each.name != container:
@@ -65,9 +64,9 @@ def asking(pod: Pod, container: str, resource: str, amount: Quantity | None) -> 
 
 
 def alone(pod: Pod, container: Container, resource: str, amount: Quantity) -> Pod:
-    """The pod cut down to one container that asks for one resource.
+    """Return the pod reduced to one container with a request for one resource.
 
-    A Guaranteed container always asks for memory, so one byte of it stays.
+    A Guaranteed container always requests memory, so one byte of it stays.
     """
     least = Quantity.from_bytes(1)
     wanted = {name: least for name in container.requests if name == resources.MEMORY}
@@ -87,15 +86,15 @@ def _with(requests: Resources, resource: str, amount: Quantity | None) -> Resour
 
 
 class LargestRequestSearch(Mutable):
-    """Searches on one node; the answer for a resource alone is kept for the next pod."""
+    """Searches on one node; results for a resource alone are cached for the next pod."""
 
     node: Node
     _alone: dict[tuple[str, ContainerKind], Quantity] = field(default_factory=dict)
 
     def alone(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
-        """The largest amount that is admitted alone; None if what is asked for is.
+        """Return the largest amount admitted alone; None if the request itself is.
 
-        More than what is asked for, if only that is no whole number of units.
+        The result exceeds the request only if the request is not a whole number of units.
         """
         asked = container.requests[resource]
         if admits(self.node, alone(pod, container, resource, asked)):
@@ -108,14 +107,14 @@ class LargestRequestSearch(Mutable):
             return quantity(resource, 0) if largest is None else largest
 
         if asked.value % unit_of(self.node.rules, resource):
-            return search()  # The result may be the next whole number, which is no news.
+            return search()  # Do not cache: the result may be the next whole number.
         key = (resource, container.kind)
         if key not in self._alone or self._alone[key] >= asked:
             self._alone[key] = search()
         return self._alone[key]
 
     def together(self, pod: Pod, container: Container, resource: str) -> Quantity | None:
-        """The largest amount with which the whole pod is admitted; None if there is none."""
+        """Return the largest amount that lets the node admit the whole pod, or None."""
         return self._largest(
             resource,
             container.requests[resource],
@@ -125,9 +124,9 @@ class LargestRequestSearch(Mutable):
     def _largest(
         self, resource: str, asked: Quantity, pod_with: Callable[[Quantity], Pod]
     ) -> Quantity | None:
-        """The largest amount below ``asked``, which is not admitted itself.
+        """Return the largest admitted amount below ``asked``, which is rejected itself.
 
-        Where it is no whole number of units, the next whole number counts too.
+        If ``asked`` is not a whole number of units, also try the next whole number.
         """
         unit = unit_of(self.node.rules, resource)
 
@@ -138,7 +137,8 @@ class LargestRequestSearch(Mutable):
         low = high
         if asked.value % unit and is_admitted(high):
             return quantity(resource, high * unit)
-        # More is not always worse: a smaller request may lie alone where a group is needed.
+        # Admission is not monotonic: a smaller request may fit one node and be rejected where a
+        # larger one needs a group. So probe eighths downwards before bisecting.
         for eighths in range(7, -1, -1):
             high, low = low, asked.value * eighths // 8 // unit
             if is_admitted(low):

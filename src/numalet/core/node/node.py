@@ -1,7 +1,7 @@
-"""Node: rules and a snapshot, and everything that can happen to them, one event at a time.
+"""Node: rules and a snapshot, and all events that change them.
 
-Every method returns the next node; the one it was called on stays as it is. A restart takes
-only what the state files hold, so it forgets what a kubelet forgets.
+Every method returns the next node and leaves the old one unchanged. A restart uses only the state
+files, so it loses the same state as a kubelet.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from numalet.core.snapshot.slots import ExtraManager
 from numalet.core.snapshot.snapshot import Snapshot
 
 Devices: TypeAlias = Mapping[str, Iterable[Device]]
-"""What device plugins report, by resource."""
+"""The device plugins' reports, by resource."""
 
 NO_DEVICES: Devices = MappingProxyType({})
 
@@ -52,62 +52,62 @@ class Node(ShownValue):
 
     @property
     def rules(self) -> NodeRules:
-        """The configuration, resolved against the machine."""
+        """The configuration, resolved for the machine."""
         return self.roster.rules
 
     def admit(self, pod: Pod, recorder: Recorder = SILENT) -> tuple[Node, Decision]:
-        """The node after this pod asked for admission, and the decision."""
+        """Decide this pod; return the next node and the decision."""
         if not isinstance(pod, Pod):
             raise TypeError(f"a Pod is expected, not {type(pod).__name__}; read_pods makes them")
         decision = admit.admit(self.roster, self.snapshot, pod, recorder)
         return self.at(decision.after), decision
 
     def pod_started(self, pod_uid: str) -> Node:
-        """The node after all containers of an active pod were started, in order."""
+        """Return the node after all containers of an active pod started, in order."""
         return self.at(lifecycle.pod_started(self.roster, self.snapshot, pod_uid))
 
     def container_started(self, key: ContainerKey) -> Node:
-        """The node when one container of an active pod is about to start."""
+        """Return the node as one container of an active pod is about to start."""
         return self.at(lifecycle.container_started(self.roster, self.snapshot, key))
 
     def fits(self, pod: Pod) -> bool:
-        """Whether the pod would be admitted now. Nothing changes, no device plugin is asked."""
+        """Return whether the node would admit the pod now, without calling device plugins."""
         _, decision = self.without_plugins().admit(pod)
         return decision.admitted
 
     def remove(self, pod_uid: str) -> Node:
-        """The node after a pod was deleted. Unknown uids change nothing."""
+        """Return the node after a pod was deleted. Unknown uids change nothing."""
         return self.at(lifecycle.remove(self.roster, self.snapshot, pod_uid))
 
     def awaiting_sources(self) -> Node:
-        """The node before every source of pods is ready: nothing is stale yet."""
+        """Return the node before every source of pods is ready: no record is stale yet."""
         return self.at(replace(self.snapshot, sources_ready=False))
 
     def sources_ready(self) -> Node:
-        """The node once every source of pods is ready after the last start."""
+        """Return the node after every source of pods became ready."""
         return self.at(lifecycle.sources_ready(self.roster, self.snapshot))
 
     def assume_running(self, keys: Iterable[ContainerKey]) -> Node:
-        """The node on which these containers count as active, though no manifest is known."""
+        """Treat these containers as active, although their pods have no known manifest."""
         return self.at(replace(self.snapshot, assumed=self.snapshot.assumed | set(keys)))
 
     def keep_active(self, pod: Pod) -> Node:
-        """The node on which this pod is active with what is allocated to it, if anything.
+        """Make this pod active with its current allocations, if any.
 
-        Nothing is decided: it is for a pod that runs and could not be admitted again.
+        There is no decision: use it for a running pod that could not be admitted again.
         """
         return self.at(self.snapshot.with_pod(pod))
 
     def release_stale(self) -> Node:
-        """The node after every manager forgot what is not active, as at the next admission."""
+        """Release the records of inactive pods, as the next admission would."""
         return self.at(lifecycle.release_stale(self.roster, self.snapshot))
 
     def leftovers(self) -> tuple[ContainerKey, ...]:
-        """Containers that hold resources although they are not active."""
+        """Return inactive containers that still hold resources."""
         return lifecycle.leftovers(self.roster, self.snapshot)
 
     def state_files(self) -> dict[str, str]:
-        """Texts of the state files by name, as the kubelet writes them."""
+        """Return the kubelet's state files as texts by name."""
         return state_files.write(self.rules, self.snapshot)
 
     def restart(
@@ -117,9 +117,9 @@ class Node(ShownValue):
         files: StateFiles,
         devices: Devices = NO_DEVICES,
     ) -> Node | StartRefused:
-        """The node after a restart: no pods yet, and their sources not yet ready.
+        """Return the node after a restart: no pods yet, their sources not ready.
 
-        The containers of the active pods keep running; ``devices`` are what the plugins report.
+        The containers of the active pods keep running; ``devices`` are the plugins' reports.
         """
         started = start(
             config,
@@ -136,36 +136,36 @@ class Node(ShownValue):
         return started.awaiting_sources()
 
     def devices_reported(self, devices: Devices) -> Node:
-        """The node after device plugins reported these devices, by resource."""
+        """Apply device plugins' reports, by resource."""
         ledger = registration.all_reported(self.snapshot.device, devices)
         return self.at(self.snapshot.with_devices(ledger))
 
     def plugin_stopped(self, resource: str) -> Node:
-        """The node after the plugin of a registered resource went; others change nothing."""
+        """Stop the plugin of a registered resource; other names change nothing."""
         if resource not in self.snapshot.device.inventory.registered:
             return self
         ledger = registration.plugin_stopped(self.snapshot.device, resource)
         return self.at(self.snapshot.with_devices(ledger))
 
     def resource_expired(self, resource: str) -> Node:
-        """The node after the grace period of a plugin that went."""
+        """End the grace period of a stopped plugin."""
         ledger = registration.resource_expired(self.snapshot.device, resource)
         return self.at(self.snapshot.with_devices(ledger))
 
     def without_plugins(self) -> Node:
-        """The node that decides without its device plugins: what would be, not what is.
+        """Return a node that decides without its device plugins, for hypothetical decisions.
 
-        A plugin may do something to a device when it is asked for an allocation.
+        A plugin may act on a device when the kubelet calls it for an allocation.
         """
         return self.asking(NO_SAY)
 
     def asking(self, plugins: PreferredDevices) -> Node:
-        """The node that asks these plugins when it decides, and not those it was started with."""
+        """Return a node that calls these plugins when it decides."""
         staff = roster.asking(self.roster, plugins)
         return self if staff is self.roster else replace(self, roster=staff)
 
     def at(self, snapshot: Snapshot) -> Node:
-        """The same rules over another snapshot."""
+        """Return the same rules with another snapshot."""
         return replace(self, snapshot=snapshot)
 
 
@@ -181,13 +181,13 @@ def start(
     identity: NodeIdentity = UNKNOWN_NODE,
     managers: Iterable[ExtraManager[Any]] = (),
 ) -> Node | StartRefused:
-    """A node with this configuration on this machine, or why the kubelet would not start.
+    """Start a node with this configuration on this machine, or return why a kubelet would not.
 
-    ``files`` are state files that are there before, by name; ``devices`` are what the device
-    plugins report at the start, by resource; ``running`` are containers that run already;
-    ``identity`` is what is known of the node's name and labels; ``managers`` are those of
-    resources that the kubelet has no manager for.
-    Order as in the kubelet: build the managers, start them on their files, check node
+    ``files`` are existing state files by name; ``devices`` are the plugins' reports at the start,
+    by resource; ``running`` are containers that already run; ``identity`` is the known part of the
+    node's name and labels; ``managers`` handle resources that the kubelet has no manager for.
+
+    The order is the kubelet's: build the managers, start them with their files, check node
     allocatable, register devices.
     """
     managers, running = tuple(managers), tuple(running)

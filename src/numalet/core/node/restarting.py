@@ -1,12 +1,12 @@
-"""A kubelet starts again with its state files and admits the pods that run once more.
+"""A kubelet restarts with its state files and admits the running pods again.
 
-The kubelet admits every pod that its sources name, running or not, and before all sources are
-ready. Records of pods that it has not seen yet keep their resources until then. Kubelet:
-``HandlePodAdditions``, v1.32, which sorts the pods of a source by their creation.
+The kubelet admits every pod of its sources, running or not, even before all sources are ready.
+Until then, records of pods that it has not seen yet keep their resources. Kubelet:
+``HandlePodAdditions``, v1.32, which sorts the pods of a source by creation time.
 
 A kubelet starts without any device plugin. Plugins register again when they notice the start, and
-the kubelet does not wait for them. A container that runs keeps its devices; of any other one,
-such as an init container that has ended, the kubelet asks the plugin.
+the kubelet does not wait for them. A running container keeps its devices. For any other one, such
+as an ended init container, the kubelet calls the plugin.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numalet.core.snapshot.placement import Placement
 
 
 class Move(Value):
-    """A container that runs, what it holds by the state files, and what it holds afterwards."""
+    """A running container whose allocation changes: by the state files, and afterwards."""
 
     container: str
     held: Placement
@@ -39,10 +39,10 @@ class Move(Value):
 
 
 class Readmission(Value):
-    """The decision on a pod that the kubelet sees again.
+    """The decision on a pod after a restart.
 
-    ``waits_for_plugin`` says that the pod is rejected only if the kubelet sees it before the
-    device plugin has registered. ``moves`` are the containers that do not keep what they have.
+    ``waits_for_plugin``: the kubelet rejects the pod only if it sees the pod before the device
+    plugin registers. ``moves`` are the containers whose allocation changes.
     """
 
     decision: Decision
@@ -51,14 +51,13 @@ class Readmission(Value):
 
     @property
     def pod(self) -> Pod:
-        """The pod that was seen again."""
         return self.decision.pod
 
 
 class KubeletRestart(Value):
-    """A kubelet that started again, and what it decided; its sources are not ready yet.
+    """A restarted kubelet and its decisions; its sources are not ready yet.
 
-    ``began`` is the node before it saw a pod, ``node`` the node after it saw all.
+    ``began`` is the node before the first pod, ``node`` the node after the last one.
     """
 
     began: Node
@@ -67,7 +66,7 @@ class KubeletRestart(Value):
 
     @property
     def rejected(self) -> tuple[Readmission, ...]:
-        """The pods that are lost."""
+        """The pods that the restarted kubelet rejects."""
         return tuple(each for each in self.pods if not each.decision.admitted)
 
 
@@ -82,11 +81,11 @@ def restart(
     behaviour: Behaviour = EXACT,
     identity: NodeIdentity = UNKNOWN_NODE,
 ) -> KubeletRestart | StartRefused:
-    """A restart of the kubelet on these files while the pods run, or why it does not start.
+    """Restart the kubelet on these files with running pods, or return why it does not start.
 
-    ``running`` are the containers that run; by default what the status of the pods says.
-    ``devices`` are what the plugins report when they register. They register before the kubelet
-    sees the pods, or after: a pod that one of both rejects is rejected.
+    ``running`` are the running containers; by default those of the pods' status. ``devices`` are
+    the plugins' reports. Plugins may register before or after the kubelet sees the pods; a pod is
+    rejected if either order rejects it.
     """
     pods = tuple(pods)
     runs = frozenset(containers_that_run(pods) if running is None else running)
@@ -122,7 +121,7 @@ def restart(
 
 
 def readmit(began: Node, pods: Iterable[Pod]) -> tuple[Node, tuple[Decision, ...]]:
-    """The node after it saw these pods again, in this order; nothing is started."""
+    """Admit these pods again, in this order; start no containers."""
     decisions = []
     for pod in pods:
         began, decision = began.admit(pod)
@@ -131,9 +130,9 @@ def readmit(began: Node, pods: Iterable[Pod]) -> tuple[Node, tuple[Decision, ...
 
 
 def containers_that_run(pods: Iterable[Pod]) -> frozenset[ContainerKey]:
-    """The containers that run, as far as the status of the pods says.
+    """Return the running containers, by the pods' status.
 
-    Where it says nothing, init containers have ended and all others run.
+    Without a status, init containers have ended and all others run.
     """
     return frozenset(
         ContainerKey(pod.uid, each.name)
@@ -168,7 +167,7 @@ def _readmission(
 
 
 def _asks_a_plugin(decision: Decision, devices: Devices) -> bool:
-    """Whether the pod is rejected because a plugin that is not known has not registered."""
+    """Return whether the rejection is only due to a plugin without a known report."""
     rejection = decision.rejection
     if not isinstance(rejection, AllocationRefused):
         return False
