@@ -1,4 +1,4 @@
-"""What differs between two snapshots: a decision is this, plus its reasons."""
+"""The difference between two snapshots."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class Changes(ShownValue):
-    """From one snapshot to a later one.
+    """The changes from one snapshot to a later one.
 
-    ``allocated`` is what containers hold now, ``released`` what they held before, of all those for
-    which the two are not the same; who holds other things than before is in both.
-    ``reserved_bytes`` is by node id and memory type, only where it changed. ``groups`` are the
-    new groups of the nodes whose group changed.
+    ``allocated`` and ``released`` are the new and the old placements of all containers whose
+    placement changed; a container that got other resources is in both. ``reserved_bytes`` is by
+    node id and memory type, only where it changed. ``groups`` are the new groups of the nodes whose
+    group changed.
     """
 
     pods_added: tuple[str, ...]
@@ -31,7 +31,7 @@ class Changes(ShownValue):
 
 
 def diff_snapshots(before: Snapshot, after: Snapshot) -> Changes:
-    """What is different in ``after``; containers and nodes in sorted order."""
+    """Return the changes; containers and nodes are sorted."""
     held, holds = placement.of_all(before), placement.of_all(after)
     nodes = [
         (node_id, before.memory.nodes[node_id], node)

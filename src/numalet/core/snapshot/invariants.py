@@ -1,8 +1,8 @@
-"""What must always hold in a snapshot, as far as the kubelet's own accidents let it.
+"""Invariants of a snapshot, except where the kubelet's own bugs break them.
 
-A violation is a value that names the rule and the place. Two rules are broken by the kubelet
-itself now and then: groups, when a single node of a group is used alone, and sums, when the
-same uid is admitted again after its init containers' memory was noted for reuse.
+A violation is a value with the rule and the place. The kubelet itself sometimes breaks two of them:
+groups, when it uses a single node of a group alone, and sums, when it admits a uid again while its
+init containers' memory is reusable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Violation(Value):
 
 
 def violations(snapshot: Snapshot) -> tuple[Violation, ...]:
-    """Every broken rule, in the order of the rules."""
+    """Return every broken rule, in the order of the rules."""
     ledger = snapshot.memory
     return (*_tables(ledger), *_assignments(ledger), *_groups(ledger), *_sums(ledger))
 

@@ -1,6 +1,6 @@
-"""What one container holds of everything: CPUs, memory, devices, read out of all ledgers.
+"""One container's allocation of CPUs, memory and devices, collected from all ledgers.
 
-The ledgers are made for the managers' work; this is the form for questions about a container.
+The ledgers suit the managers' work; this form suits queries about a container.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numalet.core.snapshot.snapshot import Snapshot
 class Placement(Value):
     """One container's part of the node.
 
-    ``cpus`` are its exclusive CPUs, empty if it runs in the shared pool. ``memory`` are its
-    blocks by memory type, ``devices`` the ids of its devices by resource, all sorted.
+    ``cpus`` are its exclusive CPUs, empty if it runs in the shared pool. ``memory`` are its blocks
+    by memory type, ``devices`` the ids of its devices by resource, all sorted.
     """
 
     cpus: CpuSet
@@ -28,12 +28,12 @@ class Placement(Value):
 
     @property
     def memory_nodes(self) -> tuple[int, ...]:
-        """Ids of the NUMA nodes that its memory comes from, ascending."""
+        """Ids of the NUMA nodes of its memory, ascending."""
         return tuple(sorted({node_id for block in self.memory for node_id in block.nodes}))
 
 
 def of_container(snapshot: Snapshot, pod_uid: str, container: str) -> Placement:
-    """What the container holds; an empty placement if it is not known."""
+    """Return the container's placement; empty if the container is unknown."""
     records = snapshot.device.records.get(pod_uid, {}).get(container, {})
     return Placement(
         cpus=snapshot.cpu.cpus_of(pod_uid, container) or cpu_set.EMPTY,
@@ -51,7 +51,7 @@ def of_container(snapshot: Snapshot, pod_uid: str, container: str) -> Placement:
 
 
 def of_pod(snapshot: Snapshot, pod: Pod) -> dict[str, Placement]:
-    """What each container of the pod holds, in order of allocation."""
+    """Return each container's placement, in order of allocation."""
     return {
         container.name: of_container(snapshot, pod.uid, container.name)
         for container in pod.containers()
@@ -59,7 +59,7 @@ def of_pod(snapshot: Snapshot, pod: Pod) -> dict[str, Placement]:
 
 
 def of_all(snapshot: Snapshot) -> dict[ContainerKey, Placement]:
-    """What every container holds that any ledger knows, active or not; sorted."""
+    """Return the placement of every container in any ledger, active or not; sorted."""
     holders = {
         *snapshot.cpu.holders(),
         *snapshot.memory.holders(),

@@ -1,8 +1,7 @@
-"""Requested: what all active pods together ask of a node, kept as running sums.
+"""The sum of all active pods' requests on a node, kept up to date.
 
-The kubelet adds up the requests of all pods at every admission. Here a pod is added when it
-becomes active and subtracted when it stops being so, so that a question costs the same beside a
-thousand pods as on an empty node.
+The kubelet adds up all pods at every admission. Here a pod is added when it becomes active and
+subtracted when it becomes inactive, so a query takes the same time with any number of pods.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, without_keys
 
 Ports: TypeAlias = Mapping[tuple[int, str], tuple[HostPort, ...]]
-"""Ports of the host by number and protocol, one entry for each pod's."""
+"""Host ports by number and protocol, one entry for each pod's port."""
 
 
 class Requested(Value):
-    """The sums. ``amounts`` are by resource, CPU in thousandths, everything else in units.
+    """The sums. ``amounts`` are by resource: milli-CPUs for CPU, whole units for the rest.
 
-    ``unknown_ports`` is how many of the pods may have unknown ports.
+    ``unknown_ports`` is the number of pods that may have unknown ports.
     """
 
     pods: int = 0
@@ -32,7 +31,6 @@ class Requested(Value):
     unknown_ports: int = 0
 
     def plus(self, pod: Pod) -> Requested:
-        """The sums with one more pod."""
         amounts = dict(self.amounts)
         for name, amount in pod_demand.amounts(pod).items():
             amounts[name] = amounts.get(name, 0) + amount
@@ -44,7 +42,7 @@ class Requested(Value):
         return Requested(self.pods + 1, amounts, ports, unknown)
 
     def minus(self, pod: Pod) -> Requested:
-        """The sums without one of the pods that are in them."""
+        """Subtract a pod that is part of the sums."""
         amounts = dict(self.amounts)
         for name, amount in pod_demand.amounts(pod).items():
             amounts[name] -= amount
@@ -62,7 +60,7 @@ class Requested(Value):
         return Requested(self.pods - 1, amounts, ports, unknown)
 
     def has_free(self, port: HostPort) -> bool:
-        """Whether no pod has a port with which this one conflicts."""
+        """Return whether no pod has a conflicting port."""
         held = self.ports.get((port.number, port.protocol), ())
         return not any(port.conflicts_with(other) for other in held)
 
@@ -71,7 +69,6 @@ NOTHING_REQUESTED = Requested()
 
 
 def of_pods(pods: Iterable[Pod]) -> Requested:
-    """The sums of these pods."""
     sums = NOTHING_REQUESTED
     for pod in pods:
         sums = sums.plus(pod)

@@ -1,9 +1,11 @@
-"""The sets that the container runtime gets when a container is created.
+"""The CPU and memory sets that the kubelet passes to the container runtime.
 
-On Linux these are two: CPUs (``cpuset.cpus``) and NUMA nodes for memory (``cpuset.mems``).
-Windows has no memory sets: memory comes from where the CPU is. There the kubelet merges the CPU
+On Linux there are two: CPUs (``cpuset.cpus``) and NUMA nodes for memory (``cpuset.mems``).
+
+Windows has no memory sets: it allocates memory near the CPU. There the kubelet merges the CPU
 Manager's CPUs with the *memory CPUs*, all CPUs of the NUMA nodes of the container's memory, into
-one set of CPUs. Memory itself is counted on Windows, not enforced.
+one set of CPUs. On Windows the kubelet accounts for memory but does not enforce it.
+
 Kubelet: ``PreCreateContainer`` for Linux and for Windows, ``computeFinalCpuSet``, v1.32.
 """
 
@@ -16,7 +18,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, container: str) -> CpuSet:
-    """The container's exclusive CPUs, else the shared pool; empty where nothing is set.
+    """Return the container's exclusive CPUs, else the shared pool; empty means unset.
 
     The shared pool is empty under the policy none. Kubelet: ``GetCPUSetOrDefault``, v1.32.
     """
@@ -25,7 +27,7 @@ def cpus(snapshot: Snapshot, pod_uid: str, container: str) -> CpuSet:
 
 
 def memory_nodes(snapshot: Snapshot, pod_uid: str, container: str) -> tuple[int, ...]:
-    """Ids of the NUMA nodes of the container's memory, ascending; empty where nothing is set.
+    """Return the NUMA node ids of the container's memory, ascending; empty if unset.
 
     Kubelet: ``GetMemoryNUMANodes``, v1.32.
     """
@@ -35,7 +37,7 @@ def memory_nodes(snapshot: Snapshot, pod_uid: str, container: str) -> tuple[int,
 def windows_cpu_affinity(
     snapshot: Snapshot, machine: MachineInfo, pod_uid: str, container: str
 ) -> CpuSet | None:
-    """The CPUs that a container on Windows is bound to; None if it is bound to none."""
+    """Return the CPUs that Windows binds a container to; None if it is unbound."""
     return merged(
         cpus(snapshot, pod_uid, container),
         cpus_of_nodes(machine, memory_nodes(snapshot, pod_uid, container)),
@@ -43,9 +45,9 @@ def windows_cpu_affinity(
 
 
 def merged(decided: CpuSet, near_memory: CpuSet) -> CpuSet | None:
-    """The CPU Manager's CPUs and the memory CPUs in one set; None if both are empty.
+    """Merge the CPU Manager's CPUs with the memory CPUs; None if both are empty.
 
-    What the CPU Manager decided stands alone if it is the larger set, or within the other.
+    The CPU Manager's set stands alone if it is larger than the other, or inside it.
     """
     if not decided:
         return near_memory or None
@@ -55,7 +57,7 @@ def merged(decided: CpuSet, near_memory: CpuSet) -> CpuSet | None:
 
 
 def cpus_of_nodes(machine: MachineInfo, node_ids: tuple[int, ...]) -> CpuSet:
-    """All CPUs of these NUMA nodes."""
+    """Return all CPUs of these NUMA nodes."""
     return frozenset(
         cpu
         for node in machine.nodes

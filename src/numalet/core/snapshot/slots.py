@@ -1,7 +1,7 @@
 """A slot binds one resource manager to its own ledger inside the snapshot.
 
-Admission sees slots only, so it never knows how many managers there are nor what their ledgers
-hold. A slot's ``provider`` is the name under which its hints are reported.
+Admission sees only slots, and so depends neither on the number of managers nor on their ledgers. A
+slot's ``provider`` is the name under which its hints are reported.
 """
 
 from __future__ import annotations
@@ -35,62 +35,58 @@ class Slot(Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the manager never has a hint, allocates anything or holds anything."""
+        """Whether the manager never gives hints and never allocates."""
         ...
 
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
-    ) -> ProviderHints | Refused:
-        """The manager's hints for a container."""
-        ...
+    ) -> ProviderHints | Refused: ...
 
-    def pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
-        """The manager's hints for a pod."""
-        ...
+    def pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused: ...
 
     def allocate(
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
-        """The snapshot after the manager's allocation."""
+        """Return the snapshot after the manager's allocation."""
         ...
 
     @property
     def places_pods(self) -> bool:
-        """Whether it hints and allocates for a pod as a whole, where one asks for that."""
+        """Whether it handles pod-level requests of its resource."""
         ...
 
     def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
-        """The manager's hints for a pod that asks as a whole."""
+        """Return the hints for a pod with pod-level requests."""
         ...
 
     def allocate_whole_pod(
         self, snapshot: Snapshot, pod: Pod, affinity: Hint
     ) -> Snapshot | Refused:
-        """The snapshot after the manager's allocation for a pod that asks as a whole."""
+        """Return the snapshot after the allocation for a pod with pod-level requests."""
         ...
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
-        """The snapshot after the manager's clean-up."""
+        """Return the snapshot after the manager's clean-up."""
         ...
 
     def forget_pods(self, snapshot: Snapshot, pod_uids: Sequence[str]) -> Snapshot:
-        """The same where only these pods may be stale, of which no container is active."""
+        """Clean up when only these pods, all inactive, may be stale."""
         ...
 
     def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that holds something of the manager's; of one pod, or of all."""
+        """Return every container with an allocation of this manager, of one pod or of all."""
         ...
 
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
-        """The snapshot when the container is about to start."""
+        """Return the snapshot as the container is about to start."""
         ...
 
 
 class ExtraManager(Value, Generic[L]):
     """A manager of a resource that the kubelet has no manager for.
 
-    Its hints are reported under ``name``. ``ledger`` is its ledger when nothing is held; a restart
-    of the kubelet begins with it again, because there is no state file for it.
+    Its hints are reported under ``name``. ``ledger`` is its empty ledger; a restart of the kubelet
+    starts with it again, because there is no state file for it.
     """
 
     name: str
@@ -98,12 +94,11 @@ class ExtraManager(Value, Generic[L]):
     ledger: L
 
     def slot(self) -> ManagerSlot[L]:
-        """The manager's place in the snapshot."""
         write: _WithExtraLedger[L] = _WithExtraLedger(self.name)
         return ManagerSlot(self.name, self.manager, _ExtraLedger(self.name, self.ledger), write)
 
 
-# Classes and not closures, because nodes are pickled.
+# Classes instead of closures, because nodes are pickled.
 
 
 class _ExtraLedger(Value, Generic[L]):
@@ -125,9 +120,9 @@ class _WithExtraLedger(Value, Generic[L]):
 class ManagerSlot(Value, Generic[L]):
     """A manager, and how to read and replace its ledger.
 
-    ``pods`` is what it does for pods that ask for its resource as a whole; None if it can not. Of
-    one that ``is_idle`` nothing needs to be asked. ``forgets`` is the manager again, if it can
-    forget single pods; else it gets all containers that are active.
+    ``pods`` handles pods with pod-level requests, if the manager supports them. ``is_idle``: skip
+    the manager. ``forgets`` is the manager again, if it can release single pods; else it receives
+    all active containers.
     """
 
     provider: str
@@ -141,17 +136,14 @@ class ManagerSlot(Value, Generic[L]):
     def container_hints(
         self, snapshot: Snapshot, pod: Pod, container: Container
     ) -> ProviderHints | Refused:
-        """The manager's hints for a container."""
         return self.manager.container_hints(self.read(snapshot), pod, container)
 
     def pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
-        """The manager's hints for a pod."""
         return self.manager.pod_hints(self.read(snapshot), pod)
 
     def allocate(
         self, snapshot: Snapshot, pod: Pod, container: Container, affinity: Hint
     ) -> Snapshot | Refused:
-        """The snapshot after the manager's allocation."""
         ledger = self.read(snapshot)
         return self._after(
             snapshot, ledger, self.manager.allocate(ledger, pod, container, affinity)
@@ -159,24 +151,21 @@ class ManagerSlot(Value, Generic[L]):
 
     @property
     def places_pods(self) -> bool:
-        """Whether it hints and allocates for a pod as a whole, where one asks for that."""
         return self.pods is not None
 
     def whole_pod_hints(self, snapshot: Snapshot, pod: Pod) -> ProviderHints | Refused:
-        """The manager's hints for a pod that asks as a whole."""
         ledger = self.read(snapshot)
         return (self.pods.hints if self.pods else self.manager.pod_hints)(ledger, pod)
 
     def allocate_whole_pod(
         self, snapshot: Snapshot, pod: Pod, affinity: Hint
     ) -> Snapshot | Refused:
-        """The snapshot after the manager's allocation for a pod that asks as a whole."""
         assert self.pods is not None, "asked only where places_pods says so"
         ledger = self.read(snapshot)
         return self._after(snapshot, ledger, self.pods.allocate(ledger, pod, affinity))
 
     def _after(self, snapshot: Snapshot, before: L, after: L | Refused) -> Snapshot | Refused:
-        """The snapshot with the ledger after an allocation; the same one if nothing changed."""
+        """Return the snapshot with the new ledger; the same snapshot if it did not change."""
         if after is before:
             return snapshot
         if not isinstance(after, Refused):
@@ -186,23 +175,19 @@ class ManagerSlot(Value, Generic[L]):
         return after
 
     def forget_stale(self, snapshot: Snapshot, active: ActiveContainers) -> Snapshot:
-        """The snapshot after the manager's clean-up."""
         ledger = self.read(snapshot)
         return self._with(snapshot, ledger, self.manager.forget_stale(ledger, active))
 
     def forget_pods(self, snapshot: Snapshot, pod_uids: Sequence[str]) -> Snapshot:
-        """The same where only these pods may be stale, of which no container is active."""
         if self.forgets is None:
             return self.forget_stale(snapshot, snapshot.active_containers())
         ledger = self.read(snapshot)
         return self._with(snapshot, ledger, self.forgets.forget_pods(ledger, pod_uids))
 
     def holders(self, snapshot: Snapshot, pod_uid: str | None = None) -> Collection[ContainerKey]:
-        """Every container that holds something of the manager's; of one pod, or of all."""
         return self.manager.holders(self.read(snapshot), pod_uid)
 
     def container_started(self, snapshot: Snapshot, pod: Pod, container: Container) -> Snapshot:
-        """The snapshot when the container is about to start."""
         ledger = self.read(snapshot)
         return self._with(snapshot, ledger, self.manager.container_started(ledger, pod, container))
 
