@@ -1,1 +1,1 @@
-"""The files that a kubelet reads and writes, values to documents and back. No I/O."""
+"""The kubelet's state files: values to texts and back. No I/O."""

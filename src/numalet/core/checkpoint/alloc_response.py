@@ -1,8 +1,9 @@
-"""Whether bytes are what a device plugin answers to ``Allocate``, as protocol buffers.
+"""Whether bytes decode as a device plugin's response to ``Allocate``, in protocol buffers.
 
-The checkpoint keeps the answer of the plugin as it came; what is in it matters only to the
-container runtime. But the kubelet decodes it when it starts and skips an entry that it can not
-decode, so this module walks over the message and checks its shape.
+The checkpoint keeps the plugin's response unchanged; only the container runtime uses its content.
+But the kubelet decodes it at start and skips an undecodable entry, so this module walks over the
+message and checks its shape.
+
 Kubelet: ``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
 """
 
@@ -18,7 +19,7 @@ _LONGEST_VARINT = 10
 
 
 class _Message(Value):
-    """Fields that a message may have: a wire type, or the message that is nested there."""
+    """The fields of a message: a wire type, or a nested message."""
 
     fields: Mapping[int, int | _Message]
 
@@ -32,12 +33,12 @@ _RESPONSE = _Message(
 )
 
 
-class _Unsound(Exception):  # noqa: N818 - it never leaves this module
-    """The bytes are no such message."""
+class _Unsound(Exception):  # noqa: N818 - never leaves this module
+    """The bytes do not decode."""
 
 
 def is_sound(response: bytes) -> bool:
-    """Whether the bytes can be decoded; no bytes are an empty message."""
+    """Return whether the bytes decode; no bytes are an empty message."""
     try:
         _walk(response, _RESPONSE)
     except _Unsound:
@@ -67,7 +68,7 @@ def _walk(data: bytes, message: _Message) -> None:
 
 
 def _skip(data: bytes, at: int, wire_type: int) -> int:
-    """The offset behind a value, which must be whole."""
+    """Return the offset after a value, which must be complete."""
     match wire_type:
         case 0:
             at = _varint(data, at)[1]
@@ -88,7 +89,7 @@ def _skip(data: bytes, at: int, wire_type: int) -> int:
 
 
 def _skip_group(data: bytes, at: int) -> int:
-    """The offset behind a group; groups may stand in groups."""
+    """Return the offset after a group; groups may be nested."""
     depth = 1
     while depth:
         key, at = _varint(data, at)
@@ -103,7 +104,7 @@ def _skip_group(data: bytes, at: int) -> int:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the offset behind it."""
+    """Return a number and the offset after it."""
     number = 0
     for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         number |= (byte & 0x7F) << 7 * index

@@ -1,8 +1,8 @@
-"""Parts of state files in both forms: as Go prints them for the checksum, and as JSON.
+"""Parts of state files in both forms: Go's printed form for the checksum, and JSON.
 
-A state file is written whole at every change, and hardly anything in it has changed since it was
-written before: other NUMA nodes, other pods' blocks, ids of devices. So the texts of such parts
-are kept: in the records that they are made of, or for a while by their values.
+The kubelet writes a whole state file at every change, but most of its parts are unchanged since the
+last write: other NUMA nodes, other pods' blocks, device ids. The texts of such parts are therefore
+cached: in their records, or by value in an LRU cache.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.numa_mask import NumaMask
 
 BothForms: TypeAlias = tuple[str, str]
-"""What Go prints, and the JSON."""
+"""Go's printed form, and the JSON."""
 
 _V = TypeVar("_V")
 
 
 def map_of(items: Mapping[str, _V], both: Callable[[_V], BothForms]) -> BothForms:
-    """A map whose keys are texts, sorted."""
+    """Return a map with text keys, sorted."""
     dumps, texts = [], []
     for key, value in sorted(items.items()):
         dump, text = both(value)
@@ -34,19 +34,18 @@ def map_of(items: Mapping[str, _V], both: Callable[[_V], BothForms]) -> BothForm
 
 
 def map_by_number(items: Mapping[int, _V], both: Callable[[_V], BothForms]) -> BothForms:
-    """A map whose keys are numbers: sorted as such by Go's printing, and as texts in JSON."""
+    """Return a map with number keys: sorted as numbers in Go's form, as texts in JSON."""
     dumps, texts = [], []
     for key, value in sorted(items.items()):
         dump, text = both(value)
         dumps.append(f"{key}:{dump}")
         texts.append(f'"{key}":{text}')
-    # The quote behind a key comes before every digit, as its end does.
+    # Sorting whole entries sorts the keys: the quote after a key precedes every digit.
     texts.sort()
     return f"map[{' '.join(dumps)}]", f"{{{','.join(texts)}}}"
 
 
 def list_of(items: Iterable[BothForms]) -> BothForms:
-    """A list."""
     dumps, texts = [], []
     for dump, text in items:
         dumps.append(dump)
@@ -56,32 +55,28 @@ def list_of(items: Iterable[BothForms]) -> BothForms:
 
 @lru_cache(maxsize=1024)
 def nodes(mask: NumaMask) -> BothForms:
-    """The ids of NUMA nodes."""
     return numbers(numa_mask.ids(mask))
 
 
 @lru_cache(maxsize=1024)
 def numbers(listed: tuple[int, ...]) -> BothForms:
-    """Numbers in the order in which they are."""
     texts = list(map(str, listed))
     return f"[{' '.join(texts)}]", f"[{','.join(texts)}]"
 
 
 @lru_cache(maxsize=4096)
 def cpus(held: CpuSet) -> BothForms:
-    """The list of CPUs that a container holds."""
     text = cpu_set.text(held)
     return text, f'"{text}"'
 
 
 @lru_cache(maxsize=1024)
 def cpus_of_pod(held: CpuSet) -> BothForms:
-    """The CPUs that a pod got as a whole."""
+    """Return the CPUs of a pod that was placed as a whole."""
     text = f'{{"cpuSet":"{cpu_set.text(held)}"}}' if held else "{}"
     return go_dump.pod_cpus_of(held), text
 
 
 @lru_cache(maxsize=1024)
 def names(texts: tuple[str, ...]) -> BothForms:
-    """Texts in the order in which they are, as of a resource's devices."""
     return f"[{' '.join(texts)}]", f"[{','.join(map(string, texts))}]"

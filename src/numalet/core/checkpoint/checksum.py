@@ -1,7 +1,7 @@
 """The checksum in the kubelet's state files: FNV-1a, 32 bits, over a printed Go value.
 
-``go_dump`` makes what is printed. Where ``fnv-hash-fast`` is installed it does the hashing:
-the same sums, fifty times sooner (docs/decisions/0007).
+``go_dump`` makes the printed form. If ``fnv-hash-fast`` is installed, it computes the same hash
+fifty times faster (docs/decisions/0007).
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ except ImportError:
 
 
 def fnv1a_32(text: str) -> int:
-    """The 32-bit FNV-1a hash of the text's UTF-8 bytes."""
+    """Return the 32-bit FNV-1a hash of the text's UTF-8 bytes."""
     return _of_bytes(text.encode())

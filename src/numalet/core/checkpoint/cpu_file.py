@@ -1,9 +1,10 @@
 """``cpu_manager_state``: the CPU Manager's state file, text to ledger and back.
 
-Two formats are read: the second one (pod uid, container, CPU list) and the first one (container
-id, CPU list). Which is tried first, and so which of them a bad file is complained of as, is a rule
-of the release. A checksum of 0 or none is accepted in both. A third one is the second with what
-pods got as a whole (``pod_entries``); a release that writes it tries it before the others.
+The kubelet accepts two formats: the second one (pod uid, container, CPU list) and the first one
+(container id, CPU list). The release determines the order of the tries, and so the error for a bad
+file. Both accept a checksum that is 0 or absent. A third format is the second with the CPUs of
+whole pods (``pod_entries``); a release that writes it tries it before the others.
+
 Kubelet: ``state.CPUManagerCheckpoint``, v1.32.
 """
 
@@ -34,16 +35,16 @@ FILE_NAME = "cpu_manager_state"
 
 _FIRST_FORMAT = "CPUManagerCheckpointV1"
 _SECOND_FORMAT = "CPUManagerCheckpoint"
-"""Types of the kubelet, as errors name them. The first is named since it may be tried last."""
+"""The kubelet's types in its errors. The first format needs one because it may be tried last."""
 
 
 def write(policy_name: str, ledger: CpuLedger, rules: ReleaseRules = V1_32_RULES) -> str:
-    """The file's text: one line, no blanks, no newline at the end."""
+    """Return the file's text: one line, no blanks, no newline at the end."""
     return cpu_text.text(policy_name, ledger, rules.state_files_have_pods)
 
 
 class CpuDocument(Value):
-    """The file's content: texts as they stand there. ``container_ids`` are of the first format."""
+    """The file's content with unparsed CPU lists. ``container_ids`` are of the first format."""
 
     policy_name: str
     default_cpus: str
@@ -53,7 +54,7 @@ class CpuDocument(Value):
 
 
 class CpuReading(Value):
-    """A document, the checksum that stands in the file, and the one that its content has."""
+    """A document, the checksum in the file, and the checksum of its content."""
 
     document: CpuDocument
     checksum: int
@@ -65,17 +66,17 @@ class CpuReading(Value):
     def is_sound(self) -> bool:
         """Whether the kubelet accepts the checksum.
 
-        Up to the second format 0, or none, is as good as a right one.
+        Up to the second format it also accepts 0 or an absent checksum.
         """
         accepts_zero = not self.checksum and not self.is_third_format
         return accepts_zero or self.checksum == self.expected
 
 
 def read(text: str, rules: ReleaseRules = V1_32_RULES) -> CpuReading | Finding:
-    """What a file holds, or why Go can not decode it. The checksum is not verified.
+    """Return the file's content, or why Go cannot decode it. The checksum is not verified.
 
-    The formats are tried in the order of the release until one is sound; of a file that is sound
-    in none the last one says what is wrong.
+    The formats are tried in the order of the release until one is sound. If all fail, the finding
+    is that of the last one.
     """
     if rules.state_files_have_pods:
         return _read_with_pods(text, rules)
@@ -89,7 +90,7 @@ def _read_with_pods(text: str, rules: ReleaseRules) -> CpuReading | Finding:
     reading = _read_without_pods(text, rules)
     if isinstance(reading, Finding):
         return reading
-    # What the first try decoded is not forgotten.
+    # The kubelet keeps the entries that its first try decoded.
     pods = pod_entries.readable_cpus(_fields(text, _SECOND_FORMAT))
     return replace(reading, document=replace(reading.document, pods=pods))
 
@@ -107,14 +108,14 @@ def _is_sound(reading: CpuReading | Finding) -> bool:
 
 
 def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> CpuLedger | Finding:
-    """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
+    """Return the ledger that a kubelet of this policy loads, or why it does not start."""
     reading = read(text, rules)
     if isinstance(reading, Finding):
         return reading
     if not reading.is_sound:
         return CpuStateCorrupted(checksum=reading.checksum, expected=reading.expected)
     document = reading.document
-    # The kubelet would ask the container runtime for these; they are not known here.
+    # The kubelet would query the container runtime for these ids, which is impossible here.
     for container_id in sorted(document.container_ids):
         step = _MIGRATION[rules.oldest_cpu_format_is_tried_last]
         return CpuStateUnknownContainerId(container_id=container_id, step=step)
@@ -187,19 +188,19 @@ def _texts_or_nil(value: object, place: str) -> dict[str, str] | None:
 
 
 def _is_nil(fields: Fields) -> bool:
-    """Whether the entries are null; the checksum distinguishes that from none at all."""
+    """Return whether the entries are null; the checksum distinguishes null from absent."""
     return fields.has("entries") and fields.get("entries") is None
 
 
 def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
-    """The ledger in the document, or which CPU list in it is none."""
+    """Return the document's ledger, or which CPU list is invalid."""
     try:
         default = cpu_set.parse(document.default_cpus)
     except CpuListError as error:
         return CpuStateBadDefault(cpus=document.default_cpus, error=error.go_text)
     exclusive: dict[str, dict[str, CpuSet]] = {}
     for uid, containers in document.entries.items():
-        # A pod without containers stays: nothing ever removes it, and it is written again.
+        # Keep a pod without containers: the kubelet never removes it and writes it again.
         exclusive[uid] = {}
         for container, cpus in containers.items():
             try:

@@ -1,7 +1,7 @@
-"""The text of ``cpu_manager_state`` as the CPU Manager writes it: from a ledger.
+"""Writes ``cpu_manager_state`` from a ledger.
 
-The checksum covers what Go prints of the same content (``go_dump``), so both are made in one walk
-over the ledger.
+The checksum covers Go's printed form of the same content (``go_dump``), so one walk over the ledger
+makes both texts.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numalet.core.model.cpu_set import CpuSet
 
 
 def text(policy_name: str, ledger: CpuLedger, has_pods: bool) -> str:
-    """One line, no blanks, no newline at the end.
+    """Return one line, without blanks and without a newline at the end.
 
-    ``has_pods``: in the format that says what pods got as a whole.
+    ``has_pods``: in the format that includes the CPUs of whole pods.
     """
     default = cpu_set.text(ledger.default)
     entries_dump, entries = both_forms.map_of(ledger.exclusive, _containers)
-    # The kubelet writes no member for none.
+    # The kubelet omits an empty member.
     members = f'"entries":{entries},' if ledger.exclusive else ""
     pods_dump = None
     if has_pods:
         pods_dump, pods = both_forms.map_of(ledger.pods, both_forms.cpus_of_pod)
         members += f'"{pod_entries.MEMBER}":{pods},' if ledger.pods else ""
     checksum = fnv1a_32(go_dump.cpu_of(policy_name, default, entries_dump, pods_dump))
-    # A list of CPUs has nothing that JSON escapes.
+    # A CPU list needs no JSON escapes.
     return (
         f'{{"policyName":{string(policy_name)},"defaultCpuSet":"{default}",'
         f'{members}"checksum":{checksum}}}'

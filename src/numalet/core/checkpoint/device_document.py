@@ -1,7 +1,8 @@
-"""The content of ``kubelet_internal_checkpoint`` as it stands in the file, nulls included.
+"""The content of ``kubelet_internal_checkpoint``, with its nulls.
 
-The checksum covers what Go prints of this content, and distinguishes absent from empty; so the
-document stays apart from the ledger. None stands for Go's nil. Lists keep the order of the file.
+The checksum covers Go's printed form of this content, and distinguishes absent from empty; so the
+document is separate from the ledger. None is Go's nil. Lists keep the order of the file.
+
 Kubelet: ``pkg/kubelet/cm/devicemanager/checkpoint``, v1.32.
 """
 
@@ -19,7 +20,7 @@ Ids = tuple[str, ...]
 
 
 class DeviceEntry(Value):
-    """What one container holds of one resource. ``device_ids`` are by NUMA node, -1 for none."""
+    """One container's devices of one resource. ``device_ids`` are by NUMA node, -1 without one."""
 
     pod_uid: str
     container: str
@@ -37,12 +38,12 @@ class DeviceDocument(Value):
 
 
 def dump(document: DeviceDocument) -> str:
-    """What Go prints of the document's data, which its checksum covers."""
+    """Return Go's printed form of the document's data, which its checksum covers."""
     return data_of(_list(document.entries, _entry), _map(document.registered, _ids))
 
 
 def data_of(entries: str, registered: str) -> str:
-    """The same, of entries and registered devices as Go prints them."""
+    """Return Go's printed form of the data, from the printed forms of its two members."""
     return (
         "(checkpoint.checkpointData){"
         f"PodDeviceEntries:([]checkpoint.PodDevicesEntry){entries}"
@@ -51,7 +52,7 @@ def data_of(entries: str, registered: str) -> str:
 
 
 def entry_of(uid: str, container: str, resource: str, device_ids: str, response: str) -> str:
-    """What Go prints of one entry, of device ids and a response as Go prints them."""
+    """Return Go's printed form of one entry, from printed device ids and response."""
     return (
         f"{{PodUID:(string){uid} ContainerName:(string){container}"
         f" ResourceName:(string){resource}"

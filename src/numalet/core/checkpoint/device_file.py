@@ -1,8 +1,9 @@
 """``kubelet_internal_checkpoint``: the Device Manager's checkpoint, text to records and back.
 
-Byte-compatible with v1.32: order of members, sorting of keys, checksum. Unlike the other state
-files a broken one never keeps the kubelet from starting: it goes on without, and so the finding
-is a warning. A checksum of 0 or none is not accepted.
+Byte-compatible with v1.32: order of members, sorting of keys, checksum. Unlike other state files, a
+broken one never keeps the kubelet from starting: the kubelet ignores it, and so the finding is a
+warning. It does not accept a checksum that is 0 or absent.
+
 Kubelet: ``checkpoint.Data``, ``ManagerImpl.readCheckpoint``, v1.32.
 """
 
@@ -30,17 +31,17 @@ _REGISTERED = "checkpointData.Data.RegisteredDevices"
 
 
 def write(written: WrittenCheckpoint) -> str:
-    """The file's text: one line, no blanks, no newline at the end."""
+    """Return the file's text: one line, no blanks, no newline at the end."""
     return device_text.text(written)
 
 
 def checksum_of(document: DeviceDocument) -> int:
-    """The checksum that v1.32 computes for the document."""
+    """Return v1.32's checksum of the document."""
     return fnv1a_32(device_document.dump(document))
 
 
 def read(text: str) -> DeviceDocument | Finding:
-    """The document that a file holds, or why Go can not decode it. Nothing is verified."""
+    """Return the file's document, or why Go cannot decode it. Nothing is verified."""
     try:
         return _document(go_json.loads(text))
     except GoJsonError as error:
@@ -48,9 +49,9 @@ def read(text: str) -> DeviceDocument | Finding:
 
 
 def load(text: str) -> WrittenCheckpoint | Finding:
-    """What a kubelet takes from the file, or the warning with which it goes on without.
+    """Return the content that a kubelet uses, or the warning with which it ignores the file.
 
-    Entries whose response is no message of the plugin API are skipped.
+    It skips entries whose response does not decode.
     """
     document = read(text)
     if isinstance(document, Finding):
@@ -62,7 +63,7 @@ def load(text: str) -> WrittenCheckpoint | Finding:
 
 
 def to_written(document: DeviceDocument) -> WrittenCheckpoint:
-    """The content of the document, without the entries whose response can not be decoded."""
+    """Return the document's content, without entries whose response does not decode."""
     records = registration.restored_records(
         (
             ContainerKey(entry.pod_uid, entry.container),
@@ -80,7 +81,7 @@ def to_written(document: DeviceDocument) -> WrittenCheckpoint:
 
 
 def _document(value: object) -> DeviceDocument:
-    # What is absent keeps the empty value that the kubelet decodes into; null makes it nil.
+    # An absent member keeps the empty value that the kubelet decodes into; null makes it nil.
     top = Fields(go_json.as_object(value, "", "checkpoint.Data"), "Data")
     checksum = top.number("Checksum", "checksum.Checksum")
     data = top.get("Data")
@@ -153,7 +154,7 @@ def _response(fields: Fields) -> bytes | None:
 
 
 def _first_illegal(text: str) -> int:
-    """The offset that Go names: of the first byte outside the alphabet, or of the end."""
+    """Return Go's offset: of the first byte outside the alphabet, or of the end."""
     sound = re.match(r"(?:[A-Za-z0-9+/]{4})*", text, re.ASCII)
     start = sound.end() if sound is not None else 0
     rest = re.match(r"[A-Za-z0-9+/]*", text[start:], re.ASCII)

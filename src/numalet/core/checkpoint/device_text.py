@@ -1,7 +1,7 @@
-"""The text of ``kubelet_internal_checkpoint`` as the Device Manager writes it.
+"""Writes ``kubelet_internal_checkpoint`` from the Device Manager's records.
 
-The checksum covers what Go prints of the same content (``device_document``), so both are made in
-one walk over what was written.
+The checksum covers Go's printed form of the same content (``device_document``), so one walk over
+the records makes both texts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numalet.core.managers.device.ledger import Records, WrittenCheckpoint
 
 
 def text(written: WrittenCheckpoint) -> str:
-    """One line, no blanks, no newline at the end."""
+    """Return one line, without blanks and without a newline at the end."""
     listed = list(_entries(written.records))
-    # No entries at all are nil in Go.
+    # In Go an empty list of entries is nil.
     entries_dump, entries = both_forms.list_of(listed) if listed else (go_dump.NIL, "null")
     registered_dump, registered = both_forms.map_of(written.registered, both_forms.names)
     checksum = fnv1a_32(device_document.data_of(entries_dump, registered_dump))
@@ -31,7 +31,7 @@ def text(written: WrittenCheckpoint) -> str:
 
 
 def _entries(records: Records) -> Iterator[BothForms]:
-    """The kubelet writes them in no fixed order; here by pod, container and resource."""
+    """Yield entries by pod, container and resource. The kubelet's order is random."""
     for uid, containers in sorted(records.items()):
         for container, resources in sorted(containers.items()):
             for resource, record in sorted(resources.items()):
@@ -39,7 +39,7 @@ def _entries(records: Records) -> Iterator[BothForms]:
                 yield _entry(uid, container, resource, by_node, record.response)
 
 
-# What a container was given is written again with whatever another one is given.
+# Every allocation rewrites the entries of all other containers.
 @lru_cache(maxsize=2048)
 def _entry(
     uid: str,

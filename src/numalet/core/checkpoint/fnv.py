@@ -1,7 +1,4 @@
-"""FNV-1a with 32 bits in Python, by its definition: two constants and one step.
-
-It is what ``checksum`` falls back to where no library is installed (docs/decisions/0007).
-"""
+"""FNV-1a with 32 bits in Python, the fallback of ``checksum`` (docs/decisions/0007)."""
 
 from __future__ import annotations
 
@@ -11,12 +8,11 @@ _MASK = 0xFFFFFFFF
 
 
 def fnv1a_32(data: bytes) -> int:
-    """The 32-bit FNV-1a hash of the bytes."""
     value, odd = _OFFSET, len(data) % 3
     for byte in data[:odd]:
         value = (value ^ byte) * _PRIME & _MASK
-    # Three steps at a time are faster: bits above the 32nd never come down again, so they need
-    # not be cut off after each.
+    # Three steps at a time are faster: bits above the 32nd never affect lower ones, so one mask
+    # after three steps is enough.
     for a, b, c in zip(data[odd::3], data[odd + 1 :: 3], data[odd + 2 :: 3], strict=True):
         value = (((value ^ a) * _PRIME ^ b) * _PRIME ^ c) * _PRIME & _MASK
     return value

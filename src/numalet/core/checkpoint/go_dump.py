@@ -1,10 +1,10 @@
-"""The printed form of Go values that the state files' checksums cover.
+"""Go's printed form of values, which the state files' checksums cover.
 
-It is what the kubelet's deep dump (spew with sorted keys, without addresses) prints: fields of
-structs with their types, keys and elements without, pointers in maps as ``<*>``, what is absent
-as ``<nil>``. Keys that are numbers sort by number here, although the JSON file sorts them as
-text. Functions named ``..._of`` are the layout: they take what is inside as texts, of a document
-that was read as of a ledger that is written.
+This is the kubelet's deep dump (spew with sorted keys, without addresses): struct fields with their
+types, keys and elements without, pointers in maps as ``<*>``, nil as ``<nil>``. Number keys sort as
+numbers here, although the JSON file sorts them as text. Functions named ``..._of`` are the layout:
+they take printed parts, either from a document that was read or from a ledger that is written.
+
 Kubelet: ``checksum.New`` over ``state.MemoryManagerCheckpoint``, v1.32.
 """
 
@@ -30,7 +30,7 @@ NIL: Final = "<nil>"
 
 
 class MemoryLayout(Value):
-    """The names that changed between layouts of the memory file."""
+    """The names that differ between layouts of the memory file."""
 
     node_map_type: str
     group_field: str
@@ -39,11 +39,11 @@ class MemoryLayout(Value):
 
 CURRENT = MemoryLayout("state.NUMANodeMap", "Cells", policy_in_lower_case=False)
 EARLY = MemoryLayout("state.NodeMap", "Nodes", policy_in_lower_case=True)
-"""The layout before the first release, which the documentation still shows."""
+"""The layout before the first release, still shown in Kubernetes' documentation."""
 
 
 def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
-    """The dump of a memory state file, its checksum counted as 0."""
+    """Return the dump of a memory state file, with 0 as its checksum."""
     return memory_of(
         document.policy_name,
         _map(document.nodes, lambda node: _node(node, layout)),
@@ -56,7 +56,7 @@ def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
 def memory_of(
     policy_name: str, nodes: str, entries: str, pods: str | None, layout: MemoryLayout = CURRENT
 ) -> str:
-    """The whole memory state file; ``pods`` is None in a format that does not have them."""
+    """Return the whole memory state file; ``pods`` is None in a format without them."""
     policy = policy_name.lower() if layout.policy_in_lower_case else policy_name
     pod_entries = "" if pods is None else f" PodEntries:(state.PodMemoryAssignments){pods}"
     return (
@@ -68,7 +68,6 @@ def memory_of(
 
 
 def node_of(assignments: int, tables: str, group: str, layout: MemoryLayout = CURRENT) -> str:
-    """One NUMA node of the memory file."""
     return (
         f"<*>{{NumberOfAssignments:(int){assignments}"
         f" MemoryMap:(map[v1.ResourceName]*state.MemoryTable){tables}"
@@ -77,7 +76,7 @@ def node_of(assignments: int, tables: str, group: str, layout: MemoryLayout = CU
 
 
 def table_of(total: str, system_reserved: str, allocatable: str, reserved: str, free: str) -> str:
-    """One memory type on one NUMA node."""
+    """Return one memory type on one NUMA node."""
     return (
         f"<*>{{TotalMemSize:(uint64){total}"
         f" SystemReserved:(uint64){system_reserved}"
@@ -88,7 +87,6 @@ def table_of(total: str, system_reserved: str, allocatable: str, reserved: str, 
 
 
 def block_of(nodes: str, resource: str, size_bytes: str) -> str:
-    """One block of a container or a pod."""
     return (
         f"{{NUMAAffinity:([]int){nodes}"
         f" Type:(v1.ResourceName){resource} Size:(uint64){size_bytes}}}"
@@ -96,7 +94,7 @@ def block_of(nodes: str, resource: str, size_bytes: str) -> str:
 
 
 def pod_of(blocks: str) -> str:
-    """What a pod got as a whole."""
+    """Return the blocks of a pod that was placed as a whole."""
     return f"{{MemoryBlocks:([]state.Block){blocks}}}"
 
 
@@ -130,7 +128,7 @@ def _block(block: Block) -> str:
 def cpu(
     policy_name: str, default_cpus: str, entries: Mapping[str, Mapping[str, str] | None] | None
 ) -> str:
-    """The dump of a CPU state file, its checksum counted as 0."""
+    """Return the dump of a CPU state file, with 0 as its checksum."""
     return cpu_of(policy_name, default_cpus, _cpu_entries(entries))
 
 
@@ -140,24 +138,24 @@ def cpu_with_pods(
     entries: Mapping[str, Mapping[str, str] | None] | None,
     pods: Mapping[str, CpuSet] | None,
 ) -> str:
-    """The dump of a CPU state file of the third format, its checksum counted as 0."""
+    """Return the dump of a CPU state file of the third format, with 0 as its checksum."""
     return cpu_of(policy_name, default_cpus, _cpu_entries(entries), _map(pods, pod_cpus_of))
 
 
 def cpu_of(policy_name: str, default_cpus: str, entries: str, pods: str | None = None) -> str:
-    """The whole CPU state file; ``pods`` is None in a format that does not have them."""
+    """Return the whole CPU state file; ``pods`` is None in a format without them."""
     pod_entries = "" if pods is None else f" PodEntries:(state.PodCPUAssignments){pods}"
     return _cpu(policy_name, default_cpus, "map[string]map[string]string", entries + pod_entries)
 
 
 def pod_cpus_of(held: CpuSet) -> str:
-    """What a pod got as a whole."""
+    """Return the CPUs of a pod that was placed as a whole."""
     elements = _map(dict.fromkeys(held, "{}"), str)
     return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}}){elements}}}}}"
 
 
 def cpu_v1(policy_name: str, default_cpus: str, entries: Mapping[str, str] | None) -> str:
-    """The dump of a CPU state file of the first format, keyed by container id."""
+    """Return the dump of a CPU state file of the first format, keyed by container id."""
     return _cpu(policy_name, default_cpus, "map[string]string", _map(entries, str))
 
 

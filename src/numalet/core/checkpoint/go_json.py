@@ -1,8 +1,8 @@
-"""JSON as Go's ``encoding/json`` reads and writes it, as far as state files need it.
+"""JSON as Go's ``encoding/json`` decodes and encodes it, as far as state files need it.
 
-Reading: member names match without regard to case, later members win, unknown ones are
-ignored, and every complaint has Go's words. Writing: no blanks, keys of maps sorted as text,
-``<``, ``>`` and ``&`` escaped.
+Decoding: member names match case-insensitively, later members win, unknown ones are ignored, and
+every error has Go's text. Encoding: no blanks, map keys sorted as text, ``<``, ``>`` and ``&``
+escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class GoJsonError(ValueError):
-    """A text that Go could not decode; ``go_text`` is what Go says."""
+    """Go cannot decode a text; ``go_text`` is Go's error text."""
 
     def __init__(self, go_text: str) -> None:
         self.go_text = go_text
@@ -29,13 +29,13 @@ class GoJsonError(ValueError):
 
 
 class OtherNumber(Value):
-    """A number that no integer type of Go's can hold, as it was written."""
+    """A number outside Go's integer types, as text."""
 
     text: str
 
 
 def loads(text: str) -> object:
-    """The plain value of a JSON text; raises ``GoJsonError``.
+    """Return the plain value of a JSON text; raises ``GoJsonError``.
 
     Integers are ``int``, all other numbers ``OtherNumber``.
     """
@@ -54,12 +54,12 @@ def loads(text: str) -> object:
 
 
 _MOST_DEPTH = 500
-"""Go goes on to 10,000, though no state file does; releases of Python differ in how far they go."""
+"""Go allows 10,000, but state files need few; the limit of Python depends on its release."""
 _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
 
 
 def _is_too_deep(text: str) -> bool:
-    """Whether arrays and objects are in each other more often than is read here."""
+    """Return whether arrays and objects are nested deeper than ``_MOST_DEPTH``."""
     if text.count("[") + text.count("{") <= _MOST_DEPTH:
         return False
     depth = 0
@@ -77,7 +77,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _without_halves(value: Any) -> Any:
-    """The value with U+FFFD where Go puts it: for an escape that is half a pair."""
+    """Replace unpaired surrogate escapes by U+FFFD, as Go does."""
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -90,11 +90,11 @@ def _without_halves(value: Any) -> Any:
 
 
 class _NotJsonError(ValueError):
-    """Python accepts it as JSON, and Go does not."""
+    """Python accepts the text as JSON, but Go does not."""
 
 
 def _refuse_constant(name: str) -> object:
-    # NaN and Infinity are Python's own addition to JSON.
+    # NaN and Infinity are Python's extension of JSON.
     raise _NotJsonError(name)
 
 
@@ -102,7 +102,7 @@ _MOST_DIGITS = 40
 
 
 def _integer(text: str) -> int | OtherNumber:
-    """The number, or its text where it is too long for any type of Go's."""
+    """Return the number, or its text if it is too long for Go's types."""
     return int(text) if len(text) <= _MOST_DIGITS else OtherNumber(text)
 
 
@@ -117,11 +117,11 @@ _KINDS: Mapping[type, str] = {
 
 
 class Fields:
-    """A JSON object on its way into a Go struct: members by name, with Go's complaints.
+    """A JSON object that is decoded into a Go struct: members by name, with Go's errors.
 
-    ``place`` is Go's name of the struct and the path to it, for complaints about members.
-    null leaves everything at its zero value, as in Go. That the value is an object is for the
-    caller to see to (``as_object``), because Go names the place of the whole otherwise.
+    ``place`` is Go's name of the struct and the path to it, for errors about members. null leaves
+    everything at its zero value, as in Go. The caller checks that the value is an object
+    (``as_object``), because Go's error then names the location of the whole.
     """
 
     def __init__(self, members: Mapping[str, object], place: str) -> None:
@@ -129,19 +129,19 @@ class Fields:
         self._members = {name.lower(): member for name, member in members.items()}
 
     def get(self, name: str) -> object:
-        """The member, None if it is absent or null."""
+        """Return the member, None if it is absent or null."""
         return self._members.get(name.lower())
 
     def has(self, name: str) -> bool:
-        """Whether the object has the member, whatever its value."""
+        """Return whether the object has the member, even as null."""
         return name.lower() in self._members
 
     def text(self, name: str, go_type: str = "string") -> str:
-        """A string member; empty if absent."""
+        """Return a string member; empty if absent."""
         return text(self.get(name), f"{self._place}.{name}", go_type)
 
     def number(self, name: str, go_type: str = "uint64") -> int:
-        """An integer member; 0 if absent."""
+        """Return an integer member; 0 if absent."""
         return number(self.get(name), f"{self._place}.{name}", go_type)
 
 
@@ -155,7 +155,7 @@ _LIMITS = {
 
 
 def text(value: object, place: str, go_type: str = "string") -> str:
-    """A string; empty for null."""
+    """Return a string; empty for null."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -164,7 +164,7 @@ def text(value: object, place: str, go_type: str = "string") -> str:
 
 
 def number(value: object, place: str, go_type: str) -> int:
-    """An integer that fits the Go type; 0 for null."""
+    """Return an integer that fits the Go type; 0 for null."""
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool):
@@ -176,7 +176,7 @@ def number(value: object, place: str, go_type: str) -> int:
 
 
 def as_object(value: object, place: str, go_type: str) -> dict[str, object]:
-    """The members of a JSON object; none for null. An empty place is the whole text."""
+    """Return the members of a JSON object; empty for null. An empty place is the whole text."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -187,7 +187,7 @@ def as_object(value: object, place: str, go_type: str) -> dict[str, object]:
 def mapping(
     value: object, place: str, decode: Callable[[object, str], _T], go_type: str
 ) -> dict[str, _T]:
-    """A JSON object as a Go map; an empty one for null."""
+    """Decode a JSON object as a Go map; empty for null."""
     members = as_object(value, place, go_type)
     return {key: decode(member, place) for key, member in members.items()}
 
@@ -195,14 +195,14 @@ def mapping(
 def sequence(
     value: object, place: str, decode: Callable[[object, str], _T], go_type: str
 ) -> tuple[_T, ...]:
-    """A JSON array as a Go slice."""
+    """Decode a JSON array as a Go slice."""
     if not isinstance(value, list):
         raise mismatch(value, place, go_type)
     return tuple(decode(member, place) for member in value)
 
 
 def mismatch(value: object, place: str, go_type: str) -> GoJsonError:
-    """Go's complaint about a value of the wrong kind."""
+    """Return Go's error about a value of the wrong kind."""
     kind = _KINDS[type(value)]
     if kind == "number" and go_type in _LIMITS:
         kind = f"number {value.text if isinstance(value, OtherNumber) else value}"
@@ -219,10 +219,10 @@ _ESCAPED = {
 }
 
 
-# The same names and uids are written again and again.
+# Every write repeats the same names and uids.
 @lru_cache(maxsize=4096)
 def string(text: str) -> str:
-    """The text as a JSON string."""
+    """Encode a text as a JSON string."""
     quoted = encode_basestring(text)
     if quoted.isascii() and "<" not in quoted and ">" not in quoted and "&" not in quoted:
         return quoted

@@ -1,8 +1,8 @@
-"""What Go's JSON scanner says about a text that is no JSON, to the letter.
+"""The exact error of Go's JSON scanner about a text that is not JSON.
 
-The scanner reads byte by byte and stops at the first one that can not stand there; the
-complaint names that byte and what was being read. Only texts that were found to be broken come
-here, so nothing is built.
+The scanner reads byte by byte and stops at the first invalid one; the error names that byte and the
+context. It runs only on broken texts, so it builds nothing.
+
 Go 1.23: ``encoding/json``, ``scanner.go``.
 """
 
@@ -23,12 +23,12 @@ _AFTER: Final = {b"{": "after object key:value pair", b"[": "after array element
 _FIRST_PRINTABLE: Final = b" "
 
 
-class _Broken(Exception):  # noqa: N818 - it is how the scanner stops, not an error
-    """The text can not go on."""
+class _Broken(Exception):  # noqa: N818 - stops the scanner, not an error
+    """The text is invalid from here on."""
 
 
 def complaint(text: str) -> str:
-    """Go's complaint about a text, or an empty one if the text is sound JSON."""
+    """Return Go's error about a text; empty if the text is valid JSON."""
     try:
         _Scanner(text.encode("utf-8", "surrogatepass")).scan()
     except _Broken as broken:
@@ -37,16 +37,16 @@ def complaint(text: str) -> str:
 
 
 class _Scanner:
-    """Goes over the bytes once; ``_open`` holds the brackets that are not closed yet."""
+    """Scans the bytes once; ``_open`` holds the brackets that are still open."""
 
     def __init__(self, content: bytes) -> None:
-        # Go ends a text with one blank, so that a number or a literal knows that it ended.
+        # Go appends a blank, which ends a number or a literal at the end of the text.
         self._content = content + b" "
         self._at = 0
         self._open: list[bytes] = []
 
     def scan(self) -> None:
-        """Go over the whole text: one value with blanks around it."""
+        """Scan the whole text: one value with blanks around it."""
         while self._opens_container() or self._has_another():
             pass
         self._skip_blanks()
@@ -60,7 +60,7 @@ class _Scanner:
         return byte
 
     def _refused(self, what: str) -> _Broken:
-        # A byte is shown as the character of that number, also if it is a part of another one.
+        # Go prints a byte as the character with that number, even inside a multi-byte character.
         byte = chr(self._peek()[0])
         shown = {"'": "\\'", '"': '"'}.get(byte) or go_text.quote(byte)[1:-1]
         return _Broken(f"invalid character '{shown}' {what}")
@@ -70,12 +70,12 @@ class _Scanner:
             self._at += 1
 
     def _next(self) -> bytes:
-        """The next byte that is no blank; it is not consumed."""
+        """Return the next byte that is not blank, without consuming it."""
         self._skip_blanks()
         return self._peek()
 
     def _opens_container(self) -> bool:
-        """Consume a value; of a container that holds something, only its beginning."""
+        """Consume a value, or only the opening of a non-empty container."""
         first = self._next()
         if first not in _CLOSING:
             self._scalar(first)
@@ -93,7 +93,7 @@ class _Scanner:
         return True
 
     def _has_another(self) -> bool:
-        """Consume what comes after a value; whether another value of a container follows."""
+        """Consume separators after a value; return whether another value of a container follows."""
         while self._open:
             opening = self._open[-1]
             byte = self._next()

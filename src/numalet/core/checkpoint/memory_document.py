@@ -1,8 +1,8 @@
-"""The content of ``memory_manager_state`` as it stands in the file, nulls included.
+"""The content of ``memory_manager_state``, with its nulls.
 
-The file distinguishes what is empty, absent and null, and the checksum depends on it; the
-ledger does not. So the document stays apart from the ledger, and is turned into one only after
-its checksum was verified. None stands for Go's nil.
+The file distinguishes empty, absent and null, and the checksum depends on it; the ledger does not.
+So the document is separate from the ledger, and becomes one only after its checksum was verified.
+None is Go's nil.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numalet.core.model.value import Value, replace
 Table = MemoryTable
 
 _NOWHERE = 1024
-"""Stands in a group for any node id that no machine can have; a file may hold any number."""
+"""Replaces invalid node ids in a group; a file may have any number."""
 
 
 class MachineStateNode(Value):
     """One entry of ``machineState``; ``group`` is the member ``cells``.
 
-    ``early_group`` is the member ``nodes`` that the early layout has in its place.
+    ``early_group`` is the member ``nodes``, which the early layout has instead.
     """
 
     assignments: int
@@ -48,15 +48,15 @@ class Block(Value):
 
 PodEntries = Mapping[str, tuple[Block, ...] | None]
 PodBlocks: TypeAlias = tuple[Block, ...] | None
-"""What a pod got as a whole."""
+"""The blocks of a pod that was placed as a whole."""
 
 
 class MemoryDocument(Value):
     """The whole file. ``nodes`` are keyed by node id; ``entries`` by pod uid and container.
 
     ``early_layout`` is true for a file whose groups are called ``nodes`` and not ``cells``.
-    ``pods`` is what pods got as a whole, by uid; only in a file that ``has_pods`` do they belong to
-    the format, and to what the checksum covers.
+    ``pods`` has the blocks of whole pods, by uid. They are part of the format and of the checksum
+    only if ``has_pods``.
     """
 
     policy_name: str
@@ -69,7 +69,7 @@ class MemoryDocument(Value):
 
 
 def to_ledger(document: MemoryDocument) -> MemoryLedger:
-    """The ledger in the document; nulls become empty."""
+    """Return the document's ledger; nulls become empty."""
     nodes = document.nodes or {}
     return MemoryLedger(
         {node_id: _node(node) for node_id, node in sorted(nodes.items())},
@@ -82,7 +82,7 @@ def to_ledger(document: MemoryDocument) -> MemoryLedger:
 
 
 def with_early_groups(document: MemoryDocument) -> MemoryDocument:
-    """The same with the groups that stand under their early name."""
+    """Use the groups from their early member name."""
     nodes = {
         node_id: node
         if node is None or node.early_group is None
@@ -93,7 +93,7 @@ def with_early_groups(document: MemoryDocument) -> MemoryDocument:
 
 
 def groups_named_twice(document: MemoryDocument) -> dict[int, tuple[int, ...]]:
-    """The groups that name a node more than once, as they stand in the file, by node id."""
+    """Return the groups of the file that list a node more than once, by node id."""
     groups = ((i, node.group or ()) for i, node in (document.nodes or {}).items() if node)
     return {i: group for i, group in groups if len(set(group)) < len(group)}
 
@@ -107,7 +107,7 @@ def _node(node: MachineStateNode | None) -> NodeMemory:
 
 
 def _group(node_ids: tuple[int, ...]) -> NumaMask:
-    """The set of nodes; ids that no machine can have are all the same to it."""
+    """Return the set of nodes; all invalid ids become one."""
     return numa_mask.of(i if 0 <= i < _NOWHERE else _NOWHERE for i in node_ids)
 
 

@@ -1,8 +1,9 @@
 """``memory_manager_state``: the Memory Manager's state file, text to document and back.
 
-Byte-compatible with v1.32: order of members, sorting of keys, checksum. The early layout that
-the documentation shows (groups called ``nodes``, policy hashed in lower case) is recognised,
-and verified by its own rule; v1.32 itself calls such a file corrupted.
+Byte-compatible with v1.32: order of members, sorting of keys, checksum. The early layout of
+Kubernetes' documentation (groups called ``nodes``, policy hashed in lower case) is recognized and
+verified by its own rule; v1.32 itself reports such a file as corrupted.
+
 Kubelet: ``state.MemoryManagerCheckpoint``, v1.32.
 """
 
@@ -41,22 +42,22 @@ class ChecksumVerdict(Enum):
 
     SOUND = "sound"
     EARLY = "early"
-    """Sound by the rule of the early layout, corrupted for v1.32."""
+    """Sound in the early layout, corrupted for v1.32."""
     CORRUPTED = "corrupted"
 
 
 def write(policy_name: str, ledger: MemoryLedger, rules: ReleaseRules = V1_32_RULES) -> str:
-    """The file's text: one line, no blanks, no newline at the end."""
+    """Return the file's text: one line, no blanks, no newline at the end."""
     return memory_text.text(policy_name, ledger, rules.state_files_have_pods)
 
 
 def checksum_of(document: MemoryDocument) -> int:
-    """The checksum that v1.32 computes for the document."""
+    """Return v1.32's checksum of the document."""
     return fnv1a_32(go_dump.memory(document))
 
 
 def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> ChecksumVerdict:
-    """Whether the document's own checksum is right, and by which rule."""
+    """Return whether the document's own checksum is right, and by which rule."""
     if checksum_of(document) == document.checksum:
         return ChecksumVerdict.SOUND
     accepts_zero = rules.memory_checksum_zero_is_accepted and not document.has_pods
@@ -70,10 +71,10 @@ def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> Chec
 
 
 def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Finding:
-    """The document that a file holds, or why Go can not decode it.
+    """Return the file's document, or why Go cannot decode it.
 
-    The early layout is what it is read as only if it is right by its own rule; to v1.32 its groups
-    are members that it does not know.
+    It is the early layout only if its checksum is right by that layout's rule. To v1.32 the early
+    groups are unknown members.
     """
     try:
         value = go_json.loads(text)
@@ -84,7 +85,7 @@ def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Findi
     except GoJsonError as error:
         return MemoryStateNotJson(error=error.go_text)
     if rules.state_files_have_pods and isinstance(value, dict):
-        # What was decoded as the newer format is not forgotten.
+        # The kubelet keeps the entries that its try with the newer format decoded.
         pods = pod_entries.readable_blocks(Fields(value, _TOP).get(pod_entries.MEMBER))
         document = replace(document, pods=pods)
     is_early = document.early_layout and verdict(document) is ChecksumVerdict.EARLY
@@ -92,7 +93,7 @@ def read(text: str, rules: ReleaseRules = V1_32_RULES) -> MemoryDocument | Findi
 
 
 def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> MemoryLedger | Finding:
-    """The ledger that a kubelet of this policy loads from the file, or why it does not start."""
+    """Return the ledger that a kubelet of this policy loads, or why it does not start."""
     document = load_document(text, policy_name, rules)
     return document if isinstance(document, Finding) else memory_document.to_ledger(document)
 
@@ -100,7 +101,7 @@ def load(text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES) -> Memo
 def load_document(
     text: str, policy_name: str, rules: ReleaseRules = V1_32_RULES
 ) -> MemoryDocument | Finding:
-    """The content that a kubelet of this policy loads, or why it does not start.
+    """Return the content that a kubelet of this policy loads, or why it does not start.
 
     Kubelet: ``stateCheckpoint.restoreState``, v1.32: JSON, then checksum, then policy.
     """
@@ -121,7 +122,7 @@ def load_document(
 
 
 def _type_name(rules: ReleaseRules) -> str:
-    """The kubelet's type, as errors name it."""
+    """Return the kubelet's type in its errors."""
     return f"{_TOP}V1" if rules.memory_type_has_a_version else _TOP
 
 
@@ -130,11 +131,11 @@ _IN_NODE = "NUMANodeState.machineState"
 _TABLES = f"{_IN_NODE}.memoryMap"
 _IN_TABLE = "MemoryTable.machineState.memoryMap"
 _IN_BLOCK = "Block.entries"
-"""Places as Go names them: the innermost struct, and the members on the way down."""
+"""Locations in Go's errors: the innermost struct, and the members on the path to it."""
 
 
 def _with_pods(value: object) -> MemoryDocument | None:
-    """The document if it is a right one of the format with ``podEntries``."""
+    """Return the document if it is sound in the format with ``podEntries``."""
     try:
         document = _document(value, _TOP)
         top = Fields(go_json.as_object(value, "", _TOP), _TOP)
@@ -174,7 +175,7 @@ def _values(value: object) -> list[object]:
 
 
 def _is_early(node: object) -> bool:
-    """Whether a node's group is called ``nodes``; beside ``cells`` that is an unknown member."""
+    """Return whether a node has a group called ``nodes`` and no ``cells``."""
     fields = Fields(node if isinstance(node, dict) else {}, _IN_NODE)
     return fields.has("nodes") and not fields.has("cells")
 

@@ -1,7 +1,7 @@
-"""The text of ``memory_manager_state`` as the Memory Manager writes it: from a ledger.
+"""Writes ``memory_manager_state`` from a ledger.
 
-The checksum covers what Go prints of the same content (``go_dump``), so both are made in one walk
-over the ledger. ``memory_document`` is for files that were read, where anything may be missing.
+The checksum covers Go's printed form of the same content (``go_dump``), so one walk over the ledger
+makes both texts. ``memory_document`` is for files that were read, where any member may be missing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numalet.core.model.value import kept
 
 
 def text(policy_name: str, ledger: MemoryLedger, has_pods: bool) -> str:
-    """One line, no blanks, no newline at the end.
+    """Return one line, without blanks and without a newline at the end.
 
-    ``has_pods``: in the format that says what pods got as a whole.
+    ``has_pods``: in the format that includes the blocks of whole pods.
     """
     nodes_dump, nodes = both_forms.map_by_number(ledger.nodes, _node)
     entries_dump, entries = both_forms.map_of(ledger.blocks, _containers)
-    # The kubelet writes no member for none.
+    # The kubelet omits an empty member.
     members = f'"entries":{entries},' if ledger.blocks else ""
     pods_dump = None
     if has_pods:
@@ -60,7 +60,7 @@ def _new_node(node: NodeMemory) -> BothForms:
 
 
 def _new_table(table: MemoryTable) -> BothForms:
-    # Digits are dear: every number is turned into them once.
+    # Formatting integers is the main cost: format each number once for both texts.
     total, system_reserved = str(table.total), str(table.system_reserved)
     allocatable, reserved, free = str(table.allocatable), str(table.reserved), str(table.free)
     return go_dump.table_of(total, system_reserved, allocatable, reserved, free), (
@@ -74,7 +74,7 @@ def _containers(containers: Mapping[str, Blocks]) -> BothForms:
 
 
 def _pod(blocks: Blocks) -> BothForms:
-    # No blocks are nil in Go, and no member in the file.
+    # In Go an empty list of blocks is nil, and the file omits it.
     if not blocks:
         return go_dump.pod_of(go_dump.NIL), "{}"
     dump, text = _blocks(blocks)

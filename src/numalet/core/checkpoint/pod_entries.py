@@ -1,10 +1,11 @@
-"""``podEntries``: what pods got as a whole, in the newer formats of both state files.
+"""``podEntries``: the allocations of whole pods, in the newer formats of both state files.
 
-The CPU Manager's format 3 and the Memory Manager's format 2 are the formats before them with one
-more member, which the checksum covers even where it is empty. A kubelet that knows them tries them
-first and then the older ones. Where an older one fits, as with a checksum of 0, entries that were
-decoded on the first try stay in its memory: whole ones of the CPU Manager up to the first that can
-not be read, and whatever makes sense of the Memory Manager's.
+The CPU Manager's format 3 and the Memory Manager's format 2 are the older formats with one more
+member, which the checksum covers even if it is empty. A kubelet that supports them tries them first
+and then the older ones. If an older one succeeds, for example with a checksum of 0, entries that
+the first try decoded stay in the kubelet's memory: the CPU Manager's complete ones up to the first
+invalid one, and all valid parts of the Memory Manager's.
+
 Kubelet: ``loadAndMigrateCheckpointV3``, ``loadAndMigrateCheckpointV2``, v1.36.
 """
 
@@ -21,12 +22,12 @@ from numalet.core.model.cpu_set import CpuListError, CpuSet
 
 MEMBER: Final = "podEntries"
 ANY_FORMAT: Final = V1_32_RULES.and_also(state_files_have_pods=True)
-"""Rules by which files of every format are read, older ones as v1.32 reads them."""
+"""Rules that read files of every format, older ones like v1.32."""
 _IN_ENTRY: Final = "podEntries"
 
 
 def cpus(fields: Fields) -> dict[str, CpuSet] | None:
-    """The CPUs of every pod; None for null. Raises ``GoJsonError`` if they can not be read."""
+    """Return the CPUs of every pod; None for null. Raises ``GoJsonError`` if invalid."""
     value = fields.get(MEMBER)
     if value is None and fields.has(MEMBER):
         return None
@@ -34,7 +35,7 @@ def cpus(fields: Fields) -> dict[str, CpuSet] | None:
 
 
 def readable_cpus(fields: Fields) -> dict[str, CpuSet]:
-    """The CPUs of pods up to the first entry that can not be read."""
+    """Return the CPUs of pods up to the first invalid entry."""
     value = fields.get(MEMBER)
     readable: dict[str, CpuSet] = {}
     try:
@@ -54,7 +55,7 @@ def _cpus_of(value: object, place: str) -> CpuSet:
 
 
 def readable_blocks(value: object) -> dict[str, PodBlocks]:
-    """The blocks of pods as Go leaves them where parts are of a wrong type: as if not given."""
+    """Return the blocks of pods; like Go, treat parts of a wrong type as absent."""
     entries = value if isinstance(value, dict) else {}
     return {uid: _readable(entry) for uid, entry in entries.items()}
 

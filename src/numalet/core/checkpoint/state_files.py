@@ -1,7 +1,7 @@
 """A snapshot as the kubelet's state files, and the files as a snapshot.
 
-Files are texts by name here; who reads and writes them is not of interest. What is not in the
-files (affinities, reusable memory, active pods) a restart loses, as the kubelet loses it.
+Files are texts by name; callers do the I/O. A restart loses all state outside the files
+(affinities, reusable memory, active pods), like a kubelet's restart.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ StateFiles = Mapping[str, str]
 
 
 def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
-    """The state files with the content of the snapshot's ledgers.
+    """Return the state files of the snapshot's ledgers.
 
-    A file that existed at the start stays to the byte until it is written again.
+    A file from the start keeps its exact bytes until the kubelet would write it again.
     """
     files = {}
-    # The policies by ``_value_`` and not by ``value``, which is two calls of Python.
+    # ``_value_`` instead of ``value``, which costs two Python calls on a hot path.
     if not rules.managers_are_stand_ins:
         files[cpu_file.FILE_NAME] = _as_read(
             snapshot, cpu_file.FILE_NAME, snapshot.cpu.exclusive
@@ -54,7 +54,7 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
         )
     written = snapshot.device.written
     if written is not None:
-        # This one is rewritten at every report and allocation, also with the same content.
+        # The kubelet rewrites this file at every report and allocation, even if nothing changed.
         files[device_file.FILE_NAME] = _as_read(snapshot, device_file.FILE_NAME, written) or kept(
             written, "text", device_file.write, written
         )
@@ -64,16 +64,16 @@ def write(rules: NodeRules, snapshot: Snapshot) -> dict[str, str]:
 def _text(
     ledger: L, write: Callable[[str, L, ReleaseRules], str], policy: str, rules: ReleaseRules
 ) -> str:
-    """The text of a ledger, kept in it: most decisions leave some of the ledgers as they were."""
+    """Return a ledger's text, cached in it: most decisions leave some ledgers unchanged."""
     name = f"text {policy} {rules.state_files_have_pods}"
     return kept(ledger, name, write, policy, ledger, rules)
 
 
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
-    """The text as it was read, if nothing was written since.
+    """Return the text from the start, if the kubelet has not written the file since.
 
-    ``content`` stands for all that the file says: it is made anew with every change. A change that
-    only reverts another one is written too, so being equal is not enough.
+    ``content`` represents the file's content: every change makes a new object. Compare identity,
+    not equality, because the kubelet also writes a change that only reverts another one.
     """
     as_read = snapshot.files_as_read.get(name)
     return as_read.text if as_read is not None and as_read.content is content else None
@@ -82,11 +82,11 @@ def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
 def restore(
     staff: Roster, files: StateFiles, running: Iterable[ContainerKey] = ()
 ) -> Snapshot | StartRefused:
-    """The snapshot at the start of a kubelet with these files, or why it does not start.
+    """Return the snapshot of a kubelet that starts with these files, or why it does not start.
 
-    A file that is missing is as good as an empty one written by this kubelet. The managers
-    start in the order cpu, memory; so do their errors, and both are checked. ``running``
-    are the containers that the container runtime says are running.
+    A missing file is equivalent to an empty one of this kubelet. The managers start in the order
+    cpu, memory, with their errors in the same order; both are checked. ``running`` are the
+    containers that the container runtime reports as running.
     """
     device = _device(files, running)
     sums = NOTHING_REQUESTED if staff.rules.behaviour.predicates_are_asked else None
@@ -103,7 +103,7 @@ def restore(
         crashes = isinstance(memory, MemoryStateWouldCrash)
         stage = StartStage.NUMALET if crashes else StartStage.MEMORY_MANAGER_START
         return StartRefused(stage, (memory,))
-    # A manager that starts on an empty file writes its own; else the file stays as it was.
+    # A manager that starts with an empty file writes its own; else the file stays unchanged.
     said: dict[str, object] = (
         {memory_file.FILE_NAME: memory.blocks} if memory is loaded_memory else {}
     )
@@ -118,14 +118,14 @@ def restore(
 
 
 def warnings(files: StateFiles) -> tuple[Finding, ...]:
-    """What a kubelet that starts with these files only warns about and goes on without."""
+    """Return the problems that a kubelet only logs when it starts with these files."""
     text = files.get(device_file.FILE_NAME)
     loaded = None if text is None else device_file.load(text)
     return (loaded,) if isinstance(loaded, Finding) else ()
 
 
 def _device(files: StateFiles, running: Iterable[ContainerKey]) -> DeviceLedger:
-    """The Device Manager goes on without a checkpoint that it can not read."""
+    """Restore the device ledger; like the kubelet, ignore an unreadable checkpoint."""
     text = files.get(device_file.FILE_NAME)
     written = None if text is None else device_file.load(text)
     return registration.restarted(None if isinstance(written, Finding) else written, running)
