@@ -1,11 +1,11 @@
-"""What a decision means for the kernel: settings wanted, settings seen, and the difference.
+"""Kernel settings that follow from a decision: desired, observed, and the difference.
 
 A snapshot and its workloads give the *desired* settings of every cgroup and every container
-(``desired``), by the kubelet's formulas (``conversions``). What was *observed* is compared with
-them (``drift``), and the difference is what has to be written. So the first start, the periodic
-resync and the recovery after a crash are one and the same thing. ``levels`` says how strong a
-guarantee is where the kernel can not give the full one; ``audit`` compares the pages that a
-container really has with what it was promised.
+(``desired``), by the kubelet's formulas (``conversions``). ``drift`` compares them with the
+*observed* ones; the caller writes the difference. The first start, the periodic
+resync and the recovery after a crash are therefore the same operation. ``levels`` gives the
+strength of a guarantee if the kernel cannot give the full one; ``audit`` compares a container's
+actual pages with its allocation.
 
-Nothing here writes or reads a file: a setting is a value, a write is a value.
+This room does no I/O: a setting is a value, a write is a value.
 """

@@ -1,11 +1,10 @@
-"""What a container was promised against what the kernel reports.
+"""Compare a container's allocation with the kernel's report.
 
-Only pages of the container's own are misplaced when they are on other NUMA nodes. Pages of files
-(programs, libraries, data that is read) are not: the kernel keeps one copy for everybody, on the
-node where it was first read, maybe before the container began. They are shown and not judged.
-
-Where a CPU or a NUMA node is allowed beyond the promise, something else wrote there, or a setting
-is not in force; no page needs to have gone astray yet.
+Only the container's own pages can be misplaced on other NUMA nodes. Pages of files (programs,
+libraries, data) cannot: the kernel keeps one copy for all processes, on the node of the first read,
+possibly from before the container's start. The audit lists them without judging them. If the kernel
+allows a CPU or a NUMA node beyond the allocation, another process wrote the cgroup's files, or a
+setting is not in force; the pages may still be correct.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ class Audit(Value, kw_only=True):
     """The comparison for one container.
 
     ``pages_bytes`` are bytes by kind of page and NUMA node, ``misplaced_bytes`` those on nodes
-    that were not promised. ``memory_nodes`` is the promise, empty if there is none; ``stray_cpus``
-    are CPUs that the kernel allows beyond the promised ones, ``stray_nodes`` likewise.
+    outside the allocation. ``memory_nodes`` are the allocation's nodes, possibly empty;
+    ``stray_cpus`` and ``stray_nodes`` are those that the kernel allows beyond the allocation.
     """
 
     at: datetime
@@ -37,15 +36,15 @@ class Audit(Value, kw_only=True):
 
     @property
     def aligned(self) -> bool:
-        """Whether everything is where it was promised."""
+        """Whether the container uses only its allocation."""
         return not (self.misplaced_bytes or self.stray_cpus or self.stray_nodes)
 
 
 def audit(promised: CgroupSettings, observed: Reality, at: datetime) -> Audit:
-    """What is not as promised. Where nothing was promised, nothing strays.
+    """Return the deviations; without an allocation nothing deviates.
 
-    A container between two programs, or at its end, may have no process: then it has no CPU and
-    no NUMA node, and nothing that strays.
+    A container between two programs, or at its end, may have no process: then it has no CPU, no
+    NUMA node and no deviation.
     """
     nodes = promised.memory_nodes or ()
     cpus = promised.cpus or cpu_set.EMPTY

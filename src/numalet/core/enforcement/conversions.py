@@ -1,7 +1,8 @@
-"""The kubelet's formulas: from requests and limits to the numbers that the kernel accepts.
+"""The kubelet's formulas: from requests and limits to the kernel's numbers.
 
-All are integers, all round as the kubelet does. Sizes are rounded down to whole pages, which the
-kernel would do silently: only then what is read back equals what was written.
+All are integers with the kubelet's rounding. Sizes are rounded down to whole pages, which the
+kernel would do silently: only then does the value read back equal the value written.
+
 Kubelet v1.32: ``cm.MilliCPUToShares``, ``MilliCPUToQuota``, ``getCPUWeight``,
 ``qos.GetContainerOOMScoreAdjust``.
 """
@@ -31,12 +32,12 @@ _GIB: Final = 1 << 30
 
 
 def cpu_shares(request_milli: int) -> int:
-    """CPU shares of cgroup v1, 2 to 262144, for a request in thousandths of a CPU."""
+    """Return CPU shares of cgroup v1, 2 to 262144, for a request in milli-CPUs."""
     return min(max(request_milli * _SHARES_PER_CPU // 1000, MIN_SHARES), MAX_SHARES)
 
 
 def cpu_weight(shares: int) -> int:
-    """``cpu.weight`` of cgroup v2 for CPU shares: 2 is 1, 262144 and more is 10000."""
+    """Return ``cpu.weight`` of cgroup v2 for CPU shares: 1 for 2, 10000 for 262144 and more."""
     if shares >= MAX_SHARES:
         return _MAX_WEIGHT
     return 1 + (max(shares, MIN_SHARES) - MIN_SHARES) * (_MAX_WEIGHT - 1) // (
@@ -45,24 +46,24 @@ def cpu_weight(shares: int) -> int:
 
 
 def weight_of_request(request_milli: int) -> int:
-    """``cpu.weight``, 1 to 10000, for a request in thousandths of a CPU."""
+    """Return ``cpu.weight``, 1 to 10000, for a request in milli-CPUs."""
     return cpu_weight(cpu_shares(request_milli))
 
 
 def cpu_quota_us(limit_milli: int, period_us: int = PERIOD_US) -> int | None:
-    """Microseconds of CPU in each period for a limit; None without a limit."""
+    """Return microseconds of CPU per period for a limit; None without a limit."""
     if limit_milli <= 0:
         return None
     return max(limit_milli * period_us // 1000, MIN_QUOTA_US)
 
 
 def whole_pages(size_bytes: int, page_bytes: int) -> int:
-    """The size without the part of a page at its end, which the kernel cuts off."""
+    """Round down to whole pages, as the kernel does."""
     return size_bytes // page_bytes * page_bytes
 
 
 def hugetlb_name(page_bytes: int) -> str:
-    """The page size in the names of the hugetlb controller's files: ``2MB``, ``1GB``, ``64KB``."""
+    """Return the page size in hugetlb file names: ``2MB``, ``1GB``, ``64KB``."""
     if page_bytes >= _GIB:
         return f"{page_bytes // _GIB}GB"
     if page_bytes >= _MIB:
@@ -73,10 +74,10 @@ def hugetlb_name(page_bytes: int) -> str:
 def oom_score_adj(
     pod: Pod, container: Container, capacity_bytes: int, priority_class: str = ""
 ) -> int:
-    """How ready the kernel is to kill the container's processes when memory is short.
+    """Return the kernel's preference for killing the container when memory runs out.
 
-    Between 3 and 999 for Burstable pods: the more of the machine's memory was requested, the
-    less. A sidecar is killed no sooner than the smallest app container.
+    Between 3 and 999 for Burstable pods: the larger the request's share of the machine's memory,
+    the lower. A sidecar's score is at most that of the smallest app container.
     """
     if priority_class == NODE_CRITICAL or pod.qos_class is QosClass.GUARANTEED:
         return GUARANTEED_OOM_SCORE_ADJ
@@ -92,9 +93,9 @@ def oom_score_adj(
 def memory_high_bytes(
     request_bytes: int, ceiling_bytes: int, factor_thousandths: int, page_bytes: int
 ) -> int | None:
-    """Where throttling begins between the request and the ceiling; None if nowhere.
+    """Return where throttling begins between the request and the ceiling, if anywhere.
 
-    ``ceiling_bytes`` is the limit, or what the node has for pods. Kubelet: MemoryQoS, v1.32.
+    ``ceiling_bytes`` is the limit, or the node's allocatable memory. Kubelet: MemoryQoS, v1.32.
     """
     room = (ceiling_bytes - request_bytes) * factor_thousandths // 1000
     high = whole_pages(request_bytes + room, page_bytes)
@@ -102,7 +103,7 @@ def memory_high_bytes(
 
 
 def all_have(containers: Sequence[Container], resource: str) -> bool:
-    """Whether every container has a limit of this resource."""
+    """Return whether every container has a limit of this resource."""
     return all(
         resource in container.limits and container.limits[resource].sign > 0
         for container in containers

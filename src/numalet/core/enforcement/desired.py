@@ -1,10 +1,11 @@
-"""The settings that every cgroup and every container should have, from the snapshot.
+"""The desired settings of every cgroup and every container, from the snapshot.
 
-Above the containers there are only sums, as the kubelet has them: weights, quotas and sizes of
-pods, weights of the two classes below Guaranteed, and the whole of what pods may use. No level
-there has sets of CPUs or NUMA nodes of its own, because a set above would narrow the sets below.
-A container gets its exclusive CPUs or the shared pool, the NUMA nodes of its memory, and its
-limits; huge pages of a size that it did not ask for are limited to none.
+Levels above the containers have only sums, as in the kubelet: weights, quotas and sizes of pods,
+weights of the two classes below Guaranteed, and the total for all pods. No level there has sets of
+CPUs or NUMA nodes, because a set above would narrow the sets below. A container gets its exclusive
+CPUs or the shared pool, the NUMA nodes of its memory, and its limits; page sizes that it did not
+request have a limit of 0.
+
 Kubelet v1.32: ``ResourceConfigForPod``, ``setCPUCgroupConfig``, ``getCgroupConfig``,
 ``generateLinuxContainerResources``.
 """
@@ -27,7 +28,7 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str, CgroupSettings]:
-    """The cgroups above the containers of these pods, by path, each after those above it."""
+    """Return the cgroups above the containers of these pods by path, parents first."""
     running = sorted(pods, key=lambda each: each.uid)
     burstable = [each for each in running if each.qos_class is QosClass.BURSTABLE]
     cgroups = {
@@ -48,7 +49,7 @@ def tree(limits: Limits, snapshot: Snapshot, pods: Iterable[Pod]) -> Mapping[str
 def container(
     limits: Limits, snapshot: Snapshot, pod: Pod, name: str, priority_class: str = ""
 ) -> ContainerSettings:
-    """What holds one container of an admitted pod. Raises ``KeyError`` for an unknown name."""
+    """Return the settings of one container of an admitted pod; raises ``KeyError``."""
     spec = pod.by_name[name]
     most = _limits_of(limits, pod, spec)
     is_limited = _is_limited(limits, _has_own_cpus(snapshot, pod, spec))
@@ -70,13 +71,13 @@ def container(
             cpu_period_us=limits.period_us,
             oom_group=limits.oom_group,
         ),
-        # It is not spared when memory runs out, since it may be what uses it up.
+        # Without a memory request it may itself exhaust the memory, so do not protect it.
         oom_score_adj=0 if _is_without_size(pod, spec) else score,
     )
 
 
 def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
-    """The limits of a container; where it has none, those of its pod as a whole, if they count.
+    """Return the limits of a container, completed by its pod-level limits if these apply.
 
     Kubelet: ``getCPULimit``, ``getMemoryLimit``, v1.34; ``GetHugepageLimitsFromResources``.
     """
@@ -92,17 +93,17 @@ def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
-    """The CPUs of one container; None where nothing is set."""
+    """Return the CPUs of one container; None if unset."""
     return runtime_sets.cpus(snapshot, pod_uid, name) or None
 
 
 def memory_nodes(
     nodes: Iterable[NumaNodeInfo], snapshot: Snapshot, pod: Pod, name: str
 ) -> tuple[int, ...]:
-    """The NUMA nodes on which a container has its pages; empty where nothing is set.
+    """Return the NUMA nodes for a container's pages; empty if unset.
 
-    They are those of its promised memory; for a command without a promised size those of its own
-    CPUs. ``nodes`` are the machine's.
+    They are the nodes of its allocated memory; for a command without a memory size, the nodes of
+    its exclusive CPUs. ``nodes`` are the machine's.
     """
     promised = runtime_sets.memory_nodes(snapshot, pod.uid, name)
     if promised or not _is_without_size(pod, pod.by_name[name]):
@@ -116,15 +117,14 @@ def memory_nodes(
 
 
 def _is_without_size(pod: Pod, spec: Container) -> bool:
-    """Whether it is a command of ``numalet run`` without a size of memory.
+    """Return whether this is a command of ``numalet run`` without a memory size.
 
-    It counts as Guaranteed all the same, which no pod of a cluster does.
+    Unlike a pod of a cluster, it is Guaranteed all the same.
     """
     return pod.qos_class is QosClass.GUARANTEED and resources.MEMORY not in spec.requests
 
 
 def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
-    """All pods together."""
     whole = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
     return CgroupSettings(
         cpus=cpu_set.EMPTY,
@@ -140,9 +140,9 @@ def _root(limits: Limits, pods: Sequence[Pod]) -> CgroupSettings:
 
 
 def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
-    """The cgroup of one pod, overhead included.
+    """Return the settings of one pod's cgroup, including overhead.
 
-    Its quota would throttle the exclusive CPUs of its containers too, so it goes with theirs.
+    Its quota would also throttle its containers' exclusive CPUs, so it is dropped with theirs.
     """
     requests, most = pod_demand.effective_requests(of), pod_demand.effective_limits(of)
     containers = tuple(of.containers())
@@ -172,21 +172,21 @@ def pod(limits: Limits, snapshot: Snapshot, of: Pod) -> CgroupSettings:
 
 
 def _is_limited(limits: Limits, holds_exclusive: bool) -> bool:
-    """Whether limits of CPU are quotas, for who holds exclusive CPUs or none."""
+    """Return whether CPU limits become quotas, with or without exclusive CPUs."""
     return limits.has_quotas and (limits.quota_on_exclusive_cpus or not holds_exclusive)
 
 
 def _has_own_cpus(snapshot: Snapshot, pod: Pod, spec: Container) -> bool:
-    """Whether no other container runs on its CPUs; those of a pod that is one may share its own."""
+    """Return whether no other container uses its CPUs, not even of a pod placed as a whole."""
     if not snapshot.cpu.cpus_of(pod.uid, spec.name):
         return False
     return pod.uid not in snapshot.cpu.pods or counting.has_a_share_of_its_own(spec)
 
 
 def _holds_own_cpus(snapshot: Snapshot, pod: Pod) -> bool:
-    """Whether a quota of the pod would throttle only containers with CPUs of their own.
+    """Return whether the pod's quota would throttle only containers with exclusive CPUs.
 
-    Kubelet: ``PodHasExclusiveCPUs``, v1.33, and v1.36 of a pod that is placed as a whole.
+    Kubelet: ``PodHasExclusiveCPUs``, v1.33, and v1.36 for a pod that is placed as a whole.
     """
     if pod.uid in snapshot.cpu.pods:
         return all(_has_own_cpus(snapshot, pod, each) for each in pod.containers())
@@ -198,7 +198,7 @@ def _quota(limits: Limits, most: Resources) -> int | None:
 
 
 def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
-    """The limit of every page size of the machine; none of those that were not asked for."""
+    """Return the limit of every page size of the machine; 0 for sizes without a request."""
     asked = {size: resources.hugepages_name(size // 1024) for size in limits.page_sizes}
     return MappingProxyType(
         {
@@ -209,7 +209,7 @@ def _huge_pages(limits: Limits, amounts: Resources) -> Mapping[int, int]:
 
 
 def _high(limits: Limits, spec: Container) -> int | None:
-    """Where MemoryQoS begins to throttle a container whose request is not its limit."""
+    """Return where MemoryQoS begins to throttle a container whose request is not its limit."""
     request, limit = (_amount(each, resources.MEMORY) for each in (spec.requests, spec.limits))
     if limits.throttling_thousandths is None or request == limit:
         return None
@@ -226,7 +226,7 @@ def _asked_protection(limits: Limits, pod: Pod, spec: Container) -> int | None:
 
 
 def _protected(limits: Limits, pods: Iterable[Pod]) -> int | None:
-    """``memory.min`` of a level: it counts only as far as every level above has as much."""
+    """Return ``memory.min`` of a level, which must include the sum of all levels below."""
     if limits.throttling_thousandths is None:
         return None
     kept = (pod for pod in pods if pod.qos_class in limits.classes_with_memory)
@@ -238,7 +238,7 @@ def _whole(limits: Limits, size_bytes: int) -> int | None:
 
 
 def _sum(pods: Iterable[Pod], resource: str) -> int:
-    """Thousandths of a resource that these pods ask for."""
+    """Return these pods' request of a resource in thousandths."""
     asked = (pod_demand.effective_requests(pod).get(resource) for pod in pods)
     return sum(quantity.milli_value for quantity in asked if quantity is not None)
 

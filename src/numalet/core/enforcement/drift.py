@@ -1,7 +1,7 @@
-"""What differs between wanted and observed settings of a cgroup.
+"""The difference between desired and observed settings of a cgroup.
 
-Only what is wanted counts: a field that is None is not compared. Names of settings are those
-of the kernel's files, huge pages with their size, because that is where people read them.
+Desired fields that are None are not compared. Settings have the names of the kernel's files, huge
+pages with their size, because users find them there.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ CPU_MAX: Final = "cpu.max"
 PIDS_MAX: Final = "pids.max"
 
 _UNLIMITED: Final = (NO_QUOTA, 0)
-"""Without a quota its period means nothing."""
+"""Without a quota the period has no effect."""
 
 
 def hugetlb_max(page_bytes: int) -> str:
-    """The name of the limit of huge pages of a size."""
+    """Return the name of the limit of huge pages of a size."""
     return f"hugetlb.{conversions.hugetlb_name(page_bytes)}.max"
 
 
 def differences(wanted: CgroupSettings, seen: CgroupSettings) -> tuple[str, ...]:
-    """Names of the settings that are not as wanted, sets first.
+    """Return the names of the settings that differ, sets first.
 
-    A limit that is wanted and that is not there counts as a difference.
+    A desired limit without an observed one is a difference.
     """
     pairs = (
         (CPUS, wanted.cpus, seen.cpus),

@@ -1,13 +1,14 @@
-"""The cgroups of a kubelet, recognised by their names.
+"""The cgroups of a kubelet, recognized by name.
 
-A pod's cgroup is called after its uid, a container's after the id that the container runtime gave
-it; both in two ways, by the kubelet's driver::
+A pod's cgroup has its uid in its name, a container's the id from the container runtime; both have
+two formats, one for each cgroup driver::
 
     kubepods/burstable/podUID/ID                                                      cgroupfs
     kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podUID.slice/x-ID.scope  systemd
 
-With systemd a dash in a uid is an underscore. Of what the container runtime starts beside the
-containers (``crio-conmon-ID``) nothing is a container.
+With systemd a dash in a uid is an underscore. Other cgroups of the container runtime
+(``crio-conmon-ID``) are not containers.
+
 Kubelet v1.32: ``CgroupName.ToSystemd``, ``podContainerManagerImpl.GetPodContainerName``.
 """
 
@@ -22,7 +23,7 @@ ROOTS: Final = (
     "kubelet.slice/kubelet-kubepods.slice",
     "kubelet/kubepods",
 )
-"""Where the cgroups of all pods are below the root of the cgroup file system."""
+"""The parent cgroup of all pods, below the root of the cgroup file system."""
 
 _POD: Final = re.compile(r"pod(?P<uid>[^/.]+)")
 _POD_SLICE: Final = re.compile(r"(?:.+-)?pod(?P<uid>[^/.-]+)\.slice")
@@ -31,7 +32,7 @@ _NO_CONTAINERS: Final = ("conmon",)
 
 
 def pod_uid(name: str) -> str | None:
-    """The uid of the pod whose cgroup is called so; None if it is no pod's."""
+    """Return the pod's uid in a cgroup name; None if the cgroup is not a pod's."""
     if match := _POD_SLICE.fullmatch(name):
         return match["uid"].replace("_", "-")
     match = _POD.fullmatch(name)
@@ -39,7 +40,7 @@ def pod_uid(name: str) -> str | None:
 
 
 def container_id(name: str) -> str | None:
-    """The id of the container whose cgroup is called so; None if it is no container's."""
+    """Return the container's id in a cgroup name; None if the cgroup is not a container's."""
     match = _ID.fullmatch(name)
     if match is None or any(word in (match["by"] or "") for word in _NO_CONTAINERS):
         return None

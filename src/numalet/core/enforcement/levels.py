@@ -1,4 +1,4 @@
-"""How strongly a container is held to what it was promised."""
+"""The strength of a container's guarantee."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ class GuaranteeLevel(Enum):
     """From strong to weak."""
 
     KERNEL = "kernel"
-    """cgroup v2: the kernel holds every process of the container to its CPUs, NUMA nodes and
-    limits, whatever they do."""
+    """cgroup v2: the kernel enforces CPUs, NUMA nodes and limits for every process."""
     PROCESS = "process"
-    """CPU affinity and memory policy set before the program began, and inherited by what it
-    starts. A program can undo them, and sizes are not limited."""
+    """CPU affinity and memory policy, set before the program starts and inherited by its
+    children. A program can undo them, and sizes are unlimited."""
     NONE = "none"
-    """The container's resources are recorded and not enforced."""
+    """The container's resources are recorded but not enforced."""

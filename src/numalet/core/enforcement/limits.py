@@ -1,4 +1,4 @@
-"""What holds for all pods of a node: resolved once from the configuration and the machine."""
+"""Settings that hold for all pods of a node, resolved once from configuration and machine."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PIDS: Final = "pid"
 _TIERED: Final = "TieredReservation"
 _NS_PER_US: Final = 1000
 PODS: Final = "pods"
-"""The word in ``enforceNodeAllocatable`` that keeps reservations from the pods."""
+"""The value of ``enforceNodeAllocatable`` that excludes reservations from the pods' total."""
 
 
 class Limits(Value, kw_only=True):
-    """What all settings are made from, beside the snapshot.
+    """The input of all settings, together with the snapshot.
 
-    ``for_pods`` is what all pods together may use, by resource: the capacity without what is
-    reserved for the system and the kubelet; eviction thresholds are not subtracted. ``allocatable``
-    is the same without them. ``page_sizes`` are those of the machine's huge pages, in bytes.
-    ``period_us`` is that of quotas, if limits of CPU are quotas at all (``has_quotas``).
-    ``throttling_thousandths`` is MemoryQoS's factor, None without it, ``classes_with_memory`` those
-    for which it keeps what they ask for. ``nodes`` are the machine's.
+    ``for_pods`` is the total for all pods, by resource: the capacity without the reservations for
+    the system and the kubelet, but with eviction thresholds. ``allocatable`` excludes these too.
+    ``page_sizes`` are those of the machine's huge pages, in bytes. ``period_us`` is the period of
+    quotas, if CPU limits are quotas at all (``has_quotas``). ``throttling_thousandths`` is
+    MemoryQoS's factor, None without it; ``classes_with_memory`` are the classes whose requests it
+    protects. ``nodes`` are the machine's.
     """
 
     capacity_bytes: int
@@ -50,14 +50,14 @@ class Limits(Value, kw_only=True):
     quota_on_exclusive_cpus: bool = True
     nodes: tuple[NumaNodeInfo, ...] = ()
     pod_level_pages: bool = False
-    """Whether a container without a limit of huge pages has that of its pod as a whole."""
+    """Whether a container without a limit of huge pages gets the pod-level one."""
 
 
 class KernelLimits(Value, kw_only=True):
-    """What a running kernel has beside what describes a machine.
+    """Values of a running kernel that a machine's description lacks.
 
-    ``page_bytes`` is the size of its ordinary pages, ``tasks`` how many processes and threads it
-    has room for, None if that is not known.
+    ``page_bytes`` is the size of ordinary pages, ``tasks`` the maximum number of processes and
+    threads, None if unknown.
     """
 
     page_bytes: int = 4096
@@ -73,7 +73,7 @@ def resolve(
     behaviour: Behaviour = EXACT,
     kernel: KernelLimits = SOME_KERNEL,
 ) -> Limits:
-    """What this configuration means on this machine; it is one with which a node starts.
+    """Resolve the limits; the configuration must be one with a successful start.
 
     Kubelet: ``getNodeAllocatableInternalAbsolute``, ``GetNodeAllocatableAbsolute``, v1.32.
     """

@@ -1,10 +1,11 @@
-"""Where a cgroup is below the root of all pods: the kubelet's layout, from the kubelet's names.
+"""The path of a cgroup below the root of all pods, in the kubelet's layout.
 
-Guaranteed pods are at the root, the others below ``burstable`` and ``besteffort``; a pod's
-cgroup is ``pod`` and its uid, and its containers' cgroups are in it under their names. Names come
-from manifests and may be anything, so whatever is not a letter, a digit, ``-`` or ``_`` is
-written as ``%`` and two hexadecimal digits. So there is no name that leads elsewhere, and none
-that is the name of a control file of the kernel, since those have dots.
+Guaranteed pods are at the root, the others below ``burstable`` and ``besteffort``; a pod's cgroup
+is ``pod`` and its uid, with its containers' cgroups in it by name. Names are from manifests and may
+be anything, so every character except letters, digits, ``-`` and ``_`` is escaped as ``%`` and two
+hexadecimal digits. No name can therefore lead elsewhere, or equal a control file of the kernel,
+because those contain dots.
+
 Kubelet: ``qosContainerManagerImpl``, ``podContainerManagerImpl.GetPodContainerName``, v1.32.
 """
 
@@ -22,12 +23,12 @@ BEST_EFFORT: Final = "besteffort"
 POD_PREFIX: Final = "pod"
 
 LONGEST_SEGMENT: Final = 200
-"""A file name may have 255 bytes; some of them are for a prefix and for temporary names."""
+"""A file name may have 255 bytes; the rest is for a prefix and for temporary names."""
 
 _KEPT: Final = frozenset(string.ascii_letters + string.digits + "-_")
 _HASH_DIGITS: Final = 32
 _SHORTENED: Final = "%~"
-"""Between what is left of a long name and its hash; no other segment has it."""
+"""Separates a shortened name from its hash; no other segment contains it."""
 
 _PARENTS: Final = {
     QosClass.GUARANTEED: ROOT,
@@ -37,7 +38,7 @@ _PARENTS: Final = {
 
 
 def segment(name: str) -> str:
-    """The name as one part of a path; different names have different parts."""
+    """Return the name as one path segment; different names have different segments."""
     escaped = "".join(letter if letter in _KEPT else _escaped(letter) for letter in name)
     if not escaped:
         return "%"
@@ -48,7 +49,7 @@ def segment(name: str) -> str:
 
 
 def name_of(text: str) -> str | None:
-    """The name that a segment stands for; None if it is no segment, or was shortened."""
+    """Return the name of a segment; None if it is not a segment, or was shortened."""
     if text == "%":
         return ""
     if _SHORTENED in text:
@@ -63,27 +64,26 @@ def name_of(text: str) -> str | None:
 
 
 def of_qos(qos: QosClass) -> str:
-    """The cgroup that holds the pods of this class."""
+    """Return the parent cgroup of the pods of this class."""
     return _PARENTS[qos]
 
 
 def of_pod(pod: Pod) -> str:
-    """The cgroup of a pod, as a path below the root of the hierarchy."""
+    """Return the path of a pod's cgroup below the root of the hierarchy."""
     return _below(of_qos(pod.qos_class), pod_segment(pod.uid))
 
 
 def of_container(pod: Pod, container: str) -> str:
-    """The cgroup of a container of the pod."""
     return _below(of_pod(pod), segment(container))
 
 
 def pod_segment(uid: str) -> str:
-    """The last part of the path of a pod's cgroup."""
+    """Return the last segment of a pod's path."""
     return f"{POD_PREFIX}{segment(uid)}"
 
 
 def parents(path: str) -> tuple[str, ...]:
-    """All cgroups above this one, the root first."""
+    """Return all cgroups above this one, the root first."""
     parts = path.split("/")[:-1] if path else []
     above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
     return (ROOT, *above) if path else ()

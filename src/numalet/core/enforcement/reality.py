@@ -1,4 +1,4 @@
-"""What the kernel reports of a running container, without any judgement."""
+"""The kernel's report about a running container, unjudged."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.value import Value
 
 MEMORY: Final = "memory"
-"""Pages of the programs' own: anonymous ones and shared memory."""
+"""The programs' own pages: anonymous and shared memory."""
 FILE: Final = "file"
-"""Pages of files, which the kernel shares between all who read them; see ``audit``."""
+"""Pages of files, which the kernel shares between all readers; see ``audit``."""
 
 
 class Reality(Value, kw_only=True):
-    """What the kernel reports of a running container.
+    """The kernel's report about a running container.
 
     ``pages_bytes`` are bytes by NUMA node over all processes of the container, by kind (``memory``,
-    ``file``, or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are what the kernel
-    allows all of them together. ``cgroup`` is the settings of its cgroup, None without one.
+    ``file``, or ``hugepages-2Mi``). ``allowed_cpus`` and ``allowed_nodes`` are the union over its
+    processes. ``cgroup`` has the settings of its cgroup, if any.
     """
 
     pages_bytes: Mapping[str, Mapping[int, int]]

@@ -10,17 +10,17 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.value import Value
 
 NO_QUOTA: Final = -1
-"""A quota that is wanted: none. What had one before loses it."""
+"""Desired quota: unlimited. Removes an existing one."""
 
 
 class CgroupSettings(Value, kw_only=True):
-    """What is written into one cgroup, or was read from it.
+    """The settings to write into one cgroup, or read from it.
 
-    Wanted, None and missing sizes mean: as it is, it stays. Read, None means: no limit, or no
-    such file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; empty ones
-    mean that the cgroup has no set of its own and inherits its parent's. ``cpu_quota_us`` per
-    ``cpu_period_us`` is ``cpu.max``, where ``NO_QUOTA`` is the wish for none;
-    ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group`` is ``memory.oom.group``.
+    Desired: None and missing sizes leave the setting unchanged. Observed: None means unlimited, or
+    a missing file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; if empty,
+    the cgroup inherits its parent's set. ``cpu_quota_us`` per ``cpu_period_us`` is ``cpu.max``,
+    with ``NO_QUOTA`` for unlimited; ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group``
+    is ``memory.oom.group``.
     """
 
     cpus: CpuSet | None = None
@@ -38,7 +38,7 @@ class CgroupSettings(Value, kw_only=True):
 
 
 class ContainerSettings(Value, kw_only=True):
-    """Everything that holds one container: its cgroup, and what its processes are given.
+    """All settings of one container: its cgroup, and those of its processes.
 
     ``path`` is the cgroup of the container below the root of all pods, such as
     ``burstable/podUID/NAME``.
