@@ -1,12 +1,12 @@
-"""A pod as something that runs: what to start, what has become of it, what is to be done next.
+"""A pod as a running program: its specification, its history and its next step.
 
-The managers' rooms know a pod as a request for resources (``core.model.pod``). Here it is a set of
-programs with a restart policy: ``spec`` says what is to run, ``run`` what has happened so far,
-``lifecycle`` which step comes next, ``folding`` what a run becomes when something happened,
-``phase`` how it sums up; ``record`` holds spec and run together, as they are kept on disk.
-``static_pods`` and ``expansion`` are what becomes of a manifest before it is read.
+The managers see a pod as a request for resources (``core.model.pod``). Here it is a set of programs
+with a restart policy: ``spec`` defines the programs, ``run`` holds the history, ``lifecycle``
+determines the next step, ``folding`` updates a run after an event, ``phase`` summarizes it;
+``record`` holds spec and run together, as stored on disk. ``static_pods`` and ``expansion``
+transform a manifest before it is parsed.
 
-Nothing here starts a process, reads a clock or waits. The time is an argument; a step is a
-value; what came of a step comes back as a new ``PodRun``. Deliberately absent: images, volumes,
-networks and probes, because a container here is a program of the host.
+This room starts no process, reads no clock and never waits. The time is an argument; a step is a
+value; the outcome of a step gives a new ``PodRun``. Deliberately absent: images, volumes, networks
+and probes, because a container here is a program of the host.
 """

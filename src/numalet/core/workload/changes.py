@@ -1,10 +1,10 @@
-"""What of an accepted pod may become otherwise while it lives.
+"""Allowed updates of an accepted pod.
 
-CPUs, memory and devices were decided on for what the pod said then, and its programs run, so of
-its spec only images may change, which mean nothing to a program of the host, and tolerations may
-be added. Labels, annotations and their like may be anything. A pod of the manifest folder is what
-its file says. Kubernetes: ``ValidatePodUpdate``, v1.32; deadlines, which may be set there, no pod
-here has.
+The managers decided on the pod's original CPUs, memory and devices, and its programs run. An update
+may therefore change only images in the spec, which a program of the host ignores, and add
+tolerations. Labels, annotations and similar metadata may change freely. A pod of the manifest
+folder follows its file. Kubernetes: ``ValidatePodUpdate``, v1.32; it also allows deadlines, which
+do not exist here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def is_changed(old: Workload, new: Workload) -> bool:
-    """Whether the pod object says something else."""
+    """Return whether the pod object differs."""
     return bool(_changed_metadata(old, new)) or old.manifest["spec"] != new.manifest["spec"]
 
 
 def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
-    """The fields that are different and may not be; none where the change is fine."""
+    """Return the changed fields that may not change; empty if the update is allowed."""
     metadata = _changed_metadata(old, new)
     before, after = old.manifest["spec"], new.manifest["spec"]
     if old.source is WorkloadSource.FILE:
@@ -41,7 +41,7 @@ def unchangeable(old: Workload, new: Workload) -> tuple[str, ...]:
 
 
 def changed(old: Workload, new: Workload) -> Workload:
-    """The old workload with what may be otherwise in the new one."""
+    """Apply the allowed changes to the old workload."""
     return replace(
         old,
         pod=replace(old.pod, labels=new.pod.labels),
@@ -55,7 +55,7 @@ def _with_image(old: ContainerSpec, new: ContainerSpec) -> ContainerSpec:
 
 
 def _changed_metadata(old: Workload, new: Workload) -> list[str]:
-    """Names of members that differ; an empty one is as good as none."""
+    """Return the names of members that differ; empty equals absent."""
     before, after = old.manifest["metadata"], new.manifest["metadata"]
     return [
         name
@@ -65,7 +65,7 @@ def _changed_metadata(old: Workload, new: Workload) -> list[str]:
 
 
 def _without_images(spec: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the containers without an image, and so without a policy of pulling it."""
+    """Return the names of the containers without an image, and so without a pull policy."""
     return frozenset(
         each["name"]
         for name in _CONTAINER_LISTS
@@ -75,7 +75,7 @@ def _without_images(spec: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _fixed(spec: Mapping[str, Any], plain: frozenset[str]) -> dict[str, Any]:
-    """The spec without what may change. The first image of a container brings its policy."""
+    """Return the spec without its mutable parts. A container's first image also sets its policy."""
     fixed = {name: member for name, member in spec.items() if name != "tolerations"}
     for name in _CONTAINER_LISTS:
         if name in fixed:
@@ -89,13 +89,13 @@ def _without_image(container: Mapping[str, Any], is_plain: bool) -> dict[str, An
 
 
 def _only_added(before: object, after: object) -> bool:
-    """Whether every toleration is still there, but for how long it lasts."""
+    """Return whether every toleration is still there; its duration may change."""
     kept = [_lasting(each) for each in _members(after)]
     return all(_lasting(each) in kept for each in _members(before))
 
 
 def _members(given: object) -> list[Any]:
-    """Of a pod that an earlier version stored the types of tolerations were not checked."""
+    """Pods stored by an earlier version may have tolerations of the wrong type."""
     return given if isinstance(given, list) else [] if given is None else [given]
 
 

@@ -1,11 +1,10 @@
 """``$(NAME)`` in a container's words: replaced by the value of an environment variable.
 
-A name that is not defined stays as it is written, so a shell's own ``$(...)`` survives; ``$$``
-stands for one ``$``. Kubernetes: the fields ``command``, ``args`` and ``env[].value`` of a
-container, v1.32.
+An undefined name stays unchanged, so a shell's own ``$(...)`` survives; ``$$`` becomes one ``$``.
+Kubernetes: the fields ``command``, ``args`` and ``env[].value`` of a container, v1.32.
 
-A value may name others many times, so a text of a kilobyte can stand for one of gigabytes. The size
-is known before anything is made; what the kernel would not accept is not expanded.
+A value may repeat others many times, so a kilobyte can expand to gigabytes. The expander checks the
+size first and stops at the kernel's limits.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ _REFERENCE: Final = re.compile(r"\$(?:(?P<dollar>\$)|\((?P<name>[^)]*)\))")
 
 
 class TooLong(Value):
-    """A text that is not expanded: more than ``limit_bytes``, ``counted`` says what of."""
+    """An unexpanded text: longer than ``limit_bytes``; ``counted`` names the limited quantity."""
 
     limit_bytes: int
     counted: str
 
 
 class Expander(Mutable):
-    """Expands the words and variables of one pod, of which ``left_bytes`` may still come."""
+    """Expands the words and variables of one pod, up to ``left_bytes`` more."""
 
     left_bytes: int = limits.WORDS_OF_A_POD_BYTES
 
     def expanded(self, text: str, environment: Mapping[str, str], name: str = "") -> str | TooLong:
-        """The text with every reference to a defined variable replaced.
+        """Replace every reference to a defined variable.
 
-        ``name`` is that of the variable whose value it is; the kernel counts it too.
+        ``name`` is the variable with this value, because the kernel counts it too.
         """
         size, parts = 1 + (len(name.encode(errors="surrogatepass")) + 1 if name else 0), list[str]()
         for part in _parts(text, environment):
@@ -50,8 +49,8 @@ class Expander(Mutable):
 
 
 def _parts(text: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """The pieces of the expanded text in their order."""
-    # No reference ends behind the last bracket. A search there would try every "$(" to the end.
+    """Yield the pieces of the expanded text in order."""
+    # No reference ends after the last bracket. Searching there would be quadratic in "$(".
     end = text.rfind(")") + 1
     begin = 0
     for match in _REFERENCE.finditer(text, 0, end):

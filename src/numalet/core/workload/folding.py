@@ -1,7 +1,7 @@
-"""What a pod's run becomes when something happened to it.
+"""The next state of a pod's run after an event.
 
-Each function takes a run and gives the next one. News that came late, twice, or about an attempt
-that is over gives the very same object back, so a caller sees that nothing changed.
+Each function takes a run and returns the next one. For a late or repeated event, or one about an
+earlier attempt, it returns the same object, so a caller sees that nothing changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numalet.core.workload.run import (
 FIRST_PAUSE_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 300.0
 STEADY: Final = timedelta(minutes=10)
-"""A container that ran for longer than this begins anew with its pauses."""
+"""After a longer run than this, a container's back-off starts from 0 again."""
 
 START_FAILED_CODE: Final = 128
 KILLED_CODE: Final = 137
@@ -36,12 +36,12 @@ _UP: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
 def decided(run: PodRun, verdict: Verdict, at: datetime) -> PodRun:
-    """The run after admission said yes or no; a second decision replaces the first."""
+    """Record admission's verdict; a second one replaces the first."""
     return replace(run, verdict=verdict, decided_at=at)
 
 
 def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
-    """The run of a pod that begins after these; of who is named again the last word counts."""
+    """Record evicted pods that must end first; the latest entry of a pod wins."""
     evicted_by_uid = {each.uid: each for each in evicted}
     if not evicted_by_uid:
         return run
@@ -50,10 +50,10 @@ def after_evicted(run: PodRun, evicted: Iterable[Evicted]) -> PodRun:
 
 
 def starting(run: PodRun, name: str) -> PodRun:
-    """The run in which the next attempt of this container is recorded.
+    """Record the next attempt of this container.
 
     Raises:
-        ValueError: the attempt before has not ended.
+        ValueError: the previous attempt has not ended.
     """
     before = run.of(name)
     if before.phase in _UP:
@@ -72,7 +72,7 @@ def starting(run: PodRun, name: str) -> PodRun:
 
 
 def asked_to_end(run: PodRun, names: Iterable[str]) -> PodRun:
-    """The run in which the attempts of these containers were asked to end."""
+    """Record that the agent signalled these containers to end."""
     asked = {name: replace(run.of(name), asked_to_end=True) for name in names}
     return replace(run, containers={**run.containers, **asked}) if asked else run
 
@@ -85,7 +85,7 @@ def started(
     level: GuaranteeLevel | None = None,
     shortfalls: tuple[str, ...] = (),
 ) -> PodRun:
-    """The run after the recorded attempt began to run."""
+    """Record that the attempt runs."""
     before = run.of(name)
     if before.phase is not ContainerPhase.STARTING or before.attempt != attempt:
         return run
@@ -103,7 +103,7 @@ def started(
 def not_started(
     run: PodRun, name: str, attempt: int, at: datetime, cause: Cause | None = None
 ) -> PodRun:
-    """The run after the recorded attempt could not be started, and why."""
+    """Record that the attempt could not start, and why."""
     failed = Exit(
         code=START_FAILED_CODE, reason=ExitReason.START_ERROR, finished_at=at, cause=cause
     )
@@ -111,7 +111,7 @@ def not_started(
 
 
 def start_withdrawn(run: PodRun, name: str) -> PodRun:
-    """The run in which an attempt that was recorded, and never began, was not recorded."""
+    """Remove an attempt that was recorded but never started."""
     before = run.of(name)
     if before.phase is not ContainerPhase.STARTING:
         return run
@@ -120,7 +120,7 @@ def start_withdrawn(run: PodRun, name: str) -> PodRun:
 
 
 def ended(run: PodRun, name: str, attempt: int, exit_: Exit) -> PodRun:
-    """The run after an attempt ended, with the pause before the next one."""
+    """Record the end of an attempt, with the back-off before the next one."""
     before = run.of(name)
     if before.phase not in _UP or before.attempt != attempt:
         return run
@@ -141,13 +141,13 @@ def ended(run: PodRun, name: str, attempt: int, exit_: Exit) -> PodRun:
 
 
 def lost(run: PodRun, name: str, at: datetime) -> PodRun:
-    """The run after a container is gone and its end was not observed."""
+    """Record a container that disappeared without an observed end."""
     gone = Exit(code=KILLED_CODE, reason=ExitReason.UNKNOWN, finished_at=at)
     return ended(run, name, run.of(name).attempt, gone)
 
 
 def deletion_requested(run: PodRun, at: datetime, grace_seconds: float) -> PodRun:
-    """The run after a deletion of the pod; a grace period can only be made shorter."""
+    """Record a deletion of the pod; a second one can only shorten the grace period."""
     asked, before = Deletion(at, grace_seconds), run.deletion
     if before is not None and _deadline(before) <= _deadline(asked):
         return run
@@ -159,7 +159,7 @@ def _deadline(deletion: Deletion) -> datetime:
 
 
 def _pause(before: ContainerRun, exit_: Exit) -> float:
-    """Seconds between this end and the next start: none at first, then 10, 20, 40, up to 300."""
+    """Return the back-off in seconds: 0 at first, then 10, 20, 40, up to 300."""
     if exit_.started_at is not None and exit_.finished_at - exit_.started_at > STEADY:
         return 0.0
     if before.attempt <= 1:

@@ -1,27 +1,27 @@
-"""Which step of a pod comes next.
+"""The next step of a pod.
 
-The answer is derived from what is wanted and what has happened, never from earlier answers; so it
-is the same after an event, at the periodic resync and after a crash.
+The answer follows from the specification and the history, never from earlier answers; so it is the
+same after an event, at the periodic resync and after a crash.
 
-Order of things, as the kubelet has it (``computePodActions``, v1.32):
+The order is the kubelet's (``computePodActions``, v1.32):
 
 1. Init containers run one after the other, each until it succeeds. A sidecar (a restartable init
-   container) has had its turn as soon as it runs; from then on it is started again whenever it
-   ends, whatever the pod's restart policy says.
-2. Then all app containers start. One that ended is started again as the policy says.
-3. When no app container runs or will run, or an init container failed for good, the sidecars are
-   ended one by one, the last one first. Then the pod is finished.
-4. A pod that is deleted, or that was rejected, starts nothing. Its containers are asked
-   to end, app containers first, and killed when the grace period is over.
+   container) has had its turn as soon as it runs; from then on it restarts whenever it
+   ends, under every restart policy of the pod.
+2. Then all app containers start. One that ended restarts according to the policy.
+3. When no app container runs or will run, or an init container failed for good, the sidecars
+   end one by one, the last one first. Then the pod is finished.
+4. A deleted or rejected pod starts nothing. Its containers get a signal to end, app containers
+   first; the agent kills them after the grace period.
 
-A pod that was admitted while evicted ones still end starts nothing until these have ended, or turn
-out to be beyond ending.
+A pod that was admitted by evicting others starts nothing until these have ended, or cannot be
+ended.
 
-A container that ends is started again at once the first time, then after 10 s, 20 s and so on up
-to 5 min; one that ran for longer than 10 min begins anew (``folding``).
+A container that ends restarts immediately the first time, then after 10 s, 20 s and so on up to 5
+min; after a run of more than 10 min the back-off is 0 again (``folding``).
 
-A clock may be set back. No step waits then for moments that were foreseen by the old one: what
-ended later than now is started at once, and a grace period is never longer than it was given.
+A clock may be set back. No step then waits for a moment of the old clock: a container with an end
+in the future restarts immediately, and a grace period never exceeds its length.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from numalet.core.workload.run import ContainerPhase, ContainerRun, Evicted, Pod
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 
 LAST_WORDS: Final = timedelta(seconds=2)
-"""What a sidecar gets beyond the grace period, which the app containers may have used up."""
+"""Extra time of a sidecar after the grace period, which app containers may have used up."""
 
 _LEAST_PATIENCE_SECONDS: Final = 10
 
@@ -46,22 +46,22 @@ _ACTIVE: Final = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
 class Stop(Value):
-    """A container that has to end; it is killed when the grace period is over."""
+    """A container that has to end; the agent kills it after the grace period."""
 
     container: str
     grace_seconds: float
 
 
 class Steps(Value, kw_only=True):
-    """What is to be done for a pod now.
+    """The steps of a pod at this moment.
 
-    ``start`` are containers whose next attempt is to be recorded and started; ``under_way`` are
-    those whose start is recorded and whose outcome is not known: after a crash the same attempt is
-    started again, or taken back if the pod is over (``folding.start_withdrawn``).
-    ``stop`` may name a container again and again until it ended. ``due_again_at`` is the next
-    moment at which the answer may be another one without an event, later than now.
-    ``finished``: nothing runs or will run, its resources may be released. ``forgettable``: and
-    its deletion was requested, so its record may go too.
+    ``start``: containers whose next attempt the caller records and starts. ``under_way``:
+    containers with a recorded start and an unknown outcome. After a crash the caller starts the
+    same attempt again, or withdraws it if the pod is over (``folding.start_withdrawn``). ``stop``
+    may repeat a container until it has ended. ``due_again_at`` is the next moment, after now, at
+    which the answer may change without an event. ``finished``: nothing runs or will run, so the
+    pod's resources may be released. ``forgettable``: its deletion was also requested, so its record
+    may be deleted too.
     """
 
     start: tuple[str, ...] = ()
@@ -75,9 +75,9 @@ class Steps(Value, kw_only=True):
 def next_steps(
     workload: Workload, run: PodRun, now: datetime, still_ending: Container[str] = frozenset()
 ) -> Steps:
-    """What is to be done for this pod at this moment.
+    """Return the steps of this pod at this moment.
 
-    ``still_ending`` are uids of rejected pods of which something still runs.
+    ``still_ending`` are uids of rejected pods with running processes.
     """
     deadline = _ending_by(workload, run)
     if deadline is not None:
@@ -98,10 +98,10 @@ def next_steps(
 
 
 def held_up(run: PodRun, now: datetime, still_ending: Container[str]) -> tuple[Evicted, ...]:
-    """The evicted pods for whose end the first start of this one waits.
+    """Return the evicted pods whose end this pod's first start waits for.
 
-    Kubelet: ``evictPodsToFreeRequests``, which blocks in ``killPodNow``, v1.32; there one pod is
-    ended after the other, and nothing else is decided meanwhile.
+    Kubelet: ``evictPodsToFreeRequests``, which blocks in ``killPodNow``, v1.32. There the pods end
+    one after the other, and the kubelet decides nothing else meanwhile.
     """
     if run.has_begun:
         return ()
@@ -109,12 +109,12 @@ def held_up(run: PodRun, now: datetime, still_ending: Container[str]) -> tuple[E
 
 
 def kill_patience_seconds(grace_seconds: float) -> float:
-    """How long the kubelet waits for the end of a pod that it evicts. ``killPodNow``, v1.32."""
+    """Return how long the kubelet waits for the end of an evicted pod. ``killPodNow``, v1.32."""
     return max(_LEAST_PATIENCE_SECONDS, math.floor(grace_seconds) * 3 // 2)
 
 
 def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun) -> bool:
-    """Whether a container that ended will be started again while its pod goes on."""
+    """Return whether an ended container restarts while its pod is not over."""
     if container.kind is ContainerKind.SIDECAR:
         return True
     failed = run.last_exit is None or run.last_exit.code != 0
@@ -124,29 +124,29 @@ def will_restart(workload: Workload, container: ContainerSpec, run: ContainerRun
 
 
 def _pause_ends_at(run: ContainerRun, now: datetime) -> datetime | None:
-    """When a container that ended may start again; None if there is no pause."""
+    """Return when an ended container may restart; None without a back-off."""
     if run.last_exit is None or not run.back_off_seconds or run.last_exit.finished_at > now:
         return None
     return run.last_exit.finished_at + timedelta(seconds=run.back_off_seconds)
 
 
 def is_initialized(workload: Workload, run: PodRun) -> bool:
-    """Whether every init container had its turn, so that app containers may run."""
+    """Return whether every init container had its turn, so that app containers may run."""
     return _turn(workload, run) is None
 
 
 def is_ending(workload: Workload, run: PodRun) -> bool:
-    """Whether the pod is over: nothing of it will start any more, though some may still run."""
+    """Return whether the pod is over: it starts nothing more, but may still run."""
     return _ending_by(workload, run) is not None
 
 
 def has_ended(workload: Workload, run: PodRun) -> bool:
-    """Whether the pod is over and nothing of it runs any more."""
+    """Return whether the pod is over and has no running container."""
     return is_ending(workload, run) and not any(_is_active(run, c) for c in workload.containers)
 
 
 def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
-    """When a pod that is over must have ended; None for one that goes on."""
+    """Return the deadline of a pod that is over, else None."""
     if run.deletion is not None:
         return run.deletion.requested_at + _grace(workload, run)
     grace = _grace(workload, run)
@@ -155,7 +155,7 @@ def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
     apps = ContainerKind.APP
     if all(_is_done(workload, run, each) for each in workload.containers if each.kind is apps):
         return _last_end(run, _of_kinds(workload, apps)) + grace
-    # They come before the app containers, of which there may be very many.
+    # Init containers precede the app containers, which can be very many: stop at the first one.
     before = itertools.takewhile(lambda each: each.kind is not apps, workload.containers)
     failed = [
         each
@@ -168,7 +168,7 @@ def _ending_by(workload: Workload, run: PodRun) -> datetime | None:
 
 
 def _grace(workload: Workload, run: PodRun) -> timedelta:
-    """How long the containers of a pod that is over may take to end."""
+    """Return the grace period of a pod that is over."""
     asked = None if run.deletion is None else run.deletion.grace_seconds
     return timedelta(seconds=workload.grace_period_seconds if asked is None else asked)
 
@@ -179,7 +179,7 @@ def _last_end(run: PodRun, containers: Iterable[ContainerSpec]) -> datetime:
 
 
 def _is_done(workload: Workload, run: PodRun, container: ContainerSpec) -> bool:
-    """Whether it ended and will not be started again."""
+    """Return whether it ended and will not restart."""
     of = run.of(container.name)
     return of.phase is ContainerPhase.TERMINATED and not will_restart(workload, container, of)
 
@@ -191,7 +191,7 @@ def _succeeded(run: PodRun, container: ContainerSpec) -> bool:
 
 
 def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
-    """The containers that ought to run, of a pod that goes on."""
+    """Return the containers that should run in a pod that is not over."""
     before = _of_kinds(workload, ContainerKind.INIT, ContainerKind.SIDECAR)
     turn = _turn(workload, run)
     at = len(before) if turn is None else before.index(turn)
@@ -203,10 +203,10 @@ def _wanted(workload: Workload, run: PodRun) -> list[ContainerSpec]:
 
 
 def _turn(workload: Workload, run: PodRun) -> ContainerSpec | None:
-    """The init container whose turn it is; None when all of them had theirs.
+    """Return the init container whose turn it is; None after the last one.
 
-    A container before one that was ever started had its turn, so a sidecar that is down now
-    does not hold up those that already began.
+    A container before one that was ever started had its turn, so a sidecar that is down now does
+    not block later containers.
     """
     if any(run.of(each.name).attempt for each in _of_kinds(workload, ContainerKind.APP)):
         return None
@@ -225,7 +225,7 @@ def _had_its_turn(run: PodRun, container: ContainerSpec) -> bool:
 
 
 def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> Steps:
-    """The steps of a pod that is over."""
+    """Return the steps of a pod that is over."""
     active = [each for each in workload.containers if _is_active(run, each)]
     if not active:
         return Steps(finished=True, forgettable=run.deletion is not None)
@@ -247,7 +247,7 @@ def _end(workload: Workload, run: PodRun, deadline: datetime, now: datetime) -> 
 
 
 def _must_end_by(run: PodRun, container: ContainerSpec, deadline: datetime) -> datetime:
-    """The moment at which a container is killed."""
+    """Return when the agent kills a container."""
     at_once = run.deletion is not None and not run.deletion.grace_seconds
     if container.kind is not ContainerKind.SIDECAR or at_once:
         return deadline

@@ -1,4 +1,4 @@
-"""The phase of a pod, as Kubernetes sums up what has become of its containers.
+"""The phase of a pod: Kubernetes' summary of its containers.
 
 Kubelet: ``getPhase`` and, for a pod that is being deleted, ``SyncTerminatedPod``, v1.32.
 """
@@ -23,10 +23,10 @@ class PodPhase(Enum):
 
 
 def phase(workload: Workload, run: PodRun) -> PodPhase:
-    """Where the pod as a whole is.
+    """Return the phase of the whole pod.
 
-    A pod that is over has ended well if none of its containers that had to succeed failed; until
-    its last container ended it is still running.
+    A pod that is over succeeded if all containers except sidecars succeeded; until its last
+    container ended it is Running.
     """
     if run.verdict is None:
         return PodPhase.PENDING
@@ -43,7 +43,7 @@ def phase(workload: Workload, run: PodRun) -> PodPhase:
 
 
 def _all_began(workload: Workload, run: PodRun) -> bool:
-    """Whether no app container still waits for its very first start to come off."""
+    """Return whether the first start of every app container is complete."""
     runs = [run.of(each.name) for each in workload.containers if each.kind is ContainerKind.APP]
     return all(of.phase is ContainerPhase.RUNNING or of.last_exit is not None for of in runs)
 
@@ -53,7 +53,7 @@ def _is_up(run: PodRun, name: str) -> bool:
 
 
 def _ended_well(workload: Workload, run: PodRun) -> bool:
-    """Whether everything that had to succeed did; how a sidecar ended does not matter."""
+    """Return whether every container except sidecars succeeded."""
     for each in workload.containers:
         last = run.of(each.name).last_exit
         if each.kind is not ContainerKind.SIDECAR and (last is None or last.code):

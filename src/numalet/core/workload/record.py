@@ -1,4 +1,4 @@
-"""PodRecord: one pod of the agent, as it is kept on disk and shown by the API."""
+"""The record of one pod of the agent, as stored on disk and shown by the API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalet.core.workload.spec import Workload
 
 
 class PodRecord(Value):
-    """What is wanted and what has happened; ``resource_version`` grows with every change."""
+    """A workload and its run; ``resource_version`` grows with every change."""
 
     workload: Workload
     run: PodRun
@@ -19,11 +19,9 @@ class PodRecord(Value):
 
     @property
     def uid(self) -> str:
-        """The pod's uid."""
         return self.workload.pod.uid
 
     def with_run(self, run: PodRun, resource_version: int) -> PodRecord:
-        """The record after something happened."""
         return replace(self, run=run, resource_version=resource_version)
 
 
@@ -35,10 +33,10 @@ class EventKind(Enum):
 
 
 class NodeEvent(Value, kw_only=True):
-    """Something that happened, in the words of Kubernetes' events.
+    """An event in Kubernetes' format.
 
     ``pod_uid`` is empty for an event of the node itself; ``count`` counts equal events in a row.
-    ``causes`` are what ``message`` is made of; none where it is the kubelet's own text.
+    ``message`` is made from ``causes``; they are empty if it is the kubelet's own text.
     """
 
     kind: EventKind

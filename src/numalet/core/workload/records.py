@@ -1,4 +1,4 @@
-"""Records: those of all pods, by uid in order of acceptance, and found by name as quickly."""
+"""The records of all pods, by uid in order of acceptance, with an index by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_RECORDS: Final[Mapping[str, PodRecord]] = MappingProxyType({})
 
 
 class Records(Mapping[str, PodRecord]):
-    """A mapping that never changes; ``with_record`` and ``without`` give the next one."""
+    """An immutable mapping; ``with_record`` and ``without`` return the next one."""
 
     __slots__ = ("_by_uid", "_uids")
 
@@ -35,25 +35,22 @@ class Records(Mapping[str, PodRecord]):
     def __len__(self) -> int:
         return len(self._by_uid)
 
-    # What ``Mapping`` would make of these four asks for every item by itself.
+    # ``Mapping``'s versions of these four would call ``__getitem__`` for every item.
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._by_uid
 
     def keys(self) -> KeysView[str]:
-        """The uids."""
         return self._by_uid.keys()
 
     def values(self) -> ValuesView[PodRecord]:
-        """The records."""
         return self._by_uid.values()
 
     def items(self) -> ItemsView[str, PodRecord]:
-        """The records by uid."""
         return self._by_uid.items()
 
     def named(self, namespace: str, name: str) -> PodRecord | None:
-        """The record of the pod of this name; rather one that stays than one that is to go."""
+        """Return the record of a pod by name; prefer one without a deletion."""
         leaving = None
         for uid in self._uids.get((namespace, name), ()):
             leaving = self._by_uid[uid]
@@ -62,7 +59,7 @@ class Records(Mapping[str, PodRecord]):
         return leaving
 
     def with_record(self, record: PodRecord) -> Records:
-        """The records with this one, the last unless its uid is known; no pod changes its name."""
+        """Add or replace a record; a new uid is last. A pod's name never changes."""
         uid, uids = record.uid, self._uids
         if uid not in self._by_uid:
             name = _name(record)
@@ -70,7 +67,7 @@ class Records(Mapping[str, PodRecord]):
         return _made({**self._by_uid, uid: record}, uids)
 
     def without(self, uid: str) -> Records:
-        """The records without that of this uid, which is there."""
+        """Remove the record of an existing uid."""
         kept = {**self._by_uid}
         name = _name(kept.pop(uid))
         uids = {**self._uids}

@@ -1,7 +1,7 @@
-"""Why a pod was rejected, as causes that can be written down, and back.
+"""The reasons of a rejection as causes that can be stored, and back.
 
-A rejection by a manager is two causes, the rejection and the manager's reason: in general each one
-but the last has what follows as its own ``cause``. Values that are no texts are written as JSON.
+A rejection by a manager becomes two causes, the rejection and the manager's reason: each cause but
+the last has the following one as its ``cause``. Values that are not texts are stored as JSON.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CLASSES: Final[Mapping[str, Any]] = {
     for each in vars(room).values()
     if isinstance(each, type) and is_dataclass(each) and hasattr(each, "code")
 }
-"""The classes of all reasons of a rejection, by their codes."""
+"""The classes of all reasons, by code."""
 
 _INNER: Final = "cause"
-"""The field with the reason of a reason."""
+"""The field with the inner reason."""
 
 
 def causes(rejection: Rejection) -> tuple[Cause, ...]:
-    """What is written down of a rejection, the outermost reason first."""
+    """Return the stored form of a rejection, the outermost reason first."""
     found: list[Cause] = []
     reason: Reason | None = rejection
     while reason is not None:
@@ -46,10 +46,10 @@ def causes(rejection: Rejection) -> tuple[Cause, ...]:
 
 
 def rejection(causes: Sequence[Cause]) -> Rejection | None:
-    """The rejection that was written down.
+    """Return the rejection of these causes.
 
-    None if it is none, or if this release does not know it: it is of another one, or of a manager
-    from outside the project.
+    None if they are not a rejection, or unknown to this release: written by another release, or by
+    a manager from outside the project.
     """
     whole: Any = None
     try:
@@ -68,7 +68,7 @@ def rejection(causes: Sequence[Cause]) -> Rejection | None:
 
 
 def _fields(reason: object) -> Sequence[Any]:
-    """The fields; one of a manager from outside may be no dataclass."""
+    """Return the fields; the reason of an external manager may not be a dataclass."""
     return fields(reason) if is_dataclass(reason) else ()
 
 
@@ -105,7 +105,7 @@ _READERS: Final[Mapping[Any, Callable[[str], object]]] = {
     "Hint": _hint,
     "tuple[tuple[str, int], ...]": _amounts,
 }
-"""What makes a value of a field again, by the type that is written in its class.
+"""Parsers of field values, by the field's annotation.
 
-They raise ``TypeError``, ``ValueError`` or ``RecursionError`` for what is no such value.
+They raise ``TypeError``, ``ValueError`` or ``RecursionError`` for an invalid value.
 """

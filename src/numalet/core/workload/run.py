@@ -1,6 +1,6 @@
-"""What has happened to a pod so far, container by container.
+"""The history of a pod, container by container.
 
-All moments are aware ``datetime`` values in UTC, given by the observer of the event.
+All moments are aware ``datetime`` values in UTC, from the observer of the event.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numalet.core.model.value import Value, replace
 
 
 class ExitReason(Enum):
-    """Why a container is not running any more; the values are Kubernetes' own words."""
+    """Why a container no longer runs; the values are Kubernetes' own words."""
 
     COMPLETED = "Completed"
     ERROR = "Error"
     OOM_KILLED = "OOMKilled"
     START_ERROR = "StartError"
-    """It never ran: the program is not there, a setting was refused, a fork failed."""
+    """It never ran: the program is missing, a setting was rejected, a fork failed."""
     UNKNOWN = "ContainerStatusUnknown"
-    """It is gone, and its end was not observed."""
+    """It disappeared without an observed end."""
 
 
 class Cause(Value):
-    """Why something is as it is: a code, and the values of what it stands for as texts.
+    """A cause: a code, and its values as texts.
 
-    It is what is written down of a finding, or of a reason of a rejection (see ``rejections``), and
+    It is the stored form of a finding, or of a rejection's reason (see ``rejections``), and
     outlives the release that has its class.
     """
 
@@ -40,14 +40,13 @@ class Cause(Value):
 
     @classmethod
     def of(cls, finding: Finding) -> Self:
-        """The cause that this finding is."""
         return cls(finding.code, {name: str(value) for name, value in finding.fields.items()})
 
 
 class Exit(Value, kw_only=True):
-    """How one attempt ended. ``code`` is 128 + ``signal`` for a program ended by a signal.
+    """The end of one attempt. ``code`` is 128 + ``signal`` for a program ended by a signal.
 
-    ``cause`` is None where ``reason``, a word of Kubernetes, says it all.
+    ``cause`` is None if ``reason``, a word of Kubernetes, is enough.
     """
 
     code: int
@@ -59,11 +58,11 @@ class Exit(Value, kw_only=True):
 
 
 class ContainerPhase(Enum):
-    """Where a container is."""
+    """The phase of a container."""
 
     WAITING = "waiting"
     STARTING = "starting"
-    """It was decided and recorded that it starts; whether it did is the runtime's to know."""
+    """Its start is recorded; only the runtime knows whether it succeeded."""
     RUNNING = "running"
     TERMINATED = "terminated"
 
@@ -71,11 +70,11 @@ class ContainerPhase(Enum):
 class ContainerRun(Value, kw_only=True):
     """One container through its attempts.
 
-    ``attempt`` counts the starts from 1; 0 means that it was never started. ``last_exit`` is the
-    end of the latest attempt that ended. ``back_off_seconds`` is the pause before the next start,
-    0 without one. ``level`` says what holds the running attempt to its promise, and
-    ``shortfalls`` are the codes of what could not be enforced. ``asked_to_end`` says that the
-    attempt that runs was asked to end, and that there is an event of it.
+    ``attempt`` counts the starts from 1; 0 means never started. ``last_exit`` is the end of the
+    latest ended attempt. ``back_off_seconds`` is the pause before the next start. ``level`` is the
+    guarantee of the running attempt, and ``shortfalls`` are the codes of settings that could not be
+    enforced. ``asked_to_end``: the agent signalled the running attempt to end, and recorded an
+    event.
     """
 
     name: str
@@ -90,12 +89,11 @@ class ContainerRun(Value, kw_only=True):
 
     @property
     def restart_count(self) -> int:
-        """How often it was started again."""
         return max(0, self.attempt - 1)
 
 
 class Verdict(Value):
-    """What admission said.
+    """The result of admission.
 
     ``reason`` and ``message`` are the kubelet's, empty if admitted; ``cause`` is the code of our
     own reason.
@@ -108,7 +106,7 @@ class Verdict(Value):
 
 
 class Deletion(Value):
-    """A requested deletion of the pod: since when, and how long its programs may take."""
+    """A requested deletion of the pod: the time of the request, and the grace period."""
 
     requested_at: datetime
     grace_seconds: float
@@ -117,7 +115,7 @@ class Deletion(Value):
 class Evicted(Value):
     """A pod that has to end for another one.
 
-    ``name`` is its ``namespace/name``, ``until`` how long its end is waited for.
+    ``name`` is its ``namespace/name``; the other pod waits for its end until ``until``.
     """
 
     uid: str
@@ -126,11 +124,11 @@ class Evicted(Value):
 
 
 class PodRun(Value, kw_only=True):
-    """Everything that has happened to one pod. ``verdict`` is None before the decision.
+    """The history of one pod. ``verdict`` is None before the decision.
 
-    ``evicted`` are pods that were evicted, for this one or one before it, and had not ended when it
-    was admitted; it begins after them. ``causes`` say why a pod that ran when the agent started
-    could not be promised again what it runs with, see ``rejections``; none if it is.
+    ``evicted`` are pods that were evicted, for this one or an earlier one, and had not ended at its
+    admission; this pod starts after them. ``causes``: why the agent, at its start, could not admit
+    this running pod with its resources, see ``rejections``; empty if it could.
     """
 
     accepted_at: datetime
@@ -142,7 +140,7 @@ class PodRun(Value, kw_only=True):
     causes: tuple[Cause, ...] = ()
 
     def of(self, name: str) -> ContainerRun:
-        """The run of a container; one that never started if nothing is known of it."""
+        """Return the run of a container; an unknown one was never started."""
         return self.containers.get(name) or ContainerRun(name=name)
 
     @property
@@ -151,5 +149,4 @@ class PodRun(Value, kw_only=True):
         return any(each.attempt for each in self.containers.values())
 
     def with_container(self, run: ContainerRun) -> PodRun:
-        """The same with this container's run."""
         return replace(self, containers={**self.containers, run.name: run})

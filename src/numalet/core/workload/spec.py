@@ -1,4 +1,4 @@
-"""What is to run: the programs of a pod and the rules by which they are started again."""
+"""The specification of a pod's programs and of their restarts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numalet.core.model.value import Value, replace
 
 
 class RestartPolicy(Enum):
-    """Whether an app container is started again after it ended."""
+    """Whether an app container restarts after it ended."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
@@ -22,21 +22,21 @@ class RestartPolicy(Enum):
 
 
 class WorkloadSource(Enum):
-    """Who wants the pod to run."""
+    """The source of the pod."""
 
     API = "api"
     FILE = "file"
-    """A file in the manifest folder: a static pod in the kubelet's words."""
+    """A file in the manifest folder: a static pod."""
     RUN = "run"
     """One command in the foreground; the pod ends with it."""
 
 
 class ContainerSpec(Value, kw_only=True):
-    """One program: its words, its surroundings, and as whom it runs.
+    """One program: its command line, environment and user.
 
-    ``command`` and ``args`` are put one after the other; ``env`` keeps the order of the
-    manifest. ``run_as_user`` and ``run_as_group`` are ids; None means those of the agent.
-    ``image`` is shown and otherwise ignored.
+    The command line is ``command`` followed by ``args``; ``env`` keeps the order of the manifest.
+    ``run_as_user`` and ``run_as_group`` are ids; None means those of the agent. ``image`` is only
+    displayed.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ContainerSpec(Value, kw_only=True):
 
 
 class Runner(Value):
-    """The process that starts and accompanies a pod's only program itself, in the foreground.
+    """The foreground process that starts and accompanies a pod's only program itself.
 
     ``ticks`` since the boot, and ``boot``, distinguish it from a later process with the same id.
     """
@@ -64,10 +64,9 @@ class Runner(Value):
 class Workload(Value, kw_only=True, dict=True):
     """A pod with everything that is needed to run it.
 
-    ``containers`` are in the order of ``pod.containers()``. ``manifest`` is the Pod object as it
-    was given, with Kubernetes' defaults filled in and without a status; the API shows it.
-    ``origin`` is the path of the manifest's file, or empty. ``runner`` is there for a command in
-    the foreground alone.
+    ``containers`` are in the order of ``pod.containers()``. ``manifest`` is the original Pod object
+    with Kubernetes' defaults and without a status; the API shows it. ``origin`` is the path of the
+    manifest's file, or empty. Only a foreground command has a ``runner``.
     """
 
     pod: Pod
@@ -82,11 +81,10 @@ class Workload(Value, kw_only=True, dict=True):
 
     @property
     def uid(self) -> str:
-        """The pod's uid."""
         return self.pod.uid
 
     def container(self, name: str) -> ContainerSpec:
-        """The program of the container of this name. Raises ``KeyError`` without one."""
+        """Return the program of a container. Raises ``KeyError`` for an unknown name."""
         return self._by_name[name]
 
     @cached_property
@@ -95,10 +93,9 @@ class Workload(Value, kw_only=True, dict=True):
 
 
 def of_command(workload: Workload, runner: Runner | None = None) -> Workload:
-    """The workload of a command in the foreground, which has one container.
+    """Return the workload of a foreground command, which has one container.
 
-    It has CPUs of its own also if it asks for no size of memory; a pod of a kubelet's would get
-    none without.
+    It gets exclusive CPUs even without a memory size, unlike a pod of a kubelet.
     """
     pod = workload.pod
     (container,) = pod.containers()

@@ -1,10 +1,10 @@
-"""What becomes of a pod that was found in the manifest folder.
+"""The Pod object of a file in the manifest folder.
 
-A static pod is named after its node and identified by what it is: its uid is taken from the
-content of its manifest, the node's name and the path of the file. So the same file gives the same
-pod after a restart, and a changed file gives another pod. A comment or the order of the members
-changes nothing. Kubelet: ``applyDefaults`` of the file source, v1.32; the hash is our own, as
-the kubelet's is taken over a dump of Go's memory.
+A static pod has the node's name in its own, and a uid from its content: the manifest, the node's
+name and the path of the file. So the same file gives the same pod after a restart, and a changed
+file gives another pod. Comments and the order of the members do not matter. Kubelet:
+``applyDefaults`` of the file source, v1.32; the hash is our own, because the kubelet hashes a dump
+of Go's memory.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TOLERATION: Final = {"operator": "Exists", "effect": "NoExecute"}
 def static_pod(
     manifest: Mapping[Any, Any], *, node_name: str, path: str, seen_at: datetime
 ) -> dict[str, Any]:
-    """The Pod object that the kubelet would run for this file.
+    """Return the Pod object that the kubelet would run for this file.
 
-    A manifest without a name, or with members of the wrong type, keeps them: the next reader of the
-    object reports them at their place.
+    Missing names and members of the wrong type stay: the parser of the object reports them with
+    their location.
     """
     pod = {str(name): member for name, member in manifest.items()}
     metadata, spec = _given(pod, "metadata", {}), _given(pod, "spec", {})
@@ -43,7 +43,7 @@ def static_pod(
 
 
 def uid_of(manifest: Mapping[Any, Any], node_name: str, path: str) -> str:
-    """32 hexadecimal digits that stand for this content at this place."""
+    """Return 32 hexadecimal digits that identify this content at this path."""
     text = json.dumps([_plain(manifest), node_name, path], ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:_UID_DIGITS]
 
@@ -69,13 +69,13 @@ def _metadata(
 
 
 def _given(value: Mapping[Any, Any], name: str, absent: Any) -> Any:
-    """A member as it is given; null counts as absent."""
+    """Return a member; null is absent."""
     member = value.get(name)
     return absent if member is None else member
 
 
 def _plain(value: object) -> Any:
-    """The value with its members in order, in a form in which no two of them are equal."""
+    """Return the value with sorted members; different values stay different."""
     if isinstance(value, Mapping):
         members = [[_plain(name), _plain(member)] for name, member in value.items()]
         return {"object": sorted(members, key=json.dumps)}
