@@ -1,30 +1,28 @@
-"""What a pod asks of the nodes of one class, and how much of their state it can distinguish.
+"""A pod's request to the nodes of one class, and the part of their state that it distinguishes.
 
-A pod that asks for 4 CPUs can not distinguish a NUMA node with 10 free CPUs from one with 60: it
-compares no number that is larger than what it asks for. So its keys hold the smaller of what is
-free and what is asked for in all. That holds only where nothing but these numbers decides. Where
-*which* CPUs are taken decides what a later container of the pod can get, all free CPUs are in the
-key:
+A pod that requests 4 CPUs cannot distinguish a NUMA node with 10 free CPUs from one with 60: no
+rule compares the free number with more than the request. So its keys hold the smaller of the free
+amount and the total request. That holds only if these numbers alone decide. The key has all free
+CPUs if the choice of CPUs decides what a later container of the pod can get:
 
-- init containers with CPUs of their own: later ones take these again, or others;
-- several containers with CPUs of their own, unless each gets them from one NUMA node. That is so
-  under single-numa-node, and under restricted where one NUMA node has as many;
-- distribute-cpus-across-numa, whose arithmetic fails on some divisions;
-- align-by-socket with several such containers, as CPUs come from the other nodes of a socket;
-- full-pcpus-only with several, where a part of a core is reserved, since its neighbours count for
-  one of two sums alone;
-- machines on which a core or cache lies in two NUMA nodes: what is taken there counts twice.
+- init containers with exclusive CPUs: later ones reuse these, or take others;
+- several containers with exclusive CPUs, unless each gets them from one NUMA node. They do
+  under single-numa-node, and under restricted if one NUMA node has enough;
+- distribute-cpus-across-numa, whose arithmetic fails for some divisions;
+- align-by-socket with several such containers, because CPUs may be on other nodes of a socket;
+- full-pcpus-only with several such containers, if part of a core is reserved: its other CPUs are
+  part of only one of two sums;
+- machines with a core or cache that spans two NUMA nodes: the kubelet counts CPUs taken there
+  twice.
 
-Under single-numa-node what is aligned as one gets all of its CPUs from one NUMA node or none, so
-that a pod which is all aligned as one distinguishes no more than which NUMA nodes have enough.
+Under single-numa-node, everything that is aligned together gets all its CPUs from one NUMA node. A
+pod that is aligned as a whole therefore distinguishes only which NUMA nodes have enough.
 
-Memory is taken from the lowest node upwards, as much as each has, so that the smaller number is
-enough however many containers there are. Of devices the free ones are counted by the NUMA nodes
-that they are attached to, if one container alone asks for them; else the order of their ids counts.
-
-Where every container gets all from one NUMA node, still less is enough: see ``one_node_each``.
-
-On more than 12 NUMA nodes the merge may stop early, and where it stops hangs on every number.
+Memory is taken from the lowest node upwards, as much as each has, so the smaller number is enough
+for any number of containers. Free devices are counted by the NUMA nodes that they are attached to,
+if only one container requests them; else the order of their ids decides. If every container gets
+everything from one NUMA node, even less is enough: see ``one_node_each``. On more than 12 NUMA
+nodes the merge may stop early, and every number influences where it stops.
 """
 
 from __future__ import annotations
@@ -52,39 +50,39 @@ from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Value
 
 _MOST_NUMA_NODES: Final = 12
-"""Up to so many the merge is never stopped early."""
+"""Up to this number of NUMA nodes the merge never stops early."""
 
 
 class CpuView(Enum):
-    """What of the CPUs a pod can distinguish."""
+    """The part of a node's CPUs that a pod distinguishes."""
 
     NOTHING = "nothing"
     SUM = "sum"
-    """How many are free in all, up to what it asks for."""
+    """The total of free CPUs, up to the request."""
     ENOUGH = "enough"
-    """On which NUMA nodes as many are free as it asks for in all."""
+    """The NUMA nodes with enough free CPUs for the total request."""
     BY_NODE = "by node"
-    """How many are free on each NUMA node, up to what it asks for."""
+    """The free CPUs of each NUMA node, up to the request."""
     EVERYTHING = "everything"
 
 
 class DeviceAsked(Value):
-    """One resource that the pod names; ``count`` is what it asks for where counts are enough.
+    """One resource of the pod; ``count`` is the request if counts are enough.
 
-    ``count`` is None where the order of the devices' ids may decide.
+    ``count`` is None if the order of the devices' ids may decide.
     """
 
     resource: str
     requested: int
-    """What the node's sum is compared with."""
+    """The request that the predicates compare with the node's sum."""
     count: int | None
 
 
 class Asking(Value):
-    """What a shape asks of the nodes of one class.
+    """A shape's request to the nodes of one class.
 
-    ``amounts`` are compared with the node's sums, CPU in thousandths, everything else in units;
-    ``memory`` is bytes by memory type, None where every number of the node map counts.
+    ``amounts`` are compared with the node's sums: milli-CPUs for CPU, whole units for the rest.
+    ``memory`` is bytes by memory type, None if every number of the node map matters.
     """
 
     pod: Pod
@@ -96,15 +94,15 @@ class Asking(Value):
     sees_memory: bool
     memory: Mapping[str, int] | None
     one_node_each: OneNodeEach | None
-    """Set where this is enough in place of the CPUs and the memory."""
+    """Replaces the CPUs and the memory, if this is enough."""
     is_constrained: bool
-    """Whether it says anything about names, labels, ports or the system of its node."""
+    """Whether it has constraints on the node's name, labels, ports or operating system."""
     sees_only_the_state: bool
-    """Whether nodes with every number in common are the same to it; see ``StateFacts.state``."""
+    """Whether it treats nodes with equal numbers alike; see ``StateFacts.state``."""
 
 
 def of(shape: Pod, node_class: ClassFacts) -> Asking:
-    """What this shape asks of nodes of this class."""
+    """Return this shape's request to nodes of this class."""
     rules = node_class.roster.rules
     pod = counting.counted(shape, rules.release_rules)
     managed = counting.for_managers(pod, rules.release_rules)
@@ -138,7 +136,7 @@ def _is_constrained(pod: Pod) -> bool:
 
 
 def _cpu_view(pod: Pod, node_class: ClassFacts, is_exact: bool) -> tuple[CpuView, int, bool]:
-    """The view, what is asked for in all, and whether free whole cores count beside it."""
+    """Return the view, the total request, and whether free whole cores also matter."""
     static = node_class.static_cpus
     if static is None:
         return CpuView.NOTHING, 0, False
@@ -170,7 +168,7 @@ def _is_pod_scope(node_class: ClassFacts) -> bool:
 
 
 def _are_countable(static: CpuStaticPolicy, node_class: ClassFacts) -> bool:
-    """Whether it does not matter which CPUs of a NUMA node each of several containers takes."""
+    """Return whether the choice of CPUs inside a NUMA node is irrelevant."""
     cuts_cores = static.reserved.whole_cores != static.reserved.cpus
     if static.rules.full_pcpus_only and cuts_cores:
         return False
@@ -178,7 +176,7 @@ def _are_countable(static: CpuStaticPolicy, node_class: ClassFacts) -> bool:
 
 
 def _one_node_each(counts: list[int], static: CpuStaticPolicy, node_class: ClassFacts) -> bool:
-    """Whether every container that gets CPUs of its own gets them from one NUMA node."""
+    """Return whether every container gets its exclusive CPUs from one NUMA node."""
     rules = node_class.roster.rules
     if rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE:
         return True
@@ -192,7 +190,7 @@ def _one_node_each(counts: list[int], static: CpuStaticPolicy, node_class: Class
 
 
 def _memory(pod: Pod, node_class: ClassFacts) -> dict[str, int] | None:
-    """What all containers ask for, by memory type; None where one asks in an odd way."""
+    """Return the total request by memory type; None if a size is not an integer."""
     sums: dict[str, int] = {}
     for each in pod.containers():
         asked = memory_demand.of_container(each, node_class.roster.rules.behaviour)
@@ -204,7 +202,7 @@ def _memory(pod: Pod, node_class: ClassFacts) -> dict[str, int] | None:
 
 
 def _devices(pod: Pod) -> tuple[DeviceAsked, ...]:
-    """Every resource that the pod names; which of these are devices says the node."""
+    """Return every resource of the pod; the node determines which of them are devices."""
     requested = pod_demand.amounts(pod)
     containers = tuple(pod.containers())
     names = sorted({*requested, *(name for each in containers for name in each.limits)})
@@ -214,7 +212,7 @@ def _devices(pod: Pod) -> tuple[DeviceAsked, ...]:
         count = None
         if len(askers) == 1 and askers[0].kind is not ContainerKind.INIT:
             limit = askers[0].limits[name].value
-            # Devices can not be asked for otherwise; who does is decided by every number.
+            # A device's request equals its limit. For an odd pod without that, use every number.
             count = limit if limit == requested.get(name, 0) and pod.pod_level is None else None
         asked.append(DeviceAsked(name, requested.get(name, 0), count))
     return tuple(asked)

@@ -1,8 +1,8 @@
-"""The cluster out of the objects of an API server: every node decided on, or why it is not.
+"""Builds the cluster from the API server's objects: every node decidable, or with the reason.
 
-What a node holds is published by its NumaNode, or else it is rebuilt from its pods; which machine
-and configuration it has is said by its NumaNodeClass, or else by a rule of the user. Nothing else
-is used: of a node about which too little is known it is said what is missing.
+A node's NumaNode publishes its allocations, or they are rebuilt from its pods. Its NumaNodeClass
+defines its machine and configuration, or a rule of the user does. Nothing else is used: a node with
+insufficient data is undecided, with a finding that names the missing data.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from numalet.core.model.value import Value, replace
 from numalet.core.node.node import Node
 
 POOL_LABEL: Final = "node.kubernetes.io/instance-type"
-"""The label of a node that names its pool, where the user names no other."""
+"""The default label of a node that names its pool."""
 
 _MEMORY_TOLERANCE: Final = 100
-"""A part in so many by which memory may differ: firmware keeps some on one machine and not on
-another one of the same kind."""
+"""Memory may differ by 1 part in this number: firmware reserves different amounts on machines of
+one model."""
 
 
 class ClassRule(Value, kw_only=True):
-    """Which nodes are of a machine and configuration that the user gives.
+    """A rule of the user: these nodes have this machine and configuration.
 
-    ``names`` are patterns such as ``gpu-*``, of which one has to match, if there are any; of
-    ``labels`` all have to be there. Without a ``release`` a node's own kubelet says it.
+    ``names`` are patterns such as ``gpu-*``; if there are any, one has to match. All ``labels``
+    have to match. Without a ``release`` the node's own kubelet version determines it.
     """
 
     spec: ClassSpec
@@ -65,13 +65,12 @@ class ClassRule(Value, kw_only=True):
     labels: Mapping[str, str] = NO_LABELS
 
     def matches(self, node: ListedNode) -> bool:
-        """Whether the node is meant."""
         is_named = not self.names or any(fnmatchcase(node.name, each) for each in self.names)
         return is_named and all(node.labels.get(k) == value for k, value in self.labels.items())
 
 
 class Classes:
-    """Classes by name, each started once, when it is asked for first."""
+    """Classes by name; each is started once, on first use."""
 
     def __init__(self, specs: Mapping[str, ClassSpec], rules: Iterable[ClassRule] = ()) -> None:
         self.specs = specs
@@ -81,7 +80,7 @@ class Classes:
         self._of_rules: dict[str, ClassSpec] = {}
 
     def empty(self, name: str) -> Node | StartRefused | None:
-        """An empty node of the class; None if there is no such class."""
+        """Return an empty node of the class; None for an unknown class."""
         spec = self.specs.get(name) or self._of_rules.get(name)
         if spec is None:
             return None
@@ -90,11 +89,11 @@ class Classes:
         return self._started[name]
 
     def forget(self, name: str) -> None:
-        """Start the class anew when it is asked for next: it is gone, or another one."""
+        """Restart the class on its next use: it was deleted or changed."""
         self._started.pop(name, None)
 
     def of_rule(self, node: ListedNode) -> str | Finding | None:
-        """The class that the first rule that matches gives the node; None if none does."""
+        """Return the class of the first rule that matches the node, if any."""
         for at, rule in enumerate(self._rules):
             if rule.matches(node):
                 version = versions.minor_version(node.kubelet_version)
@@ -114,7 +113,7 @@ class Classes:
 
 
 class NodeInputs(Value, kw_only=True):
-    """All that is known of one node; ``bound`` are pods that are not over, as they came."""
+    """The input for one node; ``bound`` are its pods that are not over, in order of their start."""
 
     listed: ListedNode
     bound: Sequence[ClusterPod] = ()
@@ -126,7 +125,7 @@ class NodeInputs(Value, kw_only=True):
 def build(
     given: ClusterObjects, rules: Iterable[ClassRule] = (), pool_label: str = POOL_LABEL
 ) -> Cluster:
-    """The cluster that these objects are of."""
+    """Build the cluster from these objects."""
     known = Classes(given.classes, rules)
     nodes: dict[str, ClusterNode] = {}
     undecided: dict[str, UndecidedNode] = {}
@@ -146,7 +145,7 @@ def build(
 
 
 def inputs_of(given: ClusterObjects) -> Iterator[NodeInputs]:
-    """What is known of each node, nodes by name."""
+    """Yield the input for each node, sorted by name."""
     bound = rebuilding.by_node(given.pods.values())
     for name, listed in sorted(given.nodes.items()):
         yield NodeInputs(
@@ -161,7 +160,7 @@ def inputs_of(given: ClusterObjects) -> Iterator[NodeInputs]:
 def node_of(
     inputs: NodeInputs, known: Classes, pods: Mapping[str, ClusterPod], pool_label: str
 ) -> ClusterNode | UndecidedNode:
-    """The node as far as it is known; ``pods`` are all of the cluster, by uid."""
+    """Return the node, or why it is undecided; ``pods`` are all of the cluster, by uid."""
     listed = inputs.listed
     pool = listed.labels.get(pool_label, "")
     name, empty = _class_of(inputs, known)
@@ -189,7 +188,7 @@ def node_of(
 def contradictions(
     inputs: NodeInputs, known: Classes, pods: Mapping[str, ClusterPod]
 ) -> tuple[Finding, ...]:
-    """Why the published state of a node can not be its own; none where there is no state of it.
+    """Return why the published state cannot be the node's own; empty without a state.
 
     ``pods`` are all of the cluster, by uid.
     """
@@ -207,7 +206,7 @@ def _member(empty: Node, listed: ListedNode) -> Node:
 
 
 def _class_of(inputs: NodeInputs, known: Classes) -> tuple[str, Node | Finding]:
-    """The name of the node's class and an empty node of it, or why there is none."""
+    """Return the name of the node's class and an empty node of it, or the reason without one."""
     listed, state = inputs.listed, inputs.state
     published = None if state is None else known.empty(state.class_name)
     if state is not None and isinstance(published, Node):
@@ -243,7 +242,7 @@ def _with_pods(
     pods: Mapping[str, ClusterPod],
     is_of_class: str,
 ) -> tuple[Node, Origin, tuple[Finding, ...]]:
-    """The node with what its pods hold, where that comes from, and notes on it."""
+    """Return the node with its pods' allocations, their origin, and notes."""
     distrust: tuple[Finding, ...] = ()
     if inputs.state is not None and inputs.state.class_name == is_of_class:
         checked = trust.checked(member, inputs.state, pods, inputs.bound)
@@ -252,7 +251,7 @@ def _with_pods(
             notes = (ClusterHoldersUnknown(count=unknown),) if unknown else ()
             return checked.node, Origin.PUBLISHED, notes
         distrust = checked.contradictions
-    # A pod that runs here was admitted by labels that the node may have had then.
+    # Rebuild without the node's identity: its labels may have changed since the admission.
     again = rebuilding.rebuilt(empty, inputs.bound)
     node = replace(member, snapshot=again.node.snapshot)
     counts = node.rules.release_rules.allocated_resources_count
@@ -262,7 +261,7 @@ def _with_pods(
 
 
 def _other_sizes(node: Node, listed: ListedNode) -> Iterator[Finding]:
-    """What the Node object has otherwise than the class."""
+    """Yield the differences between the Node object and the class."""
     offered = node_resources.allocatable(node.rules, node.snapshot)
     for name, says in listed.allocatable.items():
         is_counted = resources.is_pod_level(name) or "/" in name

@@ -1,8 +1,8 @@
-"""Classes of nodes: what nodes of one hardware and configuration have in common, and its name.
+"""Classes of nodes: the common hardware and configuration, named by its content.
 
-A class is named by its content, so that two nodes are of one class exactly if a kubelet of the
-one would decide as a kubelet of the other, given the same pods. An empty node is started once for
-a class; its members share the managers and differ in their identity and in what they hold.
+Two nodes have the same class exactly if their kubelets would decide alike, given the same pods. An
+empty node is started once for a class; its members share the managers and differ in their identity
+and their allocations.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from numalet.core.node import node as nodes
 from numalet.core.node.node import Node
 
 DevicePlaces = Mapping[str, tuple[tuple[int, ...], ...]]
-"""By resource the NUMA nodes of each device, devices in order of their ids."""
+"""The NUMA nodes of each device by resource, devices in order of their ids."""
 
 _NAME_DIGITS: Final = 16
 _UNSPOKEN: Final = frozenset({"origins", "undecoded", "notes"})
-"""Where a value came from, and remarks: nothing is decided by them."""
+"""Fields without influence on decisions: origins of values, and notes."""
 
 _DECISIVE: Final = (
     "cpu_manager_policy",
@@ -56,7 +56,7 @@ _NO_EVICTION: Final[Mapping[str, str]] = MappingProxyType({node_allocatable.MEMO
 
 
 class ClassSpec(Value, kw_only=True):
-    """What all nodes of a class have. ``of_node`` and ``decisive`` bring it into its one form."""
+    """The content of a class. ``spec_of`` and ``decisive`` bring it into its canonical form."""
 
     machine: MachineInfo
     config: KubeletConfig = field(default_factory=KubeletConfig)
@@ -65,7 +65,7 @@ class ClassSpec(Value, kw_only=True):
 
 
 def spec_of(node: Node, config: KubeletConfig) -> ClassSpec:
-    """The class of a node that was started with this configuration."""
+    """Return the class of a node that was started with this configuration."""
     return ClassSpec(
         machine=replace(node.rules.machine, notes=()),
         config=decisive(config, node),
@@ -75,10 +75,10 @@ def spec_of(node: Node, config: KubeletConfig) -> ClassSpec:
 
 
 def decisive(config: KubeletConfig, node: Node) -> KubeletConfig:
-    """What of a configuration decides where pods go on a node that was started with it.
+    """Return the part of a configuration that influences admission.
 
-    Eviction thresholds are written out, since their defaults depend on release and system; of
-    these the one for memory alone is kept back from pods.
+    Eviction thresholds are explicit, because their defaults depend on release and system. Only the
+    one for memory reduces the allocatable resources.
     """
     rules = node.rules
     whole = node_allocatable.with_default_eviction(config, rules.release_rules, rules.machine.os)
@@ -90,13 +90,13 @@ def decisive(config: KubeletConfig, node: Node) -> KubeletConfig:
 
 
 def only_decisive(config: KubeletConfig) -> KubeletConfig:
-    """The configuration without the fields that decide nothing about pods, and without origins."""
+    """Remove the fields without influence on admission, and origins."""
     kept: dict[str, Any] = {name: getattr(config, name) for name in _DECISIVE}
     return KubeletConfig(**kept)
 
 
 def device_places(node: Node) -> DevicePlaces:
-    """The NUMA nodes of the devices that plugins of the node last reported."""
+    """Return the NUMA nodes of the last reported devices."""
     known = node.snapshot.device.inventory.known
     return {
         resource: tuple(device.numa_nodes for _, device in sorted(known[resource].by_id.items()))
@@ -105,16 +105,17 @@ def device_places(node: Node) -> DevicePlaces:
 
 
 def class_name(spec: ClassSpec) -> str:
-    """The name of the class: 16 hex digits of the SHA-256 of what is not as by default.
+    """Return the name of the class: 16 hex digits of the SHA-256 of its non-default content.
 
-    So a field that a later version adds leaves the names of those classes alone that do not set it.
+    Only non-default fields are hashed, so a field of a later version does not rename existing
+    classes.
     """
     text = json.dumps(_plain(spec), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_NAME_DIGITS]
 
 
 def start(spec: ClassSpec) -> Node | StartRefused:
-    """An empty node of the class with all its devices, or why its kubelet would not start."""
+    """Return an empty node of the class with all its devices, or why it does not start."""
     devices = {
         resource: [Device(device_id(at), places) for at, places in enumerate(all_places)]
         for resource, all_places in spec.devices.items()
@@ -123,12 +124,12 @@ def start(spec: ClassSpec) -> Node | StartRefused:
 
 
 def device_id(position: int) -> str:
-    """What stands for the id of the device at this position among the sorted ids of a resource."""
+    """Return the substitute id of the device at this position in the sorted ids of a resource."""
     return f"{position:05d}"
 
 
 def positions(device_ids: Iterable[str]) -> frozenset[int] | None:
-    """The positions that these stand for; None if one of them is the id of a device itself."""
+    """Return the positions of substitute ids; None if one of them is a real device id."""
     ids = tuple(device_ids)
     numbers = (int(each) if each.isdecimal() and len(each) <= limits.DIGITS else -1 for each in ids)
     if not all(each == device_id(number) for each, number in zip(ids, numbers, strict=True)):
@@ -137,13 +138,13 @@ def positions(device_ids: Iterable[str]) -> frozenset[int] | None:
 
 
 def member(empty: Node, identity: NodeIdentity) -> Node:
-    """The empty node of a class as one of its members: the managers are shared."""
+    """Return the empty node of a class as one of its members, with shared managers."""
     rules = replace(empty.rules, identity=identity)
     return replace(empty, roster=replace(empty.roster, rules=rules))
 
 
 def _plain(value: Any) -> Any:
-    """The value in JSON, without what is as by default and what decides nothing."""
+    """Return the value as JSON, without defaults and fields without influence."""
     match value:
         case Release():
             return value.name

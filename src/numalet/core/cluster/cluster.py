@@ -17,18 +17,18 @@ NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Origin(Enum):
-    """Where the ledgers of a node come from."""
+    """The origin of a node's ledgers."""
 
     PUBLISHED = "published"
-    """Its NumaNode object has them."""
+    """From its NumaNode object."""
     REBUILT = "rebuilt"
-    """Its pods were admitted again, in the order in which they started."""
+    """From admitting its pods again, in the order of their start."""
     DESCRIBED = "described"
-    """It is a node of a description, without a past."""
+    """From a description, without any history."""
 
 
 class TaintEffect(Enum):
-    """What a taint does to pods that do not tolerate it."""
+    """The effect of a taint on pods that do not tolerate it."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -44,9 +44,9 @@ class Taint(Value):
 
 
 class Toleration(Value):
-    """``spec.tolerations`` of a pod; an empty key or no effect stands for every one.
+    """``spec.tolerations`` of a pod; an empty key or effect matches all.
 
-    ``exists`` is the operator ``Exists``, under which the value does not count.
+    ``exists`` is the operator ``Exists``, which ignores the value.
     """
 
     key: str = ""
@@ -55,7 +55,6 @@ class Toleration(Value):
     effect: TaintEffect | None = None
 
     def tolerates(self, taint: Taint) -> bool:
-        """Whether a pod with this toleration bears the taint."""
         if self.effect is not None and self.effect is not taint.effect:
             return False
         if self.key and self.key != taint.key:
@@ -72,9 +71,9 @@ class Controller(Value):
 
 
 class ClusterPod(Value, kw_only=True):
-    """A pod with what only the cluster knows of it. Moments are seconds since 1970, None unknown.
+    """A pod with the data that only the cluster has. Moments are seconds since 1970, if known.
 
-    ``pod.node_name`` is empty while no scheduler has chosen a node.
+    ``pod.node_name`` is empty until a scheduler chooses a node.
     """
 
     pod: Pod
@@ -85,20 +84,20 @@ class ClusterPod(Value, kw_only=True):
     started_at_seconds: float | None = None
     is_being_deleted: bool = False
     lacks_amounts: bool = False
-    """Whether entries of its status have no ``allocatedResources``, and it is Guaranteed."""
+    """Whether it is Guaranteed, but its status lacks some ``allocatedResources``."""
     reason: str = ""
     """``status.reason``, such as ``TopologyAffinityError`` of a pod that a kubelet rejected."""
     message: str = ""
-    """``status.message``, which says more of the reason."""
+    """``status.message``, with details of the reason."""
 
     @property
     def is_over(self) -> bool:
-        """Whether its containers have ended for good, so that it holds nothing."""
+        """Whether its containers have ended for good, so that it has no allocations."""
         return self.pod.phase in TERMINAL_PHASES
 
     @property
     def comes_with_its_node(self) -> bool:
-        """Whether a DaemonSet makes it, which has one on every node that it may be on."""
+        """Whether a DaemonSet creates it, one on every eligible node."""
         return self.controller is not None and self.controller.kind == "DaemonSet"
 
     @property
@@ -108,9 +107,9 @@ class ClusterPod(Value, kw_only=True):
 
 
 class DisruptionBudget(Value, kw_only=True):
-    """A PodDisruptionBudget: which pods it guards, and how many of these may go now.
+    """A PodDisruptionBudget: the pods that it covers, and how many of these may be evicted now.
 
-    Its selector is worked out where it is read.
+    The reader already evaluated its selector.
     """
 
     namespace: str
@@ -120,11 +119,10 @@ class DisruptionBudget(Value, kw_only=True):
 
 
 class ClusterNode(Value, kw_only=True):
-    """One node on which can be decided.
+    """A node with enough data to decide.
 
     ``class_name`` names its hardware, configuration and release: nodes with equal names have equal
-    rules, but for their identity. ``notes`` say what the input does not say of this node, or what
-    in it contradicts itself.
+    rules except their identity. ``notes`` list missing or contradictory input.
     """
 
     name: str
@@ -138,16 +136,16 @@ class ClusterNode(Value, kw_only=True):
     is_ready: bool = True
     notes: tuple[Finding, ...] = ()
     uid: str = ""
-    """Of the Node object."""
+    """The Node object's uid."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the scheduler may send pods there: it is ready and not cordoned."""
+        """Whether the scheduler may place pods there: it is ready and not cordoned."""
         return self.is_ready and not self.is_cordoned
 
 
 class UndecidedNode(Value, kw_only=True):
-    """A node about which too little is known to decide on it, and why."""
+    """A node with insufficient data to decide, and the reason."""
 
     name: str
     why: Finding
@@ -156,36 +154,36 @@ class UndecidedNode(Value, kw_only=True):
 
 
 class Cluster(Value, kw_only=True):
-    """All nodes by name, all pods by uid; nothing in it refers to the world outside."""
+    """All nodes by name, all pods by uid, without references to the outside."""
 
     nodes: Mapping[str, ClusterNode] = MappingProxyType({})
     undecided: Mapping[str, UndecidedNode] = MappingProxyType({})
     pods: Mapping[str, ClusterPod] = MappingProxyType({})
     budgets: tuple[DisruptionBudget, ...] = ()
     notes: tuple[Finding, ...] = ()
-    """About the input as a whole."""
+    """Notes about the whole input."""
 
     def __repr__(self) -> str:
         return f"<Cluster: nodes {len(self.nodes)}, pods {len(self.pods)}>"
 
     def waiting(self) -> Iterator[ClusterPod]:
-        """Pods without a node, in the order in which they came to the cluster."""
+        """Yield pods without a node, in order of creation."""
         waiting = [each for each in self.pods.values() if each.is_waiting]
         yield from sorted(waiting, key=lambda each: (each.created_at_seconds or 0.0, each.pod.uid))
 
     def pools(self) -> Mapping[str, tuple[ClusterNode, ...]]:
-        """The nodes of each pool, pools and nodes by name."""
+        """Return the nodes of each pool, sorted by name."""
         pools: dict[str, list[ClusterNode]] = {}
         for _, each in sorted(self.nodes.items()):
             pools.setdefault(each.pool, []).append(each)
         return {pool: tuple(nodes) for pool, nodes in sorted(pools.items())}
 
     def with_nodes(self, changed: Iterable[ClusterNode]) -> Cluster:
-        """The cluster with these nodes in the place of those of the same names."""
+        """Replace the nodes of the same names."""
         return replace(self, nodes={**self.nodes, **{each.name: each for each in changed}})
 
     def origins(self) -> Mapping[Origin, int]:
-        """How many nodes are of which origin; origins without a node are left out."""
+        """Count the nodes by origin, without zeros."""
         counts: dict[Origin, int] = {}
         for each in self.nodes.values():
             counts[each.origin] = counts.get(each.origin, 0) + 1

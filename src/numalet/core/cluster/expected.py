@@ -1,13 +1,13 @@
-"""A node as it will be once the pods that were sent to it have come.
+"""A node after the arrival of all pods that were sent to it.
 
-A published state says what the kubelet has decided. A pod that was bound since then is on its way:
-it counts in the sums and holds nothing. Who sends more pods has to know what it will hold, so it is
-admitted here in advance, and after it the pods that were promised to the node and are not even
-bound. A pod that the node would reject holds nothing in advance either.
+A published state has the kubelet's decisions so far. A pod that was bound since then is on its way:
+it is part of the sums but has no allocation. To place more pods, its allocation must be known, so
+this module admits it in advance. After it follow the pods that are expected but not even bound. A
+pod that the node would reject gets no allocation in advance.
 
-A state says nothing of a pod that holds nothing. So one that was admitted while the plugin of its
-devices was gone is taken for one on its way as soon as the plugin is back: the devices that it asks
-for are kept free for it.
+A state does not list pods without allocations. A pod that was admitted while the plugin of its
+devices was stopped is therefore treated as on its way after the plugin returns: the devices of its
+request stay reserved for it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _RUNNING: Final = "Running"
 
 
 def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
-    """The node with the pods that are on their way to it, and then with those promised, in order.
+    """Return the node with the pods on their way, and then the ``promised`` ones, in order.
 
-    It is the same object where there are none. A promised pod that is bound meanwhile counts once.
+    Without such pods it is the same object. A promised pod that is already bound counts once.
     """
     node = on.node.without_plugins()
     known = node.snapshot.pods
@@ -43,10 +43,10 @@ def expected(on: ClusterNode, promised: Iterable[Pod] = ()) -> ClusterNode:
 
 
 def on_the_way(on: ClusterNode) -> tuple[Pod, ...]:
-    """Pods that are bound to a node and of which its published state does not know yet.
+    """Return pods that are bound to a node but missing from its published state.
 
-    One that is known to run may be among them: its status was written sooner than the state that
-    has it. Where the state was rebuilt, its pods have been admitted already.
+    They may include a running pod, if its status is newer than the state. In a rebuilt state all
+    pods are already admitted.
     """
     if on.origin is not Origin.PUBLISHED:
         return ()
@@ -55,7 +55,7 @@ def on_the_way(on: ClusterNode) -> tuple[Pod, ...]:
 
 
 def awaited(on: ClusterNode) -> tuple[Pod, ...]:
-    """Pods on the way that the node's state will say something of, once they are admitted."""
+    """Return pods on their way that will appear in the node's state after their admission."""
     return tuple([pod for pod in on_the_way(on) if holding.may_hold(on.node, pod)])
 
 

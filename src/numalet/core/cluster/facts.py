@@ -1,15 +1,15 @@
-"""What the admission of a new pod reads of a node, in a form that is quick to compare.
+"""The facts about a node that the admission of a new pod uses, in a quickly comparable form.
 
     node    ──► StateFacts    free CPUs as one number and by NUMA node, memory tables, devices as
                              bits in the order of their ids
-    roster  ──► ClassFacts    all that stays the same on nodes of one hardware and configuration
+    roster  ──► ClassFacts    values shared by all nodes of one hardware and configuration
 
-What is stale is forgotten first, as the managers do before they answer. Ids of devices differ from
-node to node and no decision but the choice among equals goes by them, so that a device is its
-position among the sorted ids of its resource.
+Stale records are released first, as the managers do. Device ids differ between nodes and only
+decide between equal devices, so a device is represented by its position in the sorted ids of its
+resource.
 
-Facts of a node are worked out once and again only when the node has changed: a node is a value, so
-that one which is the same object has not.
+Facts of a node are computed once, until the node changes: a node is a value, so an identical object
+is unchanged.
 """
 
 from __future__ import annotations
@@ -31,40 +31,41 @@ from numalet.core.node.node import Node
 from numalet.core.snapshot.snapshot import Snapshot
 
 _MOST_CLASSES: Final = 4096
-"""So many are remembered; then it begins anew, which costs time and nothing else."""
+"""Cache size; a full cache is cleared, which only costs time."""
 
 _MOST_STATES: Final = 100_000
 
 _FAR_FROM_WRAPPING: Final = 1 << 54
-"""With less on each of up to 1,023 NUMA nodes no sum reaches 2^64."""
+"""With less memory on each of up to 1,023 NUMA nodes, no sum reaches 2^64."""
 
 _NO_REGISTRATION: Final = Registration()
 
 
 @dataclass(eq=False)
 class ClassFacts:
-    """What stays the same on nodes of one hardware and configuration. Compares by identity.
+    """Values shared by all nodes of one hardware and configuration. Compares by identity.
 
-    ``roster`` is that of one of them; only the identity in its rules is that node's own.
+    ``roster`` belongs to one of the nodes; of its values only the identity in its rules is that
+    node's own.
     """
 
     roster: Roster
 
     @property
     def static_cpus(self) -> CpuStaticPolicy | None:
-        """The CPU Manager's static policy; None under the policy none."""
+        """The CPU Manager's static policy, if any."""
         return self.roster.static_cpus
 
     @cached_property
     def counts_memory(self) -> bool:
-        """Whether the Memory Manager does anything."""
+        """Whether the Memory Manager is active."""
         return self.roster.rules.memory.policy is not MemoryPolicy.NONE
 
     @cached_property
     def is_nested(self) -> bool:
         """Whether each core, cache and smaller unit lies within one larger unit.
 
-        Elsewhere the kubelet lists a part twice, and counts what it takes of it twice.
+        If not, the kubelet lists a part twice, and counts CPUs taken from it twice.
         """
         if self.static_cpus is None:
             return True
@@ -80,14 +81,14 @@ class ClassFacts:
 
 @dataclass(eq=False)
 class DeviceStock:
-    """The devices of one resource on nodes that have the same of them. Compares by identity.
+    """The devices of one resource, shared by nodes with the same devices. Compares by identity.
 
     ``masks`` are the NUMA nodes of each device, in the order of the ids.
     """
 
     masks: tuple[NumaMask, ...]
     healthy: int
-    """Bits of the devices that may be given out."""
+    """Bits of the healthy devices."""
     is_registered: bool
 
 
@@ -95,7 +96,7 @@ class DeviceStock:
 class DeviceFacts:
     """The devices of one resource on one node; ``in_use`` are bits by the position of the id.
 
-    ``strays`` is how many ids are in use that are not known.
+    ``strays`` is the number of unknown ids in use.
     """
 
     devices: DeviceStock
@@ -109,11 +110,10 @@ class DeviceFacts:
 
     @property
     def in_use_count(self) -> int:
-        """How many devices are not given out again."""
         return self.in_use.bit_count() + self.strays
 
     def free_by_mask(self) -> dict[NumaMask, int]:
-        """How many are free of those that are attached to the same NUMA nodes; no zeros."""
+        """Count the free devices by the NUMA nodes that they are attached to; no zeros."""
         counts: dict[NumaMask, int] = {}
         free = self.free
         for at, mask in enumerate(self.devices.masks):
@@ -124,7 +124,7 @@ class DeviceFacts:
 
 @dataclass(eq=False)
 class StateFacts:
-    """The facts of one node. ``snapshot`` is the one in which nothing is stale any more."""
+    """The facts of one node. ``snapshot`` has no stale records."""
 
     node: Node
     node_class: ClassFacts
@@ -133,12 +133,11 @@ class StateFacts:
 
     @cached_property
     def pool(self) -> CpuMask:
-        """The shared pool."""
         return self.snapshot.cpu.default_mask
 
     @cached_property
     def free_cpus(self) -> tuple[int, ...]:
-        """How many CPUs of each NUMA node with CPUs may be given away; none without the policy."""
+        """The allocatable free CPUs of each NUMA node with CPUs; empty without static policy."""
         static = self.node_class.static_cpus
         if static is None:
             return ()
@@ -147,12 +146,11 @@ class StateFacts:
 
     @property
     def memory(self) -> Mapping[int, NodeMemory]:
-        """The Memory Manager's node map."""
         return self.snapshot.memory.nodes
 
     @cached_property
     def all_memory(self) -> tuple[object, ...]:
-        """Everything in the node map that decides about a new pod."""
+        """Every value of the node map that influences a new pod."""
         return (
             tuple([_tables(node) for node in self.memory.values()]),
             _wrapping(self.snapshot.memory),
@@ -160,7 +158,7 @@ class StateFacts:
 
     @cached_property
     def sizes_are_sane(self) -> bool:
-        """Whether no sum over NUMA nodes is taken modulo 2^64."""
+        """Whether no sum over NUMA nodes wraps around at 2^64."""
         return not _wrapping(self.snapshot.memory) and all(
             table.free <= table.allocatable
             for node in self.memory.values()
@@ -169,17 +167,17 @@ class StateFacts:
 
     @cached_property
     def devices(self) -> Mapping[str, DeviceFacts]:
-        """By resource, of all that the Device Manager handles."""
+        """The facts of every resource that the Device Manager handles."""
         ledger = self.snapshot.device
         names = {**ledger.inventory.registered, **ledger.in_use}
         return {name: self.readers.devices(self.snapshot, name) for name in names}
 
     @cached_property
     def state(self) -> object:
-        """The same object for nodes that have every number in common but their names.
+        """One object for all nodes with equal numbers, whatever their names.
 
-        Who decides about thousands of nodes decides about each state once: nodes with one state
-        have equal keys for every shape that says nothing of names, labels and ports.
+        Callers with thousands of nodes decide once for each state: nodes with one state have equal
+        keys for every shape without constraints on names, labels and ports.
         """
         requested = self.snapshot.requested
         return self.readers.state(
@@ -201,7 +199,7 @@ class StateFacts:
 
     @cached_property
     def alone(self) -> object:
-        """Equal to itself: the key where nothing else says which states are the same."""
+        """Unique key; disables sharing."""
         return object()
 
 
@@ -211,7 +209,7 @@ def _tables(node: NodeMemory) -> tuple[object, ...]:
 
 
 def _wrapping(ledger: MemoryLedger) -> tuple[str, ...]:
-    """Memory types whose sum over all NUMA nodes is taken modulo 2^64, reusable memory included."""
+    """Return the memory types whose sum over all nodes, with reusable memory, exceeds 2^64."""
     reusable = sum(ledger.reusable.sizes.values())
     if reusable < _FAR_FROM_WRAPPING and all(
         table.allocatable < _FAR_FROM_WRAPPING
@@ -228,7 +226,7 @@ def _wrapping(ledger: MemoryLedger) -> tuple[str, ...]:
 
 @dataclass(eq=False)
 class FactReader:
-    """Reads facts, and remembers what is the same for many nodes. Safe for one thread."""
+    """Computes facts, and caches values shared by many nodes. Not thread-safe."""
 
     _classes: dict[tuple[object, ...], ClassFacts] = field(default_factory=dict)
     _devices: dict[tuple[int, int], tuple[object, DeviceStock, Mapping[str, int]]] = field(
@@ -238,11 +236,10 @@ class FactReader:
     _states: dict[tuple[object, ...], object] = field(default_factory=dict)
 
     def facts(self, node: Node) -> StateFacts:
-        """The facts of a node."""
         return StateFacts(node, self.class_of(node.roster), _cleaned(node), self)
 
     def class_of(self, roster: Roster) -> ClassFacts:
-        """The class of nodes with this roster, whatever their names and labels."""
+        """Return the class of nodes with this roster, regardless of names and labels."""
         rules = roster.rules
         parts = (
             roster.slots,
@@ -261,18 +258,17 @@ class FactReader:
         known = self._classes.get(key)
         if known is None:
             _make_room(self._classes)
-            # The roster of the class keeps the parts, so that no other object gets their ids.
+            # The class's roster keeps the parts alive, so no other object can get their ids.
             known = self._classes[key] = ClassFacts(roster)
         return known
 
     def state(self, numbers: tuple[object, ...]) -> object:
-        """The object that stands for these numbers."""
+        """Return the object that represents these numbers."""
         if len(self._states) >= _MOST_STATES:
             self._states.clear()
         return self._states.setdefault(numbers, object())
 
     def devices(self, snapshot: Snapshot, resource: str) -> DeviceFacts:
-        """The facts about one resource."""
         ledger = snapshot.device
         known = ledger.inventory.devices_of(resource)
         registration = ledger.inventory.registered.get(resource)
@@ -283,7 +279,7 @@ class FactReader:
     def device_bits(
         self, snapshot: Snapshot, resource: str, names: Collection[str]
     ) -> tuple[int, int]:
-        """These devices as bits by the position of the id, and how many are not known."""
+        """Return these devices as bits by the position of the id, and count unknown ones."""
         inventory = snapshot.device.inventory
         known, registration = inventory.devices_of(resource), inventory.registered.get(resource)
         return _bits(self._stock(known, registration)[1], names)
@@ -329,7 +325,7 @@ def _make_room(remembered: dict[Any, Any]) -> None:
 
 
 def _cleaned(node: Node) -> Snapshot:
-    """The snapshot after the managers' clean-up, where there will be one."""
+    """Return the snapshot after the managers' clean-up, if the next admission does one."""
     snapshot = node.snapshot
     if not snapshot.sources_ready or node.rules.managers_are_stand_ins:
         return snapshot
@@ -339,7 +335,7 @@ def _cleaned(node: Node) -> Snapshot:
 
 
 def _may_be_stale(snapshot: Snapshot) -> bool:
-    """Whether some container has a record and is not active; quicker than a list of the active."""
+    """Return whether an inactive container has a record; faster than listing active ones."""
     pods = snapshot.pods
     for records in (snapshot.cpu.exclusive, snapshot.memory.blocks, snapshot.device.records):
         for uid, containers in records.items():

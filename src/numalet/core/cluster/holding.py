@@ -1,4 +1,4 @@
-"""What the managers of a node give to a pod: amounts, without saying which."""
+"""The amounts that a node's managers allocate to a pod, without the concrete resources."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ CPUS = "CPUs"
 
 
 def may_hold(node: Node, given: Pod) -> bool:
-    """Whether the node's state says of the pod, once it is admitted, that it has something."""
+    """Return whether the admitted pod would have an entry in the node's state."""
     rules = node.rules.release_rules
     pod = counting.counted(given, rules)
     if not counting.is_placed_whole(pod, rules):
         return any(asked for _, asked in of_containers(node, pod))
     if scopes.is_placed_at_once(node.rules, pod):
-        # Where its devices come later, the affinity for them is published until then.
+        # If its devices are allocated later, the state has their affinity until then.
         return scopes.devices_wait(node.roster, pod) or _is_given_as_one(node, pod)
-    # Only pod scope places it as a whole: elsewhere containers get what is theirs alone.
+    # Only pod scope places it as a whole; in container scope only exclusive requests count.
     seen = counting.for_managers(pod, rules)
     return any(_of_container(node, seen, container) for container in seen.containers())
 
 
 def _is_given_as_one(node: Node, pod: Pod) -> bool:
-    """Whether a manager gives something to a pod all of whose containers are placed at once."""
+    """Return whether a pod whose containers are all placed at once gets an allocation."""
     has_memory = node.rules.memory.policy is not MemoryPolicy.NONE
     return (
         (node.roster.static_cpus is not None and cpu_demand.of_pod_level(pod) > 0)
@@ -40,9 +40,9 @@ def _is_given_as_one(node: Node, pod: Pod) -> bool:
 
 
 def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[str, int]]]:
-    """What each container has, once admitted: CPUs, bytes of memory types, devices by resource.
+    """Yield each container's allocation: CPUs, bytes of memory types, devices by resource.
 
-    Nothing of pods that are placed as a whole.
+    Yields nothing for pods that are placed as a whole.
     """
     if given.pod_level is None and not _is_of_interest(node, given):
         return
@@ -56,7 +56,7 @@ def of_containers(node: Node, given: Pod) -> Iterator[tuple[Container, Mapping[s
 
 
 def _is_of_interest(node: Node, pod: Pod) -> bool:
-    """Whether the managers have anything to do with a pod, as with few pods they have."""
+    """Return whether the managers handle the pod at all; for most pods they do not."""
     if memory_demand.is_guaranteed(pod):
         return True
     handled = node.snapshot.device.handled

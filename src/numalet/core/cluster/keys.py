@@ -1,16 +1,15 @@
 """Keys of states: nodes with equal keys for a shape decide alike on it.
 
-The law is: equal keys, equal verdicts, and refusals by the same reason, as by ``Node.admit``.
-*Where* a pod is placed is not in a key: 4 CPUs of NUMA node 0 may be other ones on another node,
-and which of them is said by one admission on that node.
+The law is: equal keys give equal verdicts, and refusals by the same reason, as by ``Node.admit``. A
+key does not determine the *placement*: 4 CPUs of NUMA node 0 may be other ones on another node; an
+admission on that node determines them.
 
-``of`` gives the key with which thousands of states become dozens (see ``asking``), ``whole`` the
-one that has every number: nodes with equal whole keys also decide alike on the copies that come
-after the first one. ``seen`` is for one node at two moments, ``with_holders`` for states in which
-pods of the node have gone.
+``of`` gives the key that reduces thousands of states to dozens (see ``asking``). ``whole`` includes
+every number: nodes with equal whole keys also decide alike on further copies of the pod. ``seen``
+compares one node at two moments, ``with_holders`` compares states after removing pods.
 
-Keys hold objects that compare by identity (the class of the node, its devices), so that they are
-for tables in memory and never for files.
+Keys hold objects that compare by identity (the class of the node, its devices), so they are for
+tables in memory and never for files.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from numalet.core.model.cpu_set import CpuSet
 from numalet.core.snapshot.snapshot import Snapshot
 
 StateKey: TypeAlias = tuple[object, ...]
-"""Equal where a shape can not distinguish two nodes. Has a hash."""
+"""Equal if a shape cannot distinguish two nodes. Hashable."""
 
 
 def of(facts: StateFacts, asking: Asking) -> StateKey:
-    """The key of a node's state for what a shape asks."""
+    """Return the key of a node's state for a shape's request."""
     by_node = asking.one_node_each
     has_free = by_node is not None and facts.sizes_are_sane
     cpus = (_whole_cores(facts, asking), None) if has_free else _cpus(facts, asking)
@@ -53,16 +52,16 @@ def of(facts: StateFacts, asking: Asking) -> StateKey:
 
 
 def whole(facts: StateFacts, asking: Asking) -> StateKey:
-    """The key that has every number of what the shape asks about."""
+    """Return the key with every number about the shape's resources."""
     ports = asking.is_constrained or asking.pod.is_critical
     is_alone = ports or facts.node.roster.extra
     return (*_numbers(facts, asking), facts.alone if is_alone else None)
 
 
 def seen(facts: StateFacts, asking: Asking) -> StateKey:
-    """All that the shape can see of a node, to compare the node with itself at another time.
+    """Return everything of a node that the shape can see, to detect changes of this node.
 
-    Equal as long as nothing has changed that could change the verdict.
+    Equal as long as no change could change the verdict.
     """
     snapshot, pod = facts.snapshot, asking.pod
     place = None
@@ -88,9 +87,9 @@ def _numbers(facts: StateFacts, asking: Asking) -> StateKey:
 
 
 def with_holders(facts: StateFacts, asking: Asking, uids: Sequence[str]) -> StateKey:
-    """The whole key with all that these active pods hold and request, in their order.
+    """Return the whole key with the allocations and requests of these active pods, in order.
 
-    Nodes with equal ones decide alike also once the pods at the same places of both have gone.
+    Nodes with equal keys decide alike even after removing the pods at the same positions.
     """
     snapshot, pod = facts.snapshot, asking.pod
     wants_ports = pod.constraints is not None and bool(pod.constraints.ports)
@@ -131,7 +130,7 @@ def _memory_with_holders(facts: StateFacts, uids: Sequence[str]) -> object:
         for uid in uids
     ]
     is_joined = any(len(block.nodes) > 1 for pod in held for blocks in pod for block in blocks)
-    # Of what NUMA nodes give together the first pod by uid gives back the lower nodes' part.
+    # From memory that NUMA nodes provide together, the first pod by uid releases the lower part.
     order = tuple(sorted(range(len(uids)), key=uids.__getitem__)) if is_joined else ()
     nodes = [
         (node.assignments, *[(name, table.reserved) for name, table in node.tables.items()])
@@ -143,7 +142,7 @@ def _memory_with_holders(facts: StateFacts, uids: Sequence[str]) -> object:
 def _device_with_holders(facts: StateFacts, resource: str, uids: Sequence[str]) -> object:
     ledger, bits = facts.snapshot.device, facts.readers.device_bits
     held = [ledger.held_by_pod(uid, resource) for uid in uids]
-    # Once a pod goes, devices are in use by what others hold, and by nothing else.
+    # After a pod is removed, only the other pods' records keep devices in use.
     others = frozenset[str]().union(
         *[ledger.held_by_pod(uid, resource) for uid in ledger.records if uid not in uids]
     )
@@ -209,7 +208,7 @@ def _device(facts: StateFacts, asked: DeviceAsked, is_alone: bool) -> object:
     most, free = asked.count, each.free_by_mask()
     counts: tuple[object, ...]
     if is_alone and all(mask.bit_count() < 2 for mask in free):
-        # One container gets them, all from one NUMA node or from none.
+        # One container gets them, and all from one NUMA node.
         counts = (
             *sorted(mask for mask, n in free.items() if n >= most),
             sum(free.values()) >= most,
@@ -221,7 +220,7 @@ def _device(facts: StateFacts, asked: DeviceAsked, is_alone: bool) -> object:
 
 
 def _predicates(facts: StateFacts, asking: Asking) -> object:
-    """What the general predicates will say, worked out where they are not about devices."""
+    """Return the results of the general predicates, except for devices."""
     roster, snapshot = facts.node.roster, facts.snapshot
     if roster.extra:
         return facts.alone
@@ -237,7 +236,7 @@ def _predicates(facts: StateFacts, asking: Asking) -> object:
     pod = asking.pod
     has_devices = any(each.resource in facts.devices for each in asking.devices)
     if pod.is_critical and behaviour.critical_pods_evict and (has_devices or any(lacks)):
-        # Which pods are evicted hangs on every one of them.
+        # Preemption depends on every pod of the node.
         return facts.alone
     place = None
     if asking.is_constrained and behaviour.constraints_are_asked:

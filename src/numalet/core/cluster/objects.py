@@ -1,8 +1,7 @@
-"""What an API server has of a cluster, before anything is decided on it: nodes, pods, budgets.
+"""The API server's objects of a cluster, before any decision: nodes, pods, budgets.
 
-These are the fields that matter of the objects ``nodes``, ``pods``, ``poddisruptionbudgets`` and
-``noderesourcetopologies``. A dump is read into them, and so is a watch; ``building`` makes the
-cluster of them.
+These are the relevant fields of the objects ``nodes``, ``pods``, ``poddisruptionbudgets`` and
+``noderesourcetopologies``, from a dump or a watch; ``building`` makes the cluster.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numalet.core.model.value import Value
 
 
 class ListedNode(Value, kw_only=True):
-    """A Node object. ``allocatable`` and ``capacity`` are of its status, exact."""
+    """A Node object. ``allocatable`` and ``capacity`` are from its status, exact."""
 
     name: str
     uid: str = ""
@@ -34,16 +33,15 @@ class ListedNode(Value, kw_only=True):
 
 
 class LabelSelector(Value):
-    """``matchLabels`` and ``matchExpressions``; one without any of them selects everything.
+    """``matchLabels`` and ``matchExpressions``; an empty selector selects everything.
 
-    An expression that Kubernetes would refuse selects nothing.
+    An expression that Kubernetes would reject selects nothing.
     """
 
     labels: Mapping[str, str] = NO_LABELS
     expressions: tuple[NodeRequirement, ...] = ()
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is meant."""
         return all(labels.get(key) == value for key, value in self.labels.items()) and all(
             _holds(each, labels) for each in self.expressions
         )
@@ -65,7 +63,7 @@ def _holds(each: NodeRequirement, labels: Mapping[str, str]) -> bool:
 
 
 class BudgetFacts(Value, kw_only=True):
-    """A PodDisruptionBudget; without a selector it guards nothing."""
+    """A PodDisruptionBudget; without a selector it covers no pods."""
 
     namespace: str
     name: str
@@ -74,7 +72,7 @@ class BudgetFacts(Value, kw_only=True):
 
 
 class TopologyFacts(Value, kw_only=True):
-    """A NodeResourceTopology: what it says beside sums, and how many zones of type Node it has."""
+    """A NodeResourceTopology: its attributes, and the number of zones of type Node."""
 
     node_name: str
     zones: int = 0
@@ -84,7 +82,7 @@ class TopologyFacts(Value, kw_only=True):
 def budgets_over(
     facts: Iterable[BudgetFacts], pods: Iterable[ClusterPod]
 ) -> tuple[DisruptionBudget, ...]:
-    """The budgets with the pods that they guard, by namespace and name."""
+    """Return the budgets with the pods that they cover, by namespace and name."""
     every = sorted(facts, key=lambda each: (each.namespace, each.name))
     by_namespace: dict[str, list[ClusterPod]] = {each.namespace: [] for each in every}
     for pod in pods if every else ():
@@ -106,7 +104,7 @@ def budgets_over(
 
 
 class ListedState(Value):
-    """A NumaNode: the name of its class, its state, and when it was changed, since 1970."""
+    """A NumaNode: the name of its class, its state, and its last change in seconds since 1970."""
 
     class_name: str
     state: PublishedState
@@ -114,10 +112,10 @@ class ListedState(Value):
 
 
 class ClusterObjects(Value, kw_only=True):
-    """All objects that matter: pods by uid, budgets by namespace and name, others by name.
+    """All relevant objects: pods by uid, budgets by namespace and name, others by name.
 
     ``states`` are NumaNodes, ``classes`` NumaNodeClasses. ``unread_pods`` counts, by node, pods
-    that could not be read.
+    that could not be parsed.
     """
 
     nodes: Mapping[str, ListedNode] = MappingProxyType({})

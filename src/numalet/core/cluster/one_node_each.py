@@ -1,17 +1,17 @@
-"""Keys for pods of which every container gets its CPUs and memory from one NUMA node.
+"""Keys for pods with every container's CPUs and memory on one NUMA node.
 
-That is so under single-numa-node. Then what a NUMA node has free is only ever compared with sums:
-what some of the containers have got there already, and what the next one asks for. So a NUMA node
-is no more to such a pod than the answer to "which of its containers fit here together?". With 9
-free CPUs or with 11, two containers of 4 do the same.
+This is the case under single-numa-node. Rules then compare a NUMA node's free amounts only with
+sums: the allocations of some of the containers there, and the request of the next one. For such a
+pod a NUMA node is only the answer to "which of its containers fit here together?". With 9 free CPUs
+or with 11, two containers of 4 get the same result.
 
-Memory is compared in one more way. If no set of NUMA nodes at all has enough, the Memory Manager
-has no hints, so that the pod passes by the hints of others and fails later, for another reason.
-That can not happen while one NUMA node has enough for the whole pod. Else what is in the key is
-said of CPUs and memory apart, for each choice of containers, and of sets of NUMA nodes too.
+Memory has one more comparison. If no set of NUMA nodes at all has enough, the Memory Manager has no
+hints, so the pod ignores the other managers' hints and fails later, for another reason. That cannot
+happen while one NUMA node has enough for the whole pod. Otherwise the key covers CPUs and memory
+separately, for each choice of containers and for sets of NUMA nodes too.
 
-Not meant are pods with init containers, since what these had is used again, machines on which sets
-of NUMA nodes are many, and pods of many different containers.
+Excluded are pods with init containers, because of reuse, machines with many sets of NUMA nodes, and
+pods with many different containers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numalet.core.model.pod import ContainerKind, Pod
 from numalet.core.model.value import Value
 
 _MOST_NUMA_NODES: Final = 4
-"""All sets of so many NUMA nodes are few."""
+"""Up to this number of NUMA nodes, their sets are few."""
 _MOST_CHOICES: Final = 64
 
 _Amounts: TypeAlias = tuple[int, ...]
@@ -39,11 +39,11 @@ _Amounts: TypeAlias = tuple[int, ...]
 
 
 class OneNodeEach(Value):
-    """What such a pod asks for.
+    """The request of such a pod.
 
-    ``choices`` has what each choice of its containers asks for in all, equal ones once; ``aligned``
-    those of them that a NUMA node has to have: the whole pod alone in pod scope. ``memory`` has the
-    names of the memory types.
+    ``choices`` has the total request of each choice of its containers, without duplicates;
+    ``aligned`` are those that must fit one NUMA node: in pod scope only the whole pod. ``memory``
+    has the names of the memory types.
     """
 
     choices: tuple[_Amounts, ...]
@@ -51,7 +51,7 @@ class OneNodeEach(Value):
     memory: tuple[str, ...]
 
     def key(self, facts: StateFacts) -> object:
-        """The part of a state's key that is about CPUs and memory."""
+        """Return the part of a state's key for CPUs and memory."""
         cpus, nodes = _free_cpus(facts), facts.memory if self.memory else {}
         free = [
             (
@@ -71,7 +71,7 @@ class OneNodeEach(Value):
         return (tuple(self._apart(free)), tuple(attributes))
 
     def _apart(self, free: Sequence[_Amounts]) -> Iterator[int]:
-        """How many choices fit on each set of NUMA nodes, by each kind of amount alone."""
+        """Yield the number of choices that fit each set of NUMA nodes, by each kind of amount."""
         for at, amounts in enumerate(zip(*free, strict=True)):
             steps = sorted({asked[at] for asked in self.choices})
             for size in range(1, len(amounts) + 1):
@@ -84,7 +84,7 @@ def _free(node: NodeMemory | None, name: str) -> int:
 
 
 def _fitting(free: _Amounts, choices: Sequence[_Amounts]) -> int:
-    """Which choices fit, as bits."""
+    """Return the choices that fit, as bits."""
     bits = 0
     for at, asked in enumerate(choices):
         if all(map(int.__ge__, free, asked)):
@@ -93,7 +93,7 @@ def _fitting(free: _Amounts, choices: Sequence[_Amounts]) -> int:
 
 
 def of(pod: Pod, node_class: ClassFacts) -> OneNodeEach | None:
-    """What the pod asks for, as managers count it; None if it is not so or not known to be so."""
+    """Return the pod's request in the managers' units; None if the module does not apply."""
     rules = node_class.roster.rules
     if (
         rules.topology.policy is not TopologyPolicy.SINGLE_NUMA_NODE
@@ -127,7 +127,7 @@ def _free_cpus(facts: StateFacts) -> dict[int, int]:
 
 
 def _choices(amounts: Sequence[_Amounts]) -> list[_Amounts]:
-    """What each choice of containers asks for in all; too many if they differ too much."""
+    """Return the total request of each choice of containers; stops above the limit."""
     sums: set[_Amounts] = set()
     for each in amounts:
         sums |= {each, *(_sum([each, there]) for there in sums)}

@@ -1,9 +1,8 @@
-"""A node as the state that it publishes, and back: equal decisions for every later pod.
+"""Builds a node from its published state, so that it decides every later pod alike.
 
-What is not published decides nothing any more, or is known otherwise: the pods themselves come
-from the API server, machine and configuration are those of the class. A state file's text, the
-answers of device plugins and the revision are lost, and managers that the kubelet does not have
-are unknown to those who read.
+Unpublished data no longer influence decisions, or have another source: the API server has the pods,
+the class has machine and configuration. A state file's text, the responses of device plugins and
+the revision are lost, and readers do not know managers that the kubelet does not have.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 def onto(empty: Node, state: PublishedState, pods: Iterable[Pod]) -> Node:
-    """The node with this state and these pods, which are active, in the order of their admission.
+    """Return the node with this state and these active pods, in the order of their admission.
 
-    ``empty`` is an empty node of the class. What belongs to pods that are not among these is left
-    over: it goes where the kubelet would let it go, at the next admission.
+    ``empty`` is an empty node of the class. Allocations of other pods are leftovers: they are
+    released when the kubelet would release them, at the next admission.
     """
     rules = empty.rules.release_rules
     active: dict[str, Pod] = {}
@@ -92,10 +91,9 @@ _Keyed = tuple[ContainerKey, ContainerHeld]
 
 
 def _with_keys(uid: str, containers: Iterable[ContainerHeld], pod: Pod | None) -> Iterator[_Keyed]:
-    """The containers with their names; where these are unknown, with names in the same order.
+    """Yield the containers with their names, or with substitutes in the same order.
 
-    The order is that in which records are released. Of names with one hash the first one comes
-    first.
+    The order is that in which records are released. Names with equal hashes match in sorted order.
     """
     names: dict[str, list[str]] = {}
     for name in sorted(pod.by_name) if pod is not None else ():
@@ -198,13 +196,13 @@ def _record(devices: KnownDevices, positions: Positions) -> DeviceRecord:
 
 
 def _inventory(empty: Inventory, states: Mapping[str, DevicesState]) -> Inventory:
-    """The devices of the class, those of the state where they are not all there and healthy."""
+    """Return the class's devices, replaced by the state's where the state lists them."""
     if not states:
         return empty
     known, registered = dict(empty.known), dict(empty.registered)
     for resource, state in states.items():
         of_class = [each.numa_nodes for _, each in sorted(empty.devices_of(resource).by_id.items())]
-        # A class with fewer devices than are known is not this node's; they are of no NUMA node.
+        # If the class has fewer devices, it is not this node's class: no NUMA node for the rest.
         places = [*of_class, *[()] * (len(state.known) - len(of_class))]
         devices = {
             classes.device_id(at): Device(classes.device_id(at), nodes, _health(state, at))

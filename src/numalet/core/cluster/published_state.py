@@ -1,8 +1,8 @@
-"""PublishedState: what a node publishes of its ledgers, as a value without names of tenants.
+"""The published part of a node's ledgers, as a value without names of tenants.
 
-Pods are uids, containers a few digits of a hash, devices positions among the sorted ids of their
-resource. What is as on an empty node of the class is left out, so that a node with little on it
-has a small state. How it is written is the matter of documents.
+Pods are uids, containers a few digits of a hash, devices positions in the sorted ids of their
+resource. Values equal to those of an empty node of the class are left out, so that a lightly used
+node has a small state. ``io`` defines its format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HASH_DIGITS: Final = 6
 
 
 class Held(Value, kw_only=True):
-    """What one holder has; None is no record, which is not an empty record."""
+    """One holder's allocation; None means no record. A record may be empty."""
 
     cpus: CpuSet | None = None
     memory: Blocks | None = None
@@ -34,11 +34,11 @@ class Held(Value, kw_only=True):
 
 
 class ContainerHeld(Value, kw_only=True):
-    """What a container has, and what outlives its admission otherwise.
+    """A container's allocation, and other state that outlives its admission.
 
-    ``affinity`` is kept where devices are allocated by it only when the container starts.
-    ``ran_at_start`` and ``is_assumed`` are for the time after the kubelet's start: the runtime said
-    that it runs, and it counts as active although its pod is not known yet.
+    ``affinity`` is set if devices are allocated with it only when the container starts.
+    ``ran_at_start`` and ``is_assumed`` matter after the kubelet's start: the runtime reported the
+    container as running, and it is active although its pod is still unknown.
     """
 
     container_hash: str
@@ -49,7 +49,7 @@ class ContainerHeld(Value, kw_only=True):
 
 
 class PodHeld(Value, kw_only=True):
-    """What a pod has: its containers in order of their names, itself as a whole, what it may reuse.
+    """A pod's allocation: its containers in order of name, the whole pod, its reusable resources.
 
     ``reusable_memory`` is in bytes by set of NUMA nodes and memory type.
     """
@@ -61,9 +61,9 @@ class PodHeld(Value, kw_only=True):
 
 
 class NodeMemoryState(Value, kw_only=True):
-    """Memory of one NUMA node that is not as on an empty node; bytes by memory type.
+    """Memory of one NUMA node that differs from an empty node; bytes by memory type.
 
-    ``free`` has the types of which not all is free that is not reserved.
+    ``free`` has the types with free memory other than allocatable minus reserved.
     """
 
     assignments: int
@@ -73,10 +73,10 @@ class NodeMemoryState(Value, kw_only=True):
 
 
 class DevicesState(Value, kw_only=True):
-    """Devices of a resource that are not all there and healthy. All are positions among ``count``.
+    """Devices of a resource that are not all present and healthy, as positions below ``count``.
 
-    ``known`` are those that the class has, in its order. A resource that ``is_registered`` has a
-    plugin, or had one less than the grace period ago.
+    ``known`` are those of the class, in its order. A resource that ``is_registered`` has a plugin,
+    or had one within the grace period.
     """
 
     count: int
@@ -87,10 +87,10 @@ class DevicesState(Value, kw_only=True):
 
 
 class PublishedState(Value, kw_only=True):
-    """The state of a node, apart from its class and from its pods that hold nothing.
+    """The state of a node without its class and without pods that have no allocations.
 
-    ``in_use`` are the devices that are not given out, of resources where these are not just those
-    that containers hold; ``shared_cpus`` is None under the policy none.
+    ``in_use`` has the devices in use, for resources where they differ from the containers' devices;
+    ``shared_cpus`` is None under the policy none.
     """
 
     shared_cpus: CpuSet | None = None
@@ -102,6 +102,6 @@ class PublishedState(Value, kw_only=True):
 
 
 def container_hash(key: ContainerKey) -> str:
-    """What stands for a container: 6 hex digits of the SHA-256 of its pod's uid and its name."""
+    """Return 6 hex digits of the SHA-256 of the pod's uid and the container's name."""
     text = f"{key.pod_uid}/{key.container}"
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]

@@ -1,10 +1,10 @@
-"""A node rebuilt from the pods that are bound to it, admitted again in the order of their starts.
+"""Rebuilds a node by admitting its bound pods again in the order of their start.
 
-That is a guess. Pods that are gone have shaped what the others got: a pod that came when a GPU of
-NUMA node 0 was in use may sit on NUMA node 1, where it would not sit today. If no pod ever left,
-the guess is the truth. The kubelet writes ``startTime`` when it sees a pod first (v1.32:
-``status_manager``, ``updateStatusInternal``), to the second; of one second the pod that was made
-first comes first.
+The result is an estimate. Deleted pods influenced the allocations: a pod that was admitted while a
+GPU of NUMA node 0 was in use may be on NUMA node 1, where it would not be today. If no pod was ever
+deleted, the estimate is exact. The kubelet writes ``startTime`` when it first sees a pod (v1.32:
+``status_manager``, ``updateStatusInternal``), in seconds; within one second the creation time
+decides.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from numalet.core.node.node import Node
 
 
 class RebuiltNode(Value):
-    """The node, and notes about pods that did not fit in."""
+    """The node, and notes about pods that did not fit."""
 
     node: Node
     notes: tuple[Finding, ...] = ()
 
 
 def in_order(pods: Iterable[ClusterPod]) -> Sequence[ClusterPod]:
-    """The pods that hold something, as they came; those that no kubelet has seen come last."""
+    """Return the pods that are not over, in order of their start; unstarted ones are last."""
     return sorted((each for each in pods if not each.is_over), key=_came)
 
 
 def by_node(pods: Iterable[ClusterPod]) -> dict[str, Sequence[ClusterPod]]:
-    """The pods that are bound to each node and hold something, as they came; by its name."""
+    """Return the pods of each node that are not over, in order of their start, by its name."""
     bound: dict[str, list[ClusterPod]] = {}
     for each in pods:
         if each.pod.node_name:
@@ -40,10 +40,10 @@ def by_node(pods: Iterable[ClusterPod]) -> dict[str, Sequence[ClusterPod]]:
 
 
 def rebuilt(empty: Node, pods: Iterable[ClusterPod]) -> RebuiltNode:
-    """The node after these pods, which are bound to it, came to it.
+    """Return the node after the admission of these bound pods.
 
-    A pod that would be refused now, or that others would have to go for, is active all the same:
-    it runs. It holds nothing then.
+    A pod that the node would reject now, or admit only with evictions, is active all the same,
+    because it runs; it then has no allocation.
     """
     node = empty
     notes: list[Finding] = []

@@ -1,8 +1,7 @@
-"""What a node has left by the scheduler's sums, which know nothing of NUMA nodes.
+"""A node's free resources in the scheduler's sums, which ignore NUMA nodes.
 
-kube-scheduler adds up what the pods of a node request and compares with what the Node object calls
-allocatable. What that costs is seen with the same sums; whether the kubelet then
-admits the pod is another question.
+kube-scheduler adds up the requests of a node's pods and compares the sum with the Node object's
+allocatable resources. These functions compute the same sums; the kubelet may still reject the pod.
 """
 
 from __future__ import annotations
@@ -17,23 +16,22 @@ PODS = node_resources.PODS
 
 
 def allocatable(node: Node) -> dict[str, int]:
-    """What pods may have by resource, ``pods`` too; CPU in thousandths, the rest in units."""
+    """Return the allocatable amounts, including ``pods``: milli-CPUs for CPU, else units."""
     registered = node.snapshot.device.inventory.registered
     return {name: _offered(node, name) for name in (*node.roster.offered, *registered)}
 
 
 def free(node: Node) -> dict[str, int]:
-    """What is left of that; less than nothing where devices fell ill under their pods."""
+    """Return the free amounts; negative if devices became unhealthy while in use."""
     return {name: there - _requested(node, name) for name, there in allocatable(node).items()}
 
 
 def free_of(node: Node, resource: str) -> int:
-    """What is left of one resource."""
     return _offered(node, resource) - _requested(node, resource)
 
 
 def _offered(node: Node, resource: str) -> int:
-    """Kubelet: ``GetAllocatable`` of the Device Manager counts the healthy devices alone, v1.32."""
+    """Kubelet: ``GetAllocatable`` of the Device Manager counts only healthy devices, v1.32."""
     registered = node.snapshot.device.inventory.registered.get(resource)
     return node.roster.offered.get(resource, 0) if registered is None else len(registered.healthy)
 
@@ -44,9 +42,9 @@ def _requested(node: Node, resource: str) -> int:
 
 
 def has_room(free_amounts: Mapping[str, int], amounts: Mapping[str, int]) -> bool:
-    """Whether a pod of these amounts passes: of no resource does it ask for more than is free.
+    """Return whether a pod with these amounts fits the free amounts.
 
-    Ephemeral storage is left out, as how much of it a node has is not measured here.
+    Ephemeral storage is ignored, because numalet does not measure a node's capacity of it.
     Scheduler: ``fitsRequest`` of the plugin NodeResourcesFit, v1.32.
     """
     return free_amounts.get(PODS, 0) >= 1 and all(

@@ -1,8 +1,8 @@
-"""The shape of a pod: what decides about it, without who it is.
+"""The shape of a pod: everything that influences its admission, without its identity.
 
-The pods of one controller have one shape, so that what was decided for one of them holds for the
-next. Left out are its uid and names, the node that it is on, its phase, and what is allocated to
-it: a copy would come as a new pod. Of its labels the one counts that a kubelet compares.
+The pods of one controller have one shape, so a decision for one of them holds for the next. A shape
+omits uid and names, node, phase and allocations: a copy would arrive as a new pod. It keeps only
+the label that a kubelet compares.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ShapeKey: TypeAlias = tuple[object, ...]
 """Equal for pods of one shape."""
 
 PodKey: TypeAlias = tuple[ShapeKey, tuple[Toleration, ...]]
-"""Equal for pods that every scheduler and kubelet treats alike."""
+"""Equal for pods that all schedulers and kubelets treat alike."""
 
 ASKING_UID: Final = "\x00shape"
-"""The uid of a pod that only asks. No pod of a cluster has it: uids are printable."""
+"""The uid of a shape's pod. No pod of a cluster has it: uids are printable."""
 
 
 def shape_of(pod: Pod) -> Pod:
-    """The pod that asks for all pods of this shape."""
+    """Return a pod that represents all pods of this shape."""
     labels = {OS_LABEL: pod.labels[OS_LABEL]} if OS_LABEL in pod.labels else {}
     return replace(
         pod,
@@ -42,7 +42,7 @@ def shape_of(pod: Pod) -> Pod:
 
 
 def shape_key(pod: Pod) -> ShapeKey:
-    """What two pods of one shape have in common, as a value that can be a key."""
+    """Return the shape as a hashable key."""
     return (
         tuple(map(_container, pod.init_containers)),
         tuple(map(_container, pod.app_containers)),
@@ -58,7 +58,7 @@ def shape_key(pod: Pod) -> ShapeKey:
 
 
 def key_of(pod: ClusterPod) -> PodKey:
-    """What pods have in common that every scheduler and kubelet treats alike."""
+    """Return a key that is equal for pods that all schedulers and kubelets treat alike."""
     return (shape_key(pod.pod), pod.tolerations)
 
 
@@ -67,7 +67,7 @@ def _container(each: Container) -> ShapeKey:
 
 
 def _resources(amounts: Resources) -> ShapeKey:
-    # The text too: Go reads 1.5Gi and 1536Mi differently, though they are equal.
+    # Include the text: Go represents 1.5Gi and 1536Mi differently, although they are equal.
     return tuple((name, each.as_int64(), each, str(each)) for name, each in sorted(amounts.items()))
 
 

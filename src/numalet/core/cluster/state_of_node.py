@@ -1,4 +1,4 @@
-"""What a node has to publish of its ledgers, relative to an empty node of its class."""
+"""Extracts a node's published state: the difference to an empty node of its class."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from numalet.core.node.node import Node
 
 
 def of_node(node: Node) -> PublishedState:
-    """What of the node has to be published, relative to an empty one of its class."""
+    """Return the published state of the node."""
     snapshot = node.snapshot
     positions = _positions(snapshot.device)
     held_devices = device_ledger.in_use_by(snapshot.device.records)
@@ -51,7 +51,7 @@ _IdPositions = Mapping[str, Mapping[str, int]]
 
 
 def _positions(of: DeviceLedger) -> _IdPositions:
-    """Positions of all devices that are known, counted, in use, held or reusable."""
+    """Return positions of all devices that are known, registered, in use, held or reusable."""
     ids: dict[str, set[str]] = {}
     for resource, known in of.inventory.known.items():
         ids.setdefault(resource, set()).update(known.by_id)
@@ -95,7 +95,7 @@ def _memory_states(node: Node) -> Iterator[tuple[int, NodeMemoryState]]:
 def _devices_states(
     of: DeviceLedger, positions: _IdPositions
 ) -> Iterator[tuple[str, DevicesState]]:
-    """The resources that are not as they are right after the report of a sound plugin."""
+    """Yield the resources that differ from a plugin's report with all devices healthy."""
     for resource, places in positions.items():
         registered = of.inventory.registered.get(resource)
         healths = Registration() if registered is None else registered
@@ -116,7 +116,7 @@ def _as_reported(count: int) -> DevicesState:
 
 
 class _Reader:
-    """Reads what pods hold out of the ledgers of one node."""
+    """Collects the pods' allocations from the ledgers of one node."""
 
     def __init__(self, node: Node, positions: _IdPositions) -> None:
         self._node = node
@@ -128,7 +128,7 @@ class _Reader:
         self._reusing = self._pods_that_reuse()
 
     def pods(self) -> dict[str, PodHeld]:
-        """What each pod holds that holds anything or that was running; by uid, sorted."""
+        """Return the pods with an allocation or a running container; by uid, sorted."""
         snapshot = self._node.snapshot
         affinities = self._waiting_affinities()
         keys = {
@@ -146,7 +146,7 @@ class _Reader:
         return {uid: self._pod(uid, tuple(containers.get(uid, ()))) for uid in sorted(uids)}
 
     def _waiting_affinities(self) -> dict[ContainerKey, Hint]:
-        """Affinities by which devices will be allocated when a container starts."""
+        """Return the affinities for devices that are allocated when a container starts."""
         snapshot = self._node.snapshot
         return {
             ContainerKey(uid, name): affinity
@@ -195,7 +195,7 @@ class _Reader:
         )
 
     def _pods_that_reuse(self) -> set[str]:
-        """Pods with something that their later containers may use again."""
+        """Return the pods with reusable resources."""
         devices = self._node.snapshot.device.reusable
         pairs = (
             (self._cpu.reusable.pod_uid, bool(self._cpu.reusable.cpus)),

@@ -1,4 +1,4 @@
-"""A trace: when which pods came to a cluster, and for how long they ran."""
+"""A trace: the arrival times of pods in a cluster, and their run times."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numalet.core.model.value import Value
 
 
 class Arrival(Value, kw_only=True):
-    """So many pods of one shape that come at once; each runs for so long once it is admitted.
+    """``count`` pods of one shape that arrive together; each runs for ``duration_seconds``.
 
-    ``at_seconds`` counts from the beginning of the trace.
+    ``at_seconds`` counts from the beginning of the trace, the run time from the admission.
     """
 
     at_seconds: float

@@ -1,16 +1,16 @@
-"""Whether a published state can be that of its node: what its class and the node's pods say of it.
+"""Whether a published state can be its node's own, judged by its class and the node's pods.
 
-A credential on a node may write what it likes about that node. Decisions go by the objects, so a
-state that contradicts the pods bound to the node is not used, and every contradiction is a
-finding. What can not be a contradiction: a holder whose pod is unknown has gone, or has come since
-the pods were listed; a pod that does not run yet may hold nothing yet, and neither does one that
-started after the state was published. Two equal CPUs that are swapped between two pods of one size
-are no contradiction either: nothing else knows of them.
+A credential on a node may write anything about that node. Decisions follow the API server's
+objects, so a state that contradicts the pods bound to the node is ignored, and every contradiction
+is a finding. These are not contradictions: a holder with an unknown pod was deleted, or created
+after the pods were listed; a pod that does not run yet, or that started after the state was
+published, may have no allocation yet. Two CPUs swapped between two pods of one size remain
+undetected: no other source lists them.
 
-A pod that came while its devices had no plugin runs without them for ever, and counts as one
-whose devices are kept secret; its node is rebuilt, which is the safer mistake of the two. So is the
-node of a kubelet that has miscounted memory: one that gave memory of a node of a group to a
-container alone, as kubelets do, may keep figures that no blocks account for.
+A pod that started while its devices had no plugin runs without them forever. It resembles one with
+hidden devices; its node is rebuilt, which is the safer mistake. The same happens to the node of a
+kubelet that miscounted memory: after giving memory of one node of a group to a single container, as
+kubelets do, its figures may not match its blocks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RUNNING = "Running"
 
 
 class CheckedState(Value):
-    """The node with its published state, or None, and why that state can not be its own."""
+    """The node with its published state, if there are no contradictions."""
 
     node: Node | None
     contradictions: tuple[Finding, ...] = ()
@@ -59,10 +59,10 @@ def checked(
     pods: Mapping[str, ClusterPod],
     bound: Sequence[ClusterPod],
 ) -> CheckedState:
-    """The node with this state, if neither its class nor its pods contradict it.
+    """Return the node with this state, if neither its class nor its pods contradict it.
 
-    ``member`` is the node while it was empty, with its name. ``pods`` are all of the cluster by
-    uid, ``bound`` those that hold something on this node, in the order of their admission.
+    ``member`` is the empty node with its name. ``pods`` are all of the cluster by uid, ``bound``
+    those with allocations on this node, in the order of their admission.
     """
     state = listed.state
     strange = (*_elsewhere(member.rules.identity.name, state, pods), *_absent(member, state))
@@ -86,9 +86,9 @@ def checked(
 
 
 def _is_newer(pod: ClusterPod, listed: ListedState) -> bool:
-    """Whether the pod, of which the state says nothing, started after that was published.
+    """Return whether the pod is missing from the state and started after its publication.
 
-    Both moments are by the clock of the node. That of a start has no fraction of a second.
+    Both times are from the node's clock; the start time is in whole seconds.
     """
     started, published_at = pod.started_at_seconds, listed.published_seconds
     return (
@@ -102,7 +102,7 @@ def _is_newer(pod: ClusterPod, listed: ListedState) -> bool:
 def _elsewhere(
     name: str, state: PublishedState, pods: Mapping[str, ClusterPod]
 ) -> Iterator[Finding]:
-    """Holders that are known to be on another node, or on none."""
+    """Yield holders that are on another node, or on no node."""
     for uid in state.pods:
         known = pods.get(uid)
         if known is not None and known.pod.node_name != name:
@@ -112,7 +112,7 @@ def _elsewhere(
 
 
 def _absent(empty: Node, state: PublishedState) -> Iterator[Finding]:
-    """CPUs, NUMA nodes, memory types and devices that the class does not have."""
+    """Yield CPUs, NUMA nodes, memory types and devices that the class does not have."""
     every = [held for pod in state.pods.values() for held in _parts(pod)]
     cpus = frozenset().union(
         state.shared_cpus or (), *(held.cpus for held in every if held.cpus is not None)
@@ -153,7 +153,7 @@ def _held_devices(every: Iterable[Held], state: PublishedState) -> Iterator[tupl
 
 
 def _cpus(empty: Node, node: Node) -> Iterator[Finding]:
-    """Every CPU that an empty node shares is shared, or held by one pod."""
+    """Check that every CPU of an empty node's pool is shared, or held by one pod."""
     if node.roster.static_cpus is None:
         return
     ledger = node.snapshot.cpu
@@ -164,13 +164,13 @@ def _cpus(empty: Node, node: Node) -> Iterator[Finding]:
     if several := frozenset(cpu for cpu, count in holders.items() if count > 1):
         yield ClusterStateOverlap(resource="CPUs", what=cpu_set.text(several))
     lost = empty.snapshot.cpu.default - frozenset(holders)
-    # A kubelet that places pods as a whole loses CPUs by itself (v1.36, an alpha feature).
+    # Kubelet bug: one that places pods as a whole loses CPUs itself (v1.36, an alpha feature).
     if lost and not node.rules.release_rules.pod_level_pods_are_placed_whole:
         yield ClusterStateCpusLost(cpus=cpu_set.text(lost))
 
 
 def _devices(node: Node) -> Iterator[Finding]:
-    """No device is held by two pods."""
+    """Check that no device is held by two pods."""
     holders: Counter[tuple[str, str]] = Counter()
     for containers in node.snapshot.device.records.values():
         holders.update(
@@ -187,7 +187,7 @@ def _devices(node: Node) -> Iterator[Finding]:
 
 
 def _memory(node: Node) -> Iterator[Finding]:
-    """What is allocated on NUMA nodes is what blocks on them hold."""
+    """Check that the memory allocated on NUMA nodes equals the sizes of the blocks there."""
     if node.rules.memory.policy is MemoryPolicy.NONE:
         return
     ledger = node.snapshot.memory
@@ -218,7 +218,7 @@ def _memory(node: Node) -> Iterator[Finding]:
 
 
 def _used_together(ledger: MemoryLedger) -> list[NumaMask]:
-    """The NUMA nodes, those together that blocks have in common."""
+    """Return the NUMA nodes; nodes that share blocks are merged into one set."""
     masks = [numa_mask.of([node_id]) for node_id in ledger.nodes]
     for _, block in ledger.counted_blocks():
         joined = numa_mask.of(block.nodes)
@@ -230,14 +230,14 @@ def _used_together(ledger: MemoryLedger) -> list[NumaMask]:
 
 
 def _amounts(node: Node, given: Pod) -> Iterator[Finding]:
-    """What a running pod asks for, it has: its containers that stay, each by itself."""
+    """Check that a running pod has its request, for each container that has not ended."""
     for container, asked in holding.of_containers(node, given):
         if container.kind is not ContainerKind.INIT and not _is_resized(given, container):
             yield from _amounts_of(node, given, container, asked)
 
 
 def _is_resized(pod: Pod, container: Container) -> bool:
-    """Whether its status says that it has other amounts than it asks for."""
+    """Return whether its status has other amounts than its request."""
     allocated = None if pod.allocated is None else pod.allocated.containers.get(container.name)
     return bool(allocated) and allocated != container.requests
 

@@ -1,4 +1,4 @@
-"""What is to be said of nodes of a cluster: what they lack, and what contradicts itself."""
+"""Findings about nodes of a cluster: missing and contradictory data."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ClusterOtherSize(WarningFinding):
 
 
 class StateFinding(WarningFinding):
-    """Something in a NumaNode that its pods or its class contradict; the node is rebuilt."""
+    """A NumaNode contradicts its pods or its class; the node is rebuilt."""
 
 
 class ClusterStateHolderElsewhere(StateFinding):

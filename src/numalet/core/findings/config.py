@@ -1,4 +1,4 @@
-"""What is wrong with a kubelet configuration, as the kubelet checks it when it starts."""
+"""Findings of the kubelet's own checks of its configuration at start."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ConfigGateLockedInFile(GateLocked):
 
 
 class GateNeeds(Finding):
-    """A feature gate that is on while gates that it needs are off."""
+    """An enabled feature gate that depends on disabled ones."""
 
     gate: str
     needed: str

@@ -1,4 +1,4 @@
-"""What is wrong with a kubelet's command line."""
+"""Findings about a kubelet's command line."""
 
 from __future__ import annotations
 

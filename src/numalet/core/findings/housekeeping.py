@@ -1,4 +1,4 @@
-"""What is wrong with fields of a kubelet configuration that have nothing to do with managers."""
+"""Findings about fields of a kubelet configuration that do not concern the managers."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class ConfigLogQueryNeedsGate(Finding):
     mend = "remove enableSystemLogQuery, or set featureGates.NodeLogQuery to true"
     sentence = kubelet_text = _INVALID + "NodeLogQuery feature gate is required for {named}"
     named: str
-    """What the release calls it: up to v1.34 the handler instead of the query."""
+    """The release's name: up to v1.34 the handler instead of the query."""
 
 
 class ConfigLogQueryNeedsHandler(Finding):

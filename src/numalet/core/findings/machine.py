@@ -1,4 +1,4 @@
-"""What is noteworthy about a machine."""
+"""Notes about a machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numalet.core.model.findings import NoteFinding
 
 
 class MachineNoteOfIds(NoteFinding):
-    """Something that is so of CPUs or nodes, whose ids are listed."""
+    """A note about CPUs or nodes, with their ids."""
 
     value: str
 

@@ -1,4 +1,4 @@
-"""What keeps the managers from starting."""
+"""Findings that keep the managers from starting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with options of the topology and CPU policies."""
+"""Findings about options of the topology and CPU policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numalet.core.model.go_text import GoText
 
 
 class OptionsNeedGate(Finding):
-    """Options of a manager's policy, without the gate that allows any."""
+    """Policy options without the gate that enables options."""
 
     options: str
     gate: str
@@ -22,13 +22,13 @@ class OptionUnknown(Finding):
 
 
 class OptionNeedsGate(Finding):
-    """An option whose level of maturity is not enabled."""
+    """An option whose maturity level is disabled."""
 
     option: GoText
     maturity: str
     gate: str
     level_options: str
-    """What the release calls the options of this level."""
+    """The release's name for the options of this level."""
 
 
 class OptionNotBoolean(Finding):

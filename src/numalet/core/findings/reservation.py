@@ -1,4 +1,4 @@
-"""What is wrong with what is kept back: reserved amounts, thresholds, enforcement, CPUs."""
+"""Findings about reservations: reserved amounts, thresholds, enforcement, CPUs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ConfigEnforceWithoutQosCgroups(Finding):
 
 
 class ReservedMemoryEntryFinding(Finding):
-    """Something about one type of memory in one entry of reservedMemory."""
+    """A finding about one type of memory in one entry of reservedMemory."""
 
     numa_node: int
     type: GoText
@@ -156,7 +156,7 @@ class ConfigReservedNegative(Finding):
 
 
 class EvictionThreshold(Finding):
-    """Something about the threshold of one signal in evictionHard."""
+    """A finding about the threshold of one signal in evictionHard."""
 
     signal: str
     value: str

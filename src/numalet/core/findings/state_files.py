@@ -1,4 +1,4 @@
-"""What is wrong with the state files of the CPU, Memory and Device Manager."""
+"""Findings about the state files of the CPU, Memory and Device Manager."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REBASE: Final = (
 
 
 class StateFileRefused(Finding):
-    """With this state file the kubelet does not start."""
+    """The kubelet does not start with this state file."""
 
     why = (
         "A state file must be whole, of the configured policy, and must fit machine and "
@@ -24,7 +24,7 @@ class StateFileRefused(Finding):
 
 
 class StateFileNotRestored(StateFileRefused):
-    """The file itself can not be restored; of the others what it says is not accepted."""
+    """The kubelet cannot restore the file; the others are restored, but rejected afterwards."""
 
 
 class CpuStateEmptyDefault(StateFileRefused):
@@ -276,7 +276,7 @@ class CpuStateUnknownContainerId(StateFileNotRestored):
     kubelet_text = "{step}: containerID '{container_id}' not found in initial containers list"
     container_id: str
     step: str
-    """What the kubelet was about to do, in its own words, which releases change."""
+    """The kubelet's step in its own words, which differ between releases."""
 
 
 class CpuStateBadDefault(StateFileNotRestored):
