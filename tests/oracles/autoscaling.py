@@ -1,13 +1,12 @@
-"""What an autoscaler does about pods that wait, as far as that is known: its rule as a function.
+"""The rule by which cluster-autoscaler and Karpenter add nodes for pending pods, as a function.
 
-cluster-autoscaler and Karpenter go by the pods whose condition ``PodScheduled`` is False for the
-reason ``Unschedulable``. They do not believe the scheduler: each of these pods is first tried on
-the nodes that exist, by sums, taints, labels and ports as kube-scheduler's own filters do. A pod
-that fits somewhere by these gets no new node: it is expected to be scheduled soon. What an extender
-says is no part of the trial, and NUMA nodes are in none of its filters.
+Both act on pods whose condition ``PodScheduled`` is False with the reason ``Unschedulable``, and
+first simulate the filters of kube-scheduler: each pod is tried on the existing nodes by sums,
+taints, labels and ports. A pod that fits somewhere gets no new node. The simulation knows neither
+extenders nor NUMA nodes.
 
-So a pod that no kubelet would admit waits for ever beside a node that has room by the sums alone,
-and the pool does not grow. Such a node is kept out of the trial by a taint.
+Therefore a pod that every kubelet would reject stays pending next to a node whose sums suffice, and
+the pool does not grow. A taint on such a node excludes it from the simulation.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from numalet.insight.fleet import eligible
 def without_a_place(
     nodes: Mapping[str, ClusterNode], waiting: Iterable[ClusterPod]
 ) -> tuple[ClusterPod, ...]:
-    """The pods that fit on no node by the scheduler's own filters, in their order.
+    """Return the pods that fit on no node by the scheduler's own filters, in their order.
 
-    A pod that fits counts on its node for those after it.
+    A pod that fits occupies its node for the pods after it.
     """
     tried, homeless = dict(nodes), []
     for pod in waiting:
@@ -44,9 +43,9 @@ def nodes_added(
     template: ClusterNode,
     most: int,
 ) -> int:
-    """How many nodes like the template an autoscaler adds, of so many that it may add at most.
+    """Return how many nodes like the template an autoscaler adds, at most ``most``.
 
-    The template is a node without pods, as the autoscaler expects a new one to be.
+    The template has no pods, like the node that the autoscaler simulates.
     """
     homeless = without_a_place(nodes, waiting)
     added = 0
@@ -59,9 +58,9 @@ def nodes_added(
 
 
 def hiding(nodes: Mapping[str, ClusterNode], pod: ClusterPod) -> tuple[str, ...]:
-    """The nodes for whose sake the pod gets no new one, although none of them would admit it.
+    """Return the nodes that keep a pod from getting a new node though they would not admit it.
 
-    None, if one of the nodes admits the pod: then it does not need a new one.
+    The result is empty if a node admits the pod, because then it needs no new node.
     """
     open_to_it = [each for each in nodes.values() if eligible.why_not(each, pod) is None]
     if any(verdicts.try_out(each.node, pod.pod).admitted for each in open_to_it):
@@ -70,6 +69,6 @@ def hiding(nodes: Mapping[str, ClusterNode], pod: ClusterPod) -> tuple[str, ...]
 
 
 def _with(on: ClusterNode, pod: ClusterPod) -> ClusterNode:
-    """The node with the pod in its sums; where it would be placed is not asked."""
+    """Add the pod to the sums of the node, without an allocation."""
     node: Node = on.node.at(on.node.snapshot.with_pod(pod.pod))
     return replace(on, node=node)

@@ -1,6 +1,6 @@
-"""What should be known of decisions beside their verdicts: what was not asked, who was evicted.
+"""Notes on decisions besides their verdicts: skipped predicates, evicted pods and so on.
 
-The same for several pods is one note.
+Equal notes on several pods become one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numalet.core.model.value import Value
 
 
 class DecisionNote(NoteFinding):
-    """What is to be known of decisions; never an error."""
+    """A note on decisions; never an error."""
 
     why = (
         "After the managers the kubelet asks about sums, room for pods, labels, names and ports; "
@@ -25,7 +25,7 @@ class DecisionNote(NoteFinding):
 
 
 class NotAskedNote(DecisionNote):
-    """What could not be asked about pods; ``predicates`` are the kubelet's names."""
+    """Predicates (the kubelet's names) that could not be evaluated for some pods."""
 
     pods: str
     predicates: str
@@ -117,11 +117,11 @@ _MOST_PODS: Final = 3
 
 
 class Beside(Value):
-    """What is to be known of decisions beside their verdicts; pods are named.
+    """Facts about decisions besides their verdicts; pods are named.
 
-    ``not_asked`` are pods by predicate and why, ``passed_over`` pods by extended resource,
-    ``evicted`` who ends for which critical pod. What pods of ``whole_ignored`` ask for as a whole
-    does not count.
+    ``not_asked`` are pods by predicate and cause, ``passed_over`` pods by extended resource,
+    ``evicted`` the pods that end for each critical pod. The pod-level requests of ``whole_ignored``
+    are ignored.
     """
 
     not_asked: Mapping[NotAsked, tuple[str, ...]]
@@ -131,7 +131,7 @@ class Beside(Value):
 
 
 def collect(decisions: Iterable[Decision]) -> Beside:
-    """Everything of these decisions, in the order in which it came up."""
+    """Collect the facts of these decisions, in their order."""
     not_asked: dict[NotAsked, list[str]] = {}
     passed_over: dict[str, list[str]] = {}
     evicted: list[tuple[str, tuple[str, ...]]] = []
@@ -156,7 +156,7 @@ def collect(decisions: Iterable[Decision]) -> Beside:
 
 
 def notes(beside: Beside) -> tuple[Finding, ...]:
-    """One note for everything of one kind."""
+    """Return one note for all facts of a kind."""
     findings: list[Finding] = [
         DecisionEvicted(pod=pod, evicted=", ".join(names)) for pod, names in beside.evicted
     ]
@@ -173,7 +173,7 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
 
 
 def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """The notes of a decision that is known from its explanation alone."""
+    """Return the notes on a decision from its explanation document alone."""
     about = explanation["pod"]
     pod = (f"{about['namespace']}/{about['name']}",)
     not_asked = (

@@ -1,8 +1,8 @@
-"""A case: one pod before its decision, and how the node came to where it is then.
+"""A case: one pod before its decision, and the history of its node.
 
-*Beginning*: the node as it was started, state files read. *Queue*: pods that asked for admission
-after that, in order. The node after every one of them is kept, so that a change of the queue is
-decided from where it makes a difference.
+*Beginning*: the started node, after it read its state files. *Queue*: pods that asked for admission
+after that, in order. The node before each of them is kept, so that a change of the queue is decided
+from the first pod that it affects.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from numalet.insight.simulate.session import Session
 
 
 class OtherNode(Value):
-    """Another machine on which the pod might run: what the user calls it, and how it is.
+    """Another machine on which the pod might run, and its name.
 
-    ``machine`` may be a function that gives it: a fleet is large, and often not asked at all.
+    ``machine`` may be a function that reads it: a fleet is large, and often never tried.
     """
 
     name: str
     machine: MachineInfo | Callable[[], MachineInfo]
 
     def opened(self) -> MachineInfo:
-        """The machine; whatever the function that gives it raises."""
+        """Read the machine; raises the errors of its reader."""
         return self.machine if isinstance(self.machine, MachineInfo) else self.machine()
 
 
 class Case(Value):
-    """A pod and what was before it. Made by ``build``.
+    """A pod and its history; ``build`` creates it.
 
-    ``nodes_before`` are the node before each pod of the queue, and as the last one the node before
-    the pod itself. ``admitted`` are uids of the pods of the queue that were admitted, ``refused``
-    why the others were not. ``names`` are those of pods of the state files, by uid.
-    ``contradiction`` says why what was recorded of the pod cannot come from this configuration.
+    ``nodes_before`` are the node before each pod of the queue and, last, before the pod itself.
+    ``admitted`` are uids of admitted pods of the queue, ``refused`` the rejections of the others.
+    ``names`` are those of pods of the state files, by uid. ``contradiction`` says why the recorded
+    rejection of the pod is impossible with this configuration.
     """
 
     beginning: Session
@@ -58,16 +58,14 @@ class Case(Value):
 
     @property
     def node(self) -> Node:
-        """The node before the decision."""
         return self.nodes_before[-1]
 
     @property
     def config(self) -> KubeletConfig:
-        """The configuration of the node."""
         return self.beginning.config
 
     def begun_with(self, config: KubeletConfig) -> Node | StartRefused:
-        """The node at the beginning, had it been started with this configuration.
+        """Return the node as if it had started with this configuration.
 
         Pods that it had already are admitted again, in order.
         """
@@ -86,11 +84,11 @@ class Case(Value):
         if isinstance(node, StartRefused):
             return node
         node = node.assume_running(begun.node.snapshot.assumed)
-        # What was forgotten at the beginning stays forgotten.
+        # Pods that were forgotten at the beginning stay forgotten.
         return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
 
     def name_of(self, pod_uid: str) -> str:
-        """The display name of a pod; its uid, if only state files mention it."""
+        """Return the name of a pod, or its uid if only state files contain it."""
         for pod in (*self.queue, self.pod, *self.beginning.pods.values()):
             if pod.uid == pod_uid:
                 return str(pod)
@@ -105,7 +103,6 @@ def build(
     files: StateFiles = NO_FILES,
     fleet: Iterable[OtherNode] = (),
 ) -> Case:
-    """The case of a pod that comes after this queue."""
     queue = tuple(queue)
     nodes_before, admitted = [beginning.node], set()
     refused: dict[str, Rejection] = {}
@@ -132,7 +129,7 @@ def build(
 def restarted(
     begun: Node, config: KubeletConfig, files: StateFiles, devices: Devices
 ) -> Node | StartRefused:
-    """A node after a restart: its pods are admitted again in order, as far as they are."""
+    """Restart a node: its pods are admitted again in order, as far as possible."""
     node = begun.restart(config, begun.rules.machine, files, devices)
     if isinstance(node, StartRefused):
         return node
@@ -143,6 +140,6 @@ def restarted(
 
 
 def asked(node: Node, pod: Pod) -> tuple[Node, Rejection | None]:
-    """The node after a pod of a queue asked, its containers started; why it was not admitted."""
+    """Admit a pod of a queue and start its containers; the rejection is None if it was admitted."""
     node, decision = node.admit(pod)
     return (node.pod_started(pod.uid) if decision.admitted else node), decision.rejection

@@ -1,8 +1,7 @@
-"""Changes: single things that could have been otherwise, and what the decision would be then.
+"""Changes: single differences in the input, and the decision that each would lead to.
 
-Every change says how it is applied, and ``outcome`` applies it by making decisions again: the
-pod's, and those of other pods wherever the change could have touched them. A pod that was
-admitted without the change and is rejected with it is named.
+``outcome`` applies a change by repeating decisions: that on the pod, and those on other pods that
+the change may affect. A pod that was admitted without the change and is rejected with it is named.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from numalet.insight.explain.case import Case, OtherNode
 
 
 class OtherTopology(Value):
-    """Another topology policy, or another scope, from the beginning."""
+    """Another topology policy or scope from the beginning."""
 
     code: ClassVar[str] = "explain/other-topology"
     sentence: ClassVar[str] = "topology policy {policy}, scope {scope}"
@@ -37,14 +36,14 @@ class OtherTopology(Value):
 
 
 class NoTopology(Value):
-    """The topology policy none from the beginning: nothing is aligned, and no scope matters."""
+    """The topology policy none from the beginning: no alignment, and scopes have no effect."""
 
     code: ClassVar[str] = "explain/no-topology"
     sentence: ClassVar[str] = "topology policy none, which aligns nothing"
 
 
 class SmallerRequest(Value):
-    """One container asks for less of one resource; ``one_more`` is one unit more, and too much."""
+    """A smaller request of one container; ``one_more`` is one unit more, and refused."""
 
     code: ClassVar[str] = "explain/smaller-request"
     sentence: ClassVar[str] = (
@@ -58,9 +57,9 @@ class SmallerRequest(Value):
 
 
 class AdjustedRequest(Value):
-    """One container asks for the next whole number of units above what it asks for.
+    """A request of one container rounded up to whole units.
 
-    For requests that are no multiple of a unit, or written in a form that the kubelet refuses.
+    For requests that are no multiple of a unit, or in a form that the kubelet refuses.
     """
 
     code: ClassVar[str] = "explain/adjusted-request"
@@ -74,8 +73,6 @@ class AdjustedRequest(Value):
 
 
 class WithoutContainer(Value):
-    """The pod without one of its containers."""
-
     code: ClassVar[str] = "explain/without-container"
     sentence: ClassVar[str] = "the pod does without the container {container}"
     container: str
@@ -91,7 +88,7 @@ class WithoutPods(Value):
 
 
 class Earlier(Value):
-    """The pod asked before ``other``, at this place in the queue, counted from 0."""
+    """The pod asks before ``other``, at this position in the queue, counted from 0."""
 
     code: ClassVar[str] = "explain/earlier"
     sentence: ClassVar[str] = "the pod asks before {other}"
@@ -100,7 +97,7 @@ class Earlier(Value):
 
 
 class Reordered(Value):
-    """The whole queue, the pod among it, asked in another order, which ``order`` names."""
+    """The whole queue, including the pod, in another order, which ``order`` names."""
 
     code: ClassVar[str] = "explain/reordered"
     sentence: ClassVar[str] = "the whole queue asks in another order: {order}"
@@ -109,7 +106,7 @@ class Reordered(Value):
 
 
 class OtherMachine(Value):
-    """The pod on another machine, on which nothing runs; the configuration is the same."""
+    """The pod on another, empty machine with the same configuration."""
 
     code: ClassVar[str] = "explain/other-machine"
     sentence: ClassVar[str] = "the pod goes to the machine {machine}, with nothing else on it"
@@ -131,11 +128,10 @@ Change: TypeAlias = (
 
 
 class ChangeOutcome(Value):
-    """What a change comes to: the decision, or that the kubelet would not start.
+    """The decision after a change, or that the kubelet would not start.
 
-    ``span`` are the NUMA nodes on which the pod would hold something.
-    ``lost`` are uids of pods, of the queue or of the node at the beginning, that would have been
-    rejected, though they were not.
+    ``span`` are the NUMA nodes of the pod's allocation. ``lost`` are uids of other pods, from the
+    queue or from the beginning, that the change causes to be rejected.
     """
 
     decision: Decision | StartRefused
@@ -144,12 +140,11 @@ class ChangeOutcome(Value):
 
     @property
     def admitted(self) -> bool:
-        """Whether the pod would have been admitted."""
         return isinstance(self.decision, Decision) and self.decision.admitted
 
 
 def outcome(case: Case, change: Change) -> ChangeOutcome:
-    """What would have been decided with this change."""
+    """Return the decision with this change."""
     match change:
         case NoTopology():
             config = replace(case.config, topology_manager_policy=TopologyPolicy.NONE.value)
@@ -183,7 +178,7 @@ def _decided(node: Node, pod: Pod) -> ChangeOutcome:
 
 
 def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -> ChangeOutcome:
-    """The outcome with the span of the pod, which has one only if it is admitted."""
+    """Return the outcome with the span of the pod, which is empty unless it is admitted."""
     if not decision.admitted:
         return ChangeOutcome(decision)
     return ChangeOutcome(
@@ -192,7 +187,6 @@ def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -
 
 
 def changed_pod(pod: Pod, change: SmallerRequest | AdjustedRequest | WithoutContainer) -> Pod:
-    """The pod as the change makes it."""
     match change:
         case SmallerRequest() | AdjustedRequest():
             return largest_request.asking(pod, change.container, change.resource, change.amount)
@@ -203,7 +197,7 @@ def changed_pod(pod: Pod, change: SmallerRequest | AdjustedRequest | WithoutCont
 
 
 def _without(pod: Pod, name: str) -> Pod:
-    """The pod without a container; its QoS class is that of the others."""
+    """Remove a container from the pod; the others determine its QoS class."""
 
     def others(containers: Iterable[Container]) -> tuple[Container, ...]:
         return tuple(each for each in containers if each.name != name)
@@ -215,12 +209,12 @@ def _without(pod: Pod, name: str) -> Pod:
 
 
 def before_others(case: Case, position: int) -> ChangeOutcome:
-    """The decision if the pod asks at a place of the queue, without regard to those behind it."""
+    """Return the decision at a position of the queue, without replaying the pods behind it."""
     return _decided(case.nodes_before[position], case.pod)
 
 
 def _earlier(case: Case, position: int) -> ChangeOutcome:
-    """The pod asks at a place of the queue; those behind it ask after it."""
+    """The pod asks at a position of the queue; those behind it ask after it."""
     before = case.nodes_before[position]
     node, decision = before.admit(case.pod)
     if not decision.admitted:
@@ -237,7 +231,7 @@ def _earlier(case: Case, position: int) -> ChangeOutcome:
 def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod]) -> ChangeOutcome:
     """All pods ask again in this order on a node that has not seen them.
 
-    If the pod is rejected it does not matter what becomes of those behind it.
+    If the pod is rejected, the pods behind it are not decided.
     """
     if isinstance(node, StartRefused):
         return ChangeOutcome(node)

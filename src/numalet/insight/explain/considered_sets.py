@@ -1,11 +1,11 @@
-"""Which sets of NUMA nodes were considered for a resource, and why some were not offered.
+"""Sets of NUMA nodes that a provider considered for a resource, and why it did not offer some.
 
-A manager's answer knows its hints and can give, for any set, the reason why it is not among them.
-On machines with many nodes there are too many sets to go through; then the sets that matter are
-asked for: single nodes, groups, the chosen set and its neighbours, all nodes.
+The answer of a manager contains its hints, and returns for any other set the reason of its absence.
+On machines with many nodes there are too many sets; then only the relevant ones are evaluated:
+single nodes, groups, the chosen set and its neighbours, all nodes.
 
-The Memory Manager gives no hint at all if it has no set to offer, or in native mode only that. Its
-reasons are the point exactly then, so they are asked for directly.
+The Memory Manager returns no hints if no set fits, in native mode only then. Its reasons matter in
+exactly that case, so this module repeats its search.
 """
 
 from __future__ import annotations
@@ -44,24 +44,22 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain.ranking import MOST_NODES
 
 MEMORY_MANAGER = "memory"
-"""The provider whose search is repeated where it gave no hints."""
+"""The provider whose search is repeated if it returned no hints."""
 
 
 class AnswerKind(Enum):
-    """What a provider answered for a resource."""
-
     NO_PREFERENCE = "no-preference"
     IMPOSSIBLE = "impossible"
     SETS = "sets"
     NOTHING_FITS = "nothing-fits"
-    """The Memory Manager has no set, and gives no hint instead of "impossible"."""
+    """No set fits, and the Memory Manager returns no hints instead of "impossible"."""
 
 
 class SetAnswer(Value):
     """One set: offered if there is no ``reason``.
 
-    ``preferred`` is None where it is not known. ``holders`` are the containers with memory on
-    the group that the reason is about, or the pod's containers with CPUs on these nodes.
+    ``preferred`` is None if unknown. ``holders`` are the containers with memory on the group of the
+    reason, or the pod's containers with CPUs on these nodes.
     """
 
     mask: NumaMask
@@ -75,10 +73,10 @@ class SetAnswer(Value):
 
 
 class NeededNodes(Value):
-    """How many NUMA nodes a provider counts as needed: it prefers sets of as many.
+    """How many NUMA nodes a provider counts as needed: it prefers sets of this size.
 
     ``cpus`` are the CPUs of the largest nodes of this number, ``reserved`` those among them that
-    are never given away; both are 0 for other resources.
+    are never allocated; both are 0 for other resources.
     """
 
     count: int
@@ -88,11 +86,11 @@ class NeededNodes(Value):
 
 
 class ProviderAnswer(Value):
-    """What one provider answered for some resources that share one answer.
+    """The answer of one provider for the resources that share it.
 
-    ``resources`` is empty for a provider without hints for any resource. ``sets`` are
-    in the order of hints; ``is_complete`` says that no set was left out. ``needed`` says why sets
-    are not preferred, where that is known.
+    ``resources`` is empty for a provider without hints for any resource. ``sets`` are in the order
+    of hints; ``is_complete``: no set was left out. ``needed`` says why sets are not preferred, if
+    known.
     """
 
     provider: str
@@ -112,7 +110,7 @@ def answers(
     hints: Mapping[str, ProviderHints],
     chosen: NumaMask | None,
 ) -> tuple[ProviderAnswer, ...]:
-    """Every provider's answers for a container, or for the pod as one (container None).
+    """Return every provider's answers for a container, or for the pod scope (container None).
 
     ``chosen`` is the set that the policy chose in the end.
     """
@@ -138,7 +136,7 @@ def answers(
 def memory_answer(
     roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
 ) -> ProviderAnswer | None:
-    """The result of the Memory Manager's own search for a set; None if it made none."""
+    """Return the result of the Memory Manager's own search for a set; None without a search."""
     asked = _asked(roster, ledger, pod, container)
     if not asked:
         return None
@@ -150,7 +148,7 @@ def memory_answer(
 
 
 class _Wanted(Value):
-    """The sets to be asked about, in the order of hints."""
+    """The sets to evaluate, in the order of hints."""
 
     masks: tuple[NumaMask, ...]
     is_complete: bool
@@ -165,7 +163,7 @@ def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) 
     if chosen is not None:
         inside, outside = numa_mask.ids(chosen), numa_mask.ids(all_nodes & ~chosen)
         masks.add(chosen)
-        # One node more, one less, and one exchanged for the next.
+        # The chosen set with one node more, one node less, and one node exchanged.
         masks |= {chosen | 1 << node_id for node_id in outside}
         masks |= {chosen & ~(1 << node_id) for node_id in inside}
         masks |= {chosen & ~(1 << inside[-1]) | 1 << node_id for node_id in outside}
@@ -180,7 +178,7 @@ def _of_provider(
     of_resources: ProviderHints,
     wanted: _Wanted,
 ) -> Iterator[ProviderAnswer]:
-    """Answers by resource; resources that share one family share one answer."""
+    """Yield answers by resource; resources of one family share an answer."""
     shared: dict[int, list[str]] = {}
     for resource, hints in of_resources.items():
         shared.setdefault(id(hints), []).append(resource)
@@ -206,7 +204,7 @@ def _of_provider(
 
 
 def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
-    """How many NUMA nodes this family counts as needed; None where it does not say."""
+    """Return how many NUMA nodes this family counts as needed; None if unknown."""
     match family:
         case CpuHintFamily():
             rule = family.as_rule
@@ -241,14 +239,14 @@ def _of_family(snapshot: Snapshot, family: HintFamily, wanted: _Wanted) -> tuple
 
 
 def _own_holders(ledger: CpuLedger) -> tuple[ContainerKey, ...]:
-    """Containers of the pod that is decided on whose CPUs its other containers may use again."""
+    """Return containers of the decided pod whose CPUs its other containers may reuse."""
     reusable = ledger.reusable
     keys = ledger.holders(reusable.pod_uid)
     return tuple(key for key in keys if (ledger.cpus_of(*key) or frozenset()) & reusable.cpus)
 
 
 def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], bool | None]:
-    """Whether an offered set is a preferred one, as far as the family's rule says."""
+    """Return a test whether an offered set is preferred, as far as the family's rule decides it."""
     if isinstance(family, FamilyByRule) and family.rule is not None:
         return family.rule.prefers
     listed: dict[NumaMask | None, bool] = {}
@@ -260,9 +258,9 @@ def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], boo
 def _of_memory(
     ledger: MemoryLedger, pod_uid: str, asked: Demand, wanted: _Wanted, kind: AnswerKind
 ) -> ProviderAnswer:
-    """The Memory Manager's answer about the sets when it is asked directly."""
+    """Evaluate the sets with the Memory Manager's own search."""
     reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
-    # The smallest set that an empty machine would offer makes its size the preferred one.
+    # The smallest set that an empty machine would offer determines the preferred size.
     sizes = [
         mask.bit_count()
         for mask, reason in reasons.items()
@@ -287,7 +285,7 @@ def _set_answer(
 
 
 def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:
-    """Containers with memory on exactly this set."""
+    """Return the containers with memory on exactly this set."""
     return tuple(
         sorted(
             key
@@ -299,7 +297,7 @@ def _holders(ledger: MemoryLedger, group: NumaMask) -> tuple[ContainerKey, ...]:
 
 
 def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container | None) -> Demand:
-    """What the Memory Manager has to fit; nothing where it does not search for a set."""
+    """Return the demand on the Memory Manager; empty if it does not search for a set."""
     is_off = roster.rules.memory.policy is MemoryPolicy.NONE
     if is_off or not memory_demand.is_guaranteed(pod):
         return {}

@@ -1,8 +1,8 @@
-"""One list of pods on many variants of a node.
+"""Run one list of pods on many variants of a node.
 
 A *variant* is a machine, a configuration, a topology policy, a scope and options of the policy.
-Pods ask in one or several orders; every order is one run, and a row of the result has the
-figures of all runs of one variant. Orders are given from outside: chance does not live here.
+Pods ask in one or several orders; every order is one run, and a row of the result has the figures
+of all runs of one variant. The caller provides the orders, because this module has no randomness.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from numalet.insight.explain.measures import Stranded
 from numalet.insight.simulate.scenario import NO_FILES, StateFiles
 
 Order: TypeAlias = Sequence[int]
-"""Positions of the pods in the list, in the order in which they ask."""
+"""Positions of the pods in the list, in the order of their admission."""
 
 Options: TypeAlias = tuple[tuple[str, str], ...]
 """Options of the topology policy."""
 
 
 class NamedMachine(Value, eq=False):
-    """A machine, and what the user calls it; it is what it is, so two are never the same.
+    """A machine and its name in the result; two machines are never equal.
 
-    Its kubelets start with these state files. Pods of the files count as running, or only the
+    Its kubelets start with these state files. Pods of the files are treated as running, or only the
     known ones of them.
     """
 
@@ -52,7 +52,7 @@ class NamedMachine(Value, eq=False):
 
 
 class NamedConfig(Value, eq=False):
-    """A configuration, and what the user calls it; ``behaviour`` are the rules of its mode."""
+    """A configuration and its name in the result; ``behaviour`` are the rules of its mode."""
 
     name: str
     config: KubeletConfig
@@ -60,7 +60,7 @@ class NamedConfig(Value, eq=False):
 
 
 class Variant(Value):
-    """One node that might be. ``options`` None leaves those of the configuration."""
+    """A possible node. ``options`` None keeps those of the configuration."""
 
     machine: NamedMachine
     config: NamedConfig
@@ -69,7 +69,7 @@ class Variant(Value):
     options: Options | None = None
 
     def start(self) -> Node | StartRefused:
-        """The node, with what the state files hold."""
+        """Start the node with its state files."""
         config = replace(
             self.config.config,
             topology_manager_policy=self.policy,
@@ -93,10 +93,9 @@ class Variant(Value):
 
 
 class Run(Value):
-    """What became of the pods in one order. Means are None where no pod has a placement.
+    """The result for the pods in one order. Means are None if no pod has a placement.
 
-    Pods that were evicted later count as admitted no longer. ``beside`` says what was not asked,
-    and more.
+    Pods that were evicted later are not admitted. ``beside`` are further facts about the decisions.
     """
 
     admitted: int
@@ -109,7 +108,7 @@ class Run(Value):
 
     @property
     def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
-        """Those of the rejected pods that run on the user's node, by their status."""
+        """Return the rejected pods that run on the user's node, by their status."""
         return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
 
 
@@ -123,31 +122,31 @@ class VariantRow(Value):
 
     @property
     def admitted(self) -> tuple[int, float, int]:
-        """Fewest, median and most pods admitted."""
+        """Return the minimum, median and maximum of admitted pods."""
         counts = [run.admitted for run in self.runs]
         return min(counts), median(counts), max(counts)
 
     @property
     def groups(self) -> float:
-        """Groups made, as the mean over the runs."""
+        """Return the mean number of groups over the runs."""
         return fmean(len(run.groups) for run in self.runs)
 
     @property
     def mean_span(self) -> float | None:
-        """NUMA nodes per placement, as the mean over the runs."""
+        """Return the mean number of NUMA nodes per placement over the runs."""
         return _mean(run.mean_span for run in self.runs)
 
     @property
     def mean_distance(self) -> float | None:
-        """Distance inside a placement, as the mean over the runs."""
+        """Return the mean distance inside a placement over the runs."""
         return _mean(run.mean_distance for run in self.runs)
 
     def stranded_bytes(self, resource: str) -> dict[int, float]:
-        """Stranded memory of one type by NUMA node, as the mean over the runs."""
+        """Return stranded memory of one type by NUMA node, as the mean over the runs."""
         return _by_node(self.runs, lambda each: each.memory_bytes.get(resource, 0))
 
     def stranded_cpus(self) -> dict[int, float]:
-        """Stranded CPUs by NUMA node, as the mean over the runs."""
+        """Return stranded CPUs by NUMA node, as the mean over the runs."""
         return _by_node(self.runs, lambda each: each.cpus)
 
 
@@ -171,7 +170,7 @@ def variants(
     scopes: Sequence[str],
     options: Sequence[Options | None],
 ) -> tuple[Variant, ...]:
-    """Every combination; without a policy scope and options mean nothing and do not multiply."""
+    """Return every combination; without a policy, scopes and options do not multiply."""
     distinct: dict[Variant, None] = {}
     for machine in machines:
         for config in configs:
@@ -187,7 +186,7 @@ def variants(
 def row(
     variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
 ) -> VariantRow:
-    """The figures of one variant; ``tick`` is called after every so many admissions."""
+    """Return the figures of one variant; ``tick`` is called with the number of new admissions."""
     empty = variant.start()
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))

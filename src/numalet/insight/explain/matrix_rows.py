@@ -1,4 +1,4 @@
-"""A matrix as rows with figures: for a DataFrame, and for ``numalet what-if -o csv``."""
+"""A matrix as rows of figures for a DataFrame and for ``numalet what-if -o csv``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COLUMNS: Final = (
 
 
 def figures(row: VariantRow) -> dict[str, Any]:
-    """One row with its figures as numbers; None where there is none."""
+    """Return a row as numbers; None for missing figures."""
     variant = row.variant
     cells: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "machine": variant.machine.name,
@@ -73,7 +73,7 @@ def figures(row: VariantRow) -> dict[str, Any]:
 
 
 def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
-    """The rows of the CSV form, the heading first; an empty text where there is no figure."""
+    """Return the rows of the CSV form, the heading first; missing figures are empty texts."""
     return [COLUMNS, *(_cells(row) for row in rows)]
 
 
@@ -94,10 +94,10 @@ def _cell(figure: object) -> str:
 
 
 def _exact(figure: object) -> str:
-    """A figure of one node without rounding; a word as it is."""
+    """Return a figure of one node without rounding; words are returned unchanged."""
     return f"{figure:.16g}" if isinstance(figure, float) else str(figure)
 
 
 def option_text(options: Sequence[tuple[str, str]]) -> str:
-    """Options as the kubelet's flag has them."""
+    """Return options in the form of the kubelet's flag."""
     return ",".join(f"{name}={value}" for name, value in options)

@@ -1,11 +1,11 @@
-"""Figures of a node and of its placements, for comparing one variant with another.
+"""Figures of a node and its placements, to compare variants.
 
-*Span* of a pod: the NUMA nodes on which it holds memory, CPUs or devices. *Mean distance*: over
-all ordered pairs of the nodes of a span, a node with itself included, as the kernel counts them.
+*Span* of a pod: the NUMA nodes of its memory, CPUs and devices. *Mean distance*: over all ordered
+pairs of the nodes of a span, a node with itself included, in the kernel's units.
 
-*Stranded* memory or CPUs: free on a NUMA node on which no pod like those of the list would get
-anything any more. That is measured by asking the node at its end about one more of every kind. What
-it could get by the hints of all providers counts as reachable, not only where it would go first.
+*Stranded* memory or CPUs: free on a NUMA node on which no pod of the listed kinds would get an
+allocation any more. To measure it, the final node decides on one more pod of every kind. All nodes
+in the hints of all providers count as reachable, not only the chosen ones.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain import story
 
 _PROBE = "numalet-one-more"
-"""Uid of the pod that is asked about; no real pod has it."""
+"""Uid of the pod of this test; no real pod has it."""
 
 
 def span_of(roster: Roster, snapshot: Snapshot, pod: Pod) -> NumaMask:
-    """NUMA nodes on which the pod holds memory, CPUs or devices."""
     span = numa_mask.EMPTY
     for blocks in snapshot.memory.blocks.get(pod.uid, {}).values():
         for block in blocks:
@@ -40,7 +39,7 @@ def span_of(roster: Roster, snapshot: Snapshot, pod: Pod) -> NumaMask:
 
 
 def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
-    """The machine's CPUs by NUMA node, nodes ascending."""
+    """Return the machine's CPUs by NUMA node, nodes ascending."""
     machine = roster.rules.machine
     by_node = {
         node.node_id: frozenset(cpu for core in node.cores for cpu in core.threads)
@@ -50,13 +49,13 @@ def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
 
 
 def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
-    """The groups of several nodes that are in use, ascending."""
+    """Return the groups of several nodes that are in use, ascending."""
     node_groups = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
     return tuple(sorted(group for group in node_groups if group.bit_count() > 1))
 
 
 def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
-    """The mean distance inside a span; None where there is none, or where distances are unknown."""
+    """Return the mean distance inside a span; None if it is empty or distances are unknown."""
     node_ids = numa_mask.ids(span)
     rows = {node.node_id: node.distances for node in machine.nodes}
     places = {node_id: place for place, node_id in enumerate(machine.node_ids)}
@@ -70,7 +69,7 @@ def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
 
 
 class Stranded(Value):
-    """What is free on one NUMA node and out of reach: bytes by memory type, number of CPUs."""
+    """Free and unreachable on one NUMA node: bytes by memory type, number of CPUs."""
 
     node_id: int
     memory_bytes: Mapping[str, int]
@@ -78,7 +77,7 @@ class Stranded(Value):
 
 
 def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
-    """What is stranded on each NUMA node, if only pods like these come."""
+    """Return the stranded resources of each NUMA node, if all further pods are like these."""
     node = node.release_stale()
     in_reach = _in_reach(node, pods)
     free = free_cpus(node)
@@ -98,7 +97,7 @@ def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
 
 
 def free_cpus(node: Node) -> dict[int, frozenset[int]]:
-    """CPUs that could be given away, by NUMA node; empty where CPUs are not given away."""
+    """Return allocatable free CPUs by NUMA node; empty without exclusive CPUs."""
     policy = node.roster.static_cpus
     if policy is None:
         return {}
@@ -115,7 +114,7 @@ def _in_reach(node: Node, pods: Iterable[Pod]) -> NumaMask:
 
 
 def _kind(pod: Pod) -> object:
-    """What makes two pods the same to the managers."""
+    """Return a key that is equal for pods that the managers treat alike."""
     return (
         pod.qos_class,
         tuple(
@@ -131,7 +130,7 @@ def _kind(pod: Pod) -> object:
 
 
 def _reach_of(node: Node, pod: Pod) -> NumaMask:
-    """NUMA nodes on which one more such pod could get something; none if it is rejected."""
+    """Return the NUMA nodes on which one more such pod could get resources; 0 if rejected."""
     traced = story.trace(node, pod)
     if not traced.decision.admitted:
         return numa_mask.EMPTY
@@ -142,5 +141,5 @@ def _reach_of(node: Node, pod: Pod) -> NumaMask:
     for allocated in traced.allocated:
         for each in allocated.considered.sets if allocated.considered is not None else ():
             reach |= each.mask if each.offered else numa_mask.EMPTY
-    # A pod that holds nothing anywhere may run everywhere.
+    # A pod without allocations may run everywhere.
     return reach or node.roster.all_nodes

@@ -1,8 +1,8 @@
-"""Changes of the queue: which pods to free, and in which order to ask.
+"""Changes of the queue: which pods to delete, and in which order to admit.
 
-Freeing begins with single pods. If none will do, pods are put back one after the other as long
-as the pod still fits, which gives a set without a pod too many, and then all smaller sets are
-tried, smallest first.
+The search for pods to delete begins with single pods. If no single one suffices, it begins with all
+and restores pods one after the other as long as the pod still fits. This gives a set without a
+superfluous pod; then all smaller sets are tried, smallest first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_REPLAYED = 4
 
 
 def freeing(case: Case, tally: Tally) -> None:
-    """Find the pods to delete: single ones if one is enough, else the smallest set."""
+    """Find the pods to delete: a single one if that suffices, else the smallest set."""
     holding = _holding(case)
     for uid in holding:
         tally.attempt(case, _without(case, (uid,)))
@@ -44,13 +44,13 @@ def freeing(case: Case, tally: Tally) -> None:
 
 
 def _sets(uids: tuple[str, ...], below: int) -> Iterator[tuple[str, ...]]:
-    """Sets of two and more of these, and of fewer than ``below``; smaller ones first."""
+    """Yield sets of at least two and fewer than ``below`` of these; smaller ones first."""
     for size in range(2, below):
         yield from combinations(uids, size)
 
 
 def _holding(case: Case) -> tuple[str, ...]:
-    """Active pods that hold something, in the order of their uids; others change nothing."""
+    """Return active pods with allocations, by uid; deleting others changes nothing."""
     snapshot = case.node.snapshot
     active = {key.pod_uid for key in snapshot.active_containers()}
     held = {key.pod_uid for slot in case.node.roster.slots for key in slot.holders(snapshot)}
@@ -65,10 +65,10 @@ def _without(case: Case, uids: Iterable[str]) -> WithoutPods:
 def _without_one_too_many(
     case: Case, holding: tuple[str, ...], tally: Tally
 ) -> tuple[str, ...] | None:
-    """A set of pods that is enough, none of which can be put back; None if all are not.
+    """Return a sufficient set from which no pod can be restored; None if all do not suffice.
 
-    Pods are put back by halves first, then by smaller parts, single ones in the end. If the
-    search is ended early, some of them perhaps could be put back.
+    Half of the pods are restored first, then smaller parts, finally single pods. If the search is
+    ended early, the set may contain superfluous pods.
     """
     if not tally.reaches_goal(case, _without(case, holding)):
         return None
@@ -86,14 +86,14 @@ def _without_one_too_many(
 
 
 def ordering(case: Case, tally: Tally) -> None:
-    """Find another order: the smallest change at which no pod loses, else at which fewest do."""
+    """Find another order: the smallest change that costs no other pod, else that costs fewest."""
     positions = [
         position
         for position in reversed(range(len(case.queue)))
         if tally.counts_one() and tally.goal(changes.before_others(case, position))
     ]
     offers: list[Offer] = []
-    # The first ones are known to reach the goal; what they cost the others is not known yet.
+    # These are known to reach the goal, but their cost for other pods is not known yet.
     orders: list[Earlier | Reordered] = [*_earlier(case, positions), *_sorted(case)]
     for change in orders:
         counts = tally.goes_on if isinstance(change, Earlier) else tally.counts_one
@@ -109,7 +109,7 @@ def ordering(case: Case, tally: Tally) -> None:
 
 
 def _earlier(case: Case, positions: Sequence[int]) -> Iterator[Earlier]:
-    """A few of these places, from the last to the first: each must be paid for with a replay."""
+    """Yield a few of these positions, last to first: each needs a replay of the queue."""
     step = max(1, -(-len(positions) // _MOST_REPLAYED))
     for position in positions[::step]:
         yield Earlier(position, str(case.queue[position]))

@@ -1,8 +1,8 @@
-"""How the merge ranked the sets of NUMA nodes that could come out of it, best first.
+"""How the merge ranked the possible sets of NUMA nodes, best first.
 
-A *finalist* is a set that some choice of one hint per list gives. If there are preferred ones
-only these count. The order is that of ``core.hints.fitness``, asked for two sets at a time; which
-sets are preferred finalists is asked of the merge itself, with the lists cut down to one set.
+A *finalist* is a set that some choice of one hint per list gives. If there are preferred finalists,
+the others are left out. ``core.hints.fitness`` orders the sets pair by pair. To find the preferred
+finalists, the merge itself runs with the lists reduced to one set.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from numalet.core.model.value import Value
 _Best: TypeAlias = Callable[[tuple[NumaMask, NumaMask]], NumaMask]
 
 MOST_NODES = 10
-"""On larger machines the sets are too many to be listed, and only the best one is known."""
+"""Larger machines have too many sets to list; there only the best one is known."""
 
 
 class Ranking(Value):
     """The finalists, best first. ``wanted_size`` is how many nodes the neediest resource needs.
 
-    Empty if no choice has a node in common, or if some list has no hint that the policy uses.
+    Empty if every choice has an empty intersection, or some list has no hint that the policy uses.
     """
 
     finalists: tuple[Hint, ...]
@@ -37,7 +37,7 @@ class Ranking(Value):
 
 
 def rank(roster: Roster, answers: Sequence[ProviderHints]) -> Ranking | None:
-    """The finalists of these answers; None on machines with too many NUMA nodes."""
+    """Return the finalists of these answers; None on machines with too many NUMA nodes."""
     if roster.all_nodes.bit_count() > MOST_NODES:
         return None
     offers = filtering.lists_of(answers)
@@ -61,7 +61,7 @@ def rank(roster: Roster, answers: Sequence[ProviderHints]) -> Ranking | None:
 
 
 def _preferred(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
-    """The sets that the merge would give as preferred, if it had to choose among their hints."""
+    """Return the sets that the merge would return as preferred from their hints alone."""
     offered = {all_nodes} | {
         hint.mask & all_nodes for hints in lists for hint in hints if hint.mask is not None
     }

@@ -1,4 +1,4 @@
-"""Cases about a node that runs: it has pods already, and what becomes of them counts too."""
+"""Cases on a running node, which already has pods that a change may affect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.insight.simulate.session import Session
 
 
 def session(node: Node, config: KubeletConfig, known: Mapping[str, Pod]) -> Session:
-    """The node as it is, with the devices that it knows; no plugin of it is asked.
+    """Return a session of the current node with its known devices; its plugins are not called.
 
     ``known`` are pods by uid that may have a name though they are not active.
     """
@@ -26,7 +26,7 @@ def session(node: Node, config: KubeletConfig, known: Mapping[str, Pod]) -> Sess
 
 
 def case(beginning: Session, queue: Iterable[Pod], pod: Pod) -> Case:
-    """The case of a pod that asks the node now, or anew if the node has it already."""
+    """Return the case of a pod that asks this node now, or again if the node has it already."""
     node = beginning.node
     if pod.uid in node.snapshot.pods:
         node = node.remove(pod.uid).release_stale()
@@ -34,10 +34,10 @@ def case(beginning: Session, queue: Iterable[Pod], pod: Pod) -> Case:
 
 
 def restarted(beginning: Session, config: KubeletConfig) -> Session | StartRefused:
-    """The node after a restart with another configuration, its pods admitted again in order.
+    """Restart the node with another configuration; its pods are admitted again in order.
 
-    A pod that is not admitted again is no longer active then. Containers that only the state files
-    know go on running.
+    A pod that is not admitted again is inactive afterwards. Containers that only the state files
+    know continue to run.
     """
     begun = beginning.node
     node = cases.restarted(begun, config, begun.state_files(), beginning.devices)
@@ -47,7 +47,7 @@ def restarted(beginning: Session, config: KubeletConfig) -> Session | StartRefus
 
 
 def _devices(node: Node) -> Devices:
-    """What the plugins of the node reported, as it counts now."""
+    """Return the current devices of the node's plugins."""
     inventory = node.snapshot.device.inventory
     return {
         resource: tuple(

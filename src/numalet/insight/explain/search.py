@@ -1,7 +1,7 @@
-"""What would have admitted a pod, or aligned it: every category of changes, cheapest to try first.
+"""Search changes that would have admitted or aligned a pod, in every category, cheapest first.
 
-Every category gives an answer: the changes that reach the goal, or that none of so many did.
-Offers inside a category that no other pod pays for come first.
+Every category gives an answer: the changes that reach the goal, or that all attempts failed. Within
+a category, offers without a cost for other pods are first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KeepGoing: TypeAlias = Callable[[], bool]
 
 
 def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
-    """The categories one after the other, each when it is done. ``traced`` is the pod's story.
+    """Yield each category when it is complete. ``traced`` is the pod's story.
 
     Nothing is searched for a pod that is admitted and aligned.
     """
@@ -43,7 +43,7 @@ def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
 
 
 def _goal(traced: Story) -> Goal | None:
-    """Admission for a rejected pod, alignment for one that is not aligned, else nothing.
+    """Admission for a rejected pod, alignment for one that is not aligned, else None.
 
     Without a topology policy a pod is aligned if it is on one NUMA node.
     """
@@ -91,7 +91,7 @@ def _smaller_requests(case: Case, traced: Story, tally: Tally) -> None:
     for part in smaller.parts(case):
         whole = part.in_whole_units()
         if whole is not None and tally.reaches_goal(case, whole):
-            # It is the odd amount that is refused; one unit more than a smaller one is fine.
+            # The kubelet refuses the odd amount; one unit more than a smaller one is fine.
             continue
         change = smaller.SmallerRequestSearch(case, part, tally).largest(traced)
         if change is not None:

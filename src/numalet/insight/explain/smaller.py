@@ -1,12 +1,12 @@
-"""The largest smaller request that is admitted, by asking the node.
+"""The largest smaller request that is admitted, found by repeated decisions.
 
-Nothing is assumed about the amounts between: less may be refused where more is admitted, since
-less may be expected on fewer NUMA nodes. So amounts at which something changes are tried from
-the largest down (those that providers named when they did not offer a set, and a regular grid),
-and from the first one that is admitted the search goes up to where it ends. What it finds is
+Admission is not monotone in the amount: less may be refused where more is admitted, since less may
+be expected on fewer NUMA nodes. Therefore the search tries the amounts at which the result may
+change, from the largest down (those that providers named when they did not offer a set, and a
+regular grid), and then goes up from the first admitted one to the end of its run. The result is
 admitted, and one unit more is not: a local maximum.
 
-Units are bytes, pages, CPUs, whole cores where the policy wants those, devices.
+Units are bytes, pages, CPUs, whole cores where the policy requires them, devices.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from numalet.insight.explain.tally import Tally
 _STEPS = 8
 _MOST_PROBES = 24
 _FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
-"""Fields of reasons with the amount that there would have been."""
+"""Fields of reasons with the available amount."""
 
 
 class RequestPart(Value):
-    """One request of one container that a manager cares for; ``asked`` is in units."""
+    """A request of one container for a resource of some manager; ``asked`` is in units."""
 
     container: Container
     resource: str
@@ -44,7 +44,7 @@ class RequestPart(Value):
     asked: int
 
     def change(self, units: int) -> SmallerRequest:
-        """The change to so many units, one unit more being refused."""
+        """Return the change to ``units``; one unit more is refused."""
         return SmallerRequest(
             self.container.name,
             self.resource,
@@ -54,7 +54,7 @@ class RequestPart(Value):
         )
 
     def in_whole_units(self) -> AdjustedRequest | None:
-        """The change to whole units; None if the request is in such units already."""
+        """Return the change to whole units; None if the request is in whole units already."""
         asked = self.container.requests[self.resource]
         amount = largest_request.quantity(self.resource, self.asked * self.unit)
         if str(amount) == str(asked):
@@ -63,9 +63,9 @@ class RequestPart(Value):
 
 
 def parts(case: Case) -> Iterator[RequestPart]:
-    """Every request that some manager cares for, in the order of the manifest.
+    """Yield every request for a resource of some manager, in the order of the manifest.
 
-    Where it is the sum of all requests that is too much, every request of the node's.
+    If the sum of all requests is too large, every request for a node resource.
     """
     node = case.node
     is_sum = isinstance(node.admit(case.pod)[1].rejection, OutOfResource | NothingToPreempt)
@@ -90,14 +90,14 @@ def _is_managed(node: Node, case: Case, container: Container, resource: str) -> 
 
 
 class SmallerRequestSearch(Value):
-    """One search for one part. The tally counts, and decides when to stop."""
+    """The search for one part. The tally counts attempts, and decides when to stop."""
 
     case: Case
     part: RequestPart
     tally: Tally
 
     def largest(self, traced: Story) -> SmallerRequest | None:
-        """The largest amount that reaches the goal while one unit more does not."""
+        """Return the largest amount that reaches the goal while one unit more does not."""
         refused = self.part.asked
         for units in self._probes(traced):
             if self._is_enough(units):
@@ -106,7 +106,7 @@ class SmallerRequestSearch(Value):
         return None
 
     def _end_of_run(self, admitted: int, refused: int) -> SmallerRequest | None:
-        """Where between an admitted and a refused amount the one turns into the other."""
+        """Find the boundary between an admitted and a refused amount."""
         while refused - admitted > 1:
             middle = (admitted + refused) // 2
             if self._is_enough(middle):
@@ -119,19 +119,19 @@ class SmallerRequestSearch(Value):
         return self.tally.reaches_goal(self.case, self.part.change(units))
 
     def _probes(self, traced: Story) -> list[int]:
-        """Amounts below the one asked for, largest first."""
+        """Return amounts to try below the request, largest first."""
         part = self.part
         grid = {part.asked * step // _STEPS for step in range(1, _STEPS)}
         named = sorted({size // part.unit for size in _named_sizes(traced, part)}, reverse=True)[
             :_MOST_PROBES
         ]
-        # Nothing at all of a resource is not a smaller request, but another program.
+        # A request of 0 would be another program, so the smallest amount is 1.
         wanted = grid | set(named) | {1}
         return sorted((n for n in wanted if 0 < n < part.asked), reverse=True)
 
 
 def _named_sizes(traced: Story, part: RequestPart) -> Iterator[int]:
-    """How much there would have been, by the reasons of the story."""
+    """Yield the available amounts in the reasons of the story."""
     answers = [answer for subject in traced.subjects for answer in subject.answers]
     if traced.refusal is not None:
         yield from _figures(traced.refusal.reason)

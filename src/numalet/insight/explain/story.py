@@ -1,8 +1,8 @@
-"""The story of one decision: made again with a recorder, and put in order for a report.
+"""The story of one decision: repeated with a recorder, and arranged for a report.
 
-Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking
-and what the policy made of them. Without one, the Memory Manager searches for a set by itself when
-it allocates, and that is part of the allocation.
+Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking, and
+the result of the policy. Without one, the Memory Manager searches for a set by itself when it
+allocates, and that is part of the allocation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from numalet.insight.explain.ranking import Ranking
 
 
 class AlignedSubject(Value):
-    """What was aligned as one: a container by its name, or ``pod``."""
+    """The subject of one alignment: a container by its name, or ``pod``."""
 
     name: str
     answers: tuple[ProviderAnswer, ...]
@@ -44,10 +44,10 @@ class AlignedSubject(Value):
 
 
 class AllocatedResources(Value):
-    """What one container got: memory by node set, CPUs by NUMA node, devices by resource.
+    """The allocation of one container: memory by node set, CPUs by node, devices by resource.
 
-    ``considered`` are the sets among which the Memory Manager chose by itself; None where the
-    topology policy had chosen.
+    ``considered`` are the sets among which the Memory Manager chose by itself; None if the topology
+    policy had chosen.
     """
 
     container: str
@@ -58,7 +58,7 @@ class AllocatedResources(Value):
 
 
 class AllocationRefusal(Value):
-    """The allocation that was refused, and the sets that the Memory Manager had tried."""
+    """The refused allocation, and the sets that the Memory Manager had tried."""
 
     container: str
     provider: str
@@ -67,7 +67,7 @@ class AllocationRefusal(Value):
 
 
 class Story(Value):
-    """Everything that happened in one decision, in order."""
+    """All events of one decision, in order."""
 
     decision: Decision
     roster: Roster
@@ -77,11 +77,11 @@ class Story(Value):
 
 
 def trace(node: Node, pod: Pod) -> Story:
-    """The story of the decision that this node makes on this pod."""
+    """Return the story of this node's decision on this pod."""
     collector = Collector()
     _, decision = node.admit(pod, collector)
     roster = node.roster
-    # What the managers went by.
+    # The amounts that the managers used.
     seen = counting.for_managers(decision.pod, roster.rules.release_rules)
     asked: dict[str, HintsAsked] = {}
     subjects: list[AlignedSubject] = []
@@ -129,7 +129,7 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
 def _after_allocation(
     roster: Roster, decision: Decision, event: Allocated, pod: Pod, so_far: AllocatedResources
 ) -> AllocatedResources:
-    """What the container has after one more provider allocated."""
+    """Add the allocation of one more provider to those of the container."""
     key = ContainerKey(decision.pod.uid, event.container.name)
     after = event.after
     cpus = after.cpu.cpus_of(*key) or frozenset()
@@ -150,7 +150,7 @@ def _after_allocation(
 
 
 def _by_node(roster: Roster, cpus: CpuSet) -> dict[int, CpuSet]:
-    """The CPUs by NUMA node, nodes ascending; nodes without any are left out."""
+    """Return the CPUs by NUMA node, nodes ascending; nodes without CPUs are left out."""
     by_node = {
         node.node_id: cpus & {cpu for core in node.cores for cpu in core.threads}
         for node in roster.rules.machine.nodes

@@ -1,7 +1,7 @@
-"""What was tried in one category of changes, and what would have admitted or aligned the pod.
+"""Attempts in one category of changes, and those that would have admitted or aligned the pod.
 
-A tally ends the category when ``keep_going`` says so, or after so many decisions that the others
-would have to wait too long; it says then that it was ended early.
+A tally ends the category when ``keep_going`` returns False, or after so many decisions that the
+other categories would have to wait too long; then it is marked as ended early.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numalet.insight.explain.case import Case
 from numalet.insight.explain.change import Change, ChangeOutcome
 
 MOST_TRIED = 200
-"""Decisions, or runs of a whole queue, in one category."""
+"""Limit of decisions, or replays of a whole queue, in one category."""
 
 
 class Category(Enum):
-    """Kinds of changes, those first that a user can do most easily."""
+    """Kinds of changes, the easiest for a user first."""
 
     OTHER_MACHINE = "other-machine"
     FREED_PODS = "freed-pods"
@@ -33,7 +33,7 @@ class Category(Enum):
 
 
 Goal: TypeAlias = Callable[[ChangeOutcome], bool]
-"""Whether the outcome of a change is what is searched for."""
+"""Whether the outcome of a change is the desired one."""
 
 
 def admitted(result: ChangeOutcome) -> bool:
@@ -42,16 +42,16 @@ def admitted(result: ChangeOutcome) -> bool:
 
 
 class Offer(Value):
-    """A change that reaches the goal, and what it comes to."""
+    """A change that reaches the goal, and its outcome."""
 
     change: Change
     outcome: ChangeOutcome
 
 
 class Tally(Mutable):
-    """One category: its offers, and how many changes were tried.
+    """One category: its offers, and the number of attempts.
 
-    ``refusals`` are changes after which the kubelet would not even start.
+    ``refusals`` are changes with which the kubelet would not even start.
     """
 
     category: Category
@@ -63,28 +63,28 @@ class Tally(Mutable):
     ended_early: bool = False
 
     def goes_on(self) -> bool:
-        """Whether one more may be tried."""
+        """Return whether one more attempt is allowed."""
         if self.ended_early or self.tried >= MOST_TRIED or not self.keep_going():
             self.ended_early = True
         return not self.ended_early
 
     def counts_one(self) -> bool:
-        """Whether one more may be tried; it counts as tried then."""
+        """Count one more attempt if it is allowed; return whether it is."""
         if self.goes_on():
             self.tried += 1
         return not self.ended_early
 
     def tried_outcome(self, case: Case, change: Change) -> ChangeOutcome | None:
-        """What the change comes to; None if nothing more may be tried."""
+        """Return the outcome of a change; None if no attempt is left."""
         return changes.outcome(case, change) if self.counts_one() else None
 
     def reaches_goal(self, case: Case, change: Change) -> bool:
-        """Whether the change reaches the goal; False too if nothing more may be tried."""
+        """Return whether the change reaches the goal; False too if no attempt is left."""
         result = self.tried_outcome(case, change)
         return result is not None and self.goal(result)
 
     def attempt(self, case: Case, change: Change) -> bool:
-        """Try a change and keep it if it reaches the goal; whether it does."""
+        """Try a change and keep it if it reaches the goal; return whether it does."""
         result = self.tried_outcome(case, change)
         if result is None:
             return False
@@ -101,6 +101,6 @@ class Tally(Mutable):
 
 
 def in_order(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
-    """The tallies in the order of their categories; they are searched cheapest first."""
+    """Return the tallies in the order of their categories; the search order is by cost."""
     places = list(Category)
     return tuple(sorted(tallies, key=lambda each: places.index(each.category)))

@@ -1,1 +1,1 @@
-"""Questions about a whole cluster: what fits, which nodes are traps, what must go. Pure."""
+"""Questions about a whole cluster: which pods fit, which nodes are traps, which pods to evict."""

@@ -1,7 +1,7 @@
-"""What of a pod has to come from NUMA nodes that its policy accepts: the amounts that count there.
+"""Amounts of a pod that have to come from NUMA nodes accepted by the topology policy.
 
 In scope pod the whole pod is aligned as one; in scope container each container by itself, so that
-of each resource the most counts that one container asks for.
+the largest request of a container for each resource is decisive.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from numalet.core.model.pod_demand import Overhead
 
 
 def is_whole(rules: NodeRules) -> bool:
-    """Whether a pod is aligned as one."""
     return rules.topology.scope is Scope.POD
 
 
 def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
-    """Devices by resource, in order."""
+    """Return devices by resource, in order."""
     if is_whole(facts.node.rules):
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         every = {name: limit.value for name, limit in limits.items()}
@@ -37,7 +36,7 @@ def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
 
 
 def memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
-    """Bytes by memory type; none where the Memory Manager does nothing for the pod."""
+    """Return bytes by memory type; empty if the Memory Manager ignores the pod."""
     rules = facts.node.rules
     if not facts.node_class.counts_memory or not memory_demand.is_guaranteed(pod):
         return {}
@@ -54,7 +53,7 @@ def memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
 
 
 def cpus(facts: StateFacts, pod: Pod) -> int:
-    """Whole CPUs; none where the CPU Manager gives none away."""
+    """Return whole CPUs; 0 without exclusive CPUs."""
     if facts.node_class.static_cpus is None:
         return 0
     if is_whole(facts.node.rules):

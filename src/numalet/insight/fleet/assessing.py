@@ -1,8 +1,8 @@
-"""Every node of a cluster on one pod: why it is not sent there, why it is refused, or that it fits.
+"""Assess a pod on every node of a cluster: why it is not sent there, why it is refused, or a fit.
 
-Two judges, one after the other: the scheduler, by labels, taints and sums (``eligible``), and the
-kubelet of the node, by the engine (``core.cluster.verdicts``). A node that is the same object as
-before is not asked again.
+Two checks follow each other: the scheduler's, by labels, taints and sums (``eligible``), and that
+of the node's kubelet, by the engine (``core.cluster.verdicts``). A node that is the same object as
+before is not checked again.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ WhyNot: TypeAlias = SchedulerReason | Obstacle
 
 _MOST_SHAPES: Final = 64
 _MOST_GONE: Final = 1000
-"""So many nodes that are gone may be remembered, beside as many as there are."""
+"""Limit of remembered nodes that were deleted, in addition to the existing ones."""
 
 
 class Assessment(Value):
-    """What became of the question on one node.
+    """The assessment of one node.
 
-    ``scheduler`` is why no pod of the shape is sent there; ``rejection`` and ``obstacle`` are set
-    where the kubelet would refuse it, whether or not it is sent. ``left`` is what is left there, by
-    the sums, of each resource that the pod asks for, devices first.
+    ``scheduler`` is why the scheduler sends no pod of the shape there. ``rejection`` and
+    ``obstacle`` are set if the kubelet would refuse it, whether or not it is sent. ``left`` is the
+    free sum of each requested resource, devices first.
     """
 
     node: ClusterNode
@@ -52,15 +52,15 @@ class Assessment(Value):
 
     @property
     def fits(self) -> bool:
-        """Whether the pod is sent to the node and admitted there."""
+        """Whether the scheduler sends the pod to the node and the kubelet admits it."""
         return self.scheduler is None and self.rejection is None
 
     @property
     def why_not(self) -> WhyNot | None:
-        """The reason that comes first, the scheduler's before the kubelet's; None if it fits.
+        """The first reason, the scheduler's before the kubelet's; None if it fits.
 
-        Of sums that do not do the obstacle says more: where the rest is, and that no other pods
-        need to go because it would not help.
+        If sums are too small, the obstacle is more specific: it says where the rest is, and that
+        evictions would not help.
         """
         is_sum = isinstance(self.scheduler, TooFewDevices | TooLittleInAll)
         if is_sum and isinstance(self.obstacle, NeverTogether | DevicesApart):
@@ -70,32 +70,32 @@ class Assessment(Value):
 
 @dataclass(eq=False)
 class _ShapeMemo:
-    """What is remembered of one shape."""
+    """The cached answers on one shape."""
 
     assessed: NodeMemo[Assessment]
     copies: dict[str, tuple[ClusterNode, int]] = field(default_factory=dict)
-    """How many copies a node takes, for the nodes that were asked."""
+    """How many copies a node takes, by node name."""
 
 
 class Assessor:
-    """Assesses nodes, and remembers what it was asked last. Safe for one thread."""
+    """Assesses nodes and caches the last results. For one thread."""
 
     def __init__(self) -> None:
         self.verdicts = Verdicts()
         self.differences = NodeDifferences()
         self.asked_nodes = 0
-        """How many nodes were assessed, each as often as it was another object."""
+        """Number of assessments, one for each new node object."""
         self._by_shape: OrderedDict[PodKey, _ShapeMemo] = OrderedDict()
         self._free: NodeMemo[Mapping[str, int]] = NodeMemo(self.differences)
 
     def assess(self, cluster: Cluster, pod: ClusterPod) -> Mapping[str, Assessment]:
-        """Every node on which can be decided, by name, for a new pod of this shape."""
+        """Assess a new pod of this shape on every decided node, by name."""
         pod = eligible.as_new(pod)
         memo = self._memo(pod)
         return memo.assessed.of(cluster.nodes, lambda nodes: self.anew(cluster, nodes, pod))
 
     def free(self, cluster: Cluster) -> Mapping[str, Mapping[str, int]]:
-        """What every node has left by the scheduler's sums, by its name and by resource."""
+        """Return the free sums of every node, by its name and by resource."""
         return self._free.of(
             cluster.nodes,
             lambda nodes: {each.name: scheduler_sums.free(each.node) for each in nodes},
@@ -114,7 +114,7 @@ class Assessor:
     def anew(
         self, cluster: Cluster, nodes: Iterable[ClusterNode], pod: ClusterPod
     ) -> dict[str, Assessment]:
-        """Some nodes of a cluster, by name, for a pod that is ``as_new``; not remembered."""
+        """Assess some nodes of a cluster, by name, for a pod that is ``as_new``; not cached."""
         self.verdicts.reader.keep_only(cluster.nodes)
         table = self.verdicts.table(pod.pod)
         question = SchedulerQuestion.about(pod)
@@ -139,16 +139,16 @@ class Assessor:
         return Assessment(node, scheduler, verdict.rejection, obstacle, left)
 
     def after(self, node: ClusterNode, pod: ClusterPod) -> tuple[bool, tuple[int, ...]]:
-        """Whether another one fits on a node that is no node of a cluster, and what is left."""
+        """Return whether another copy fits on a node outside the cluster, and its free sums."""
         question = SchedulerQuestion.about(pod)
         table = self.verdicts.table(pod.pod)
         verdict = table.verdict(self.verdicts.reader.reader.facts(node.node))
         return verdict.admitted and question.why_not(node) is None, question.left(node)
 
     def count(self, cluster: Cluster, pod: ClusterPod, most: int) -> int:
-        """How many copies fit on all nodes together, counted up to ``most``.
+        """Return how many copies fit on all nodes together, up to ``most``.
 
-        As many as would land one after the other: what one node takes is nothing to the others.
+        Nodes do not affect each other, so their counts are added.
         """
         pod, count = eligible.as_new(pod), 0
         assessed, known = self.assess(cluster, pod), self._memo(pod).copies
@@ -167,9 +167,9 @@ class Assessor:
         return count
 
     def copies(self, fitting: ClusterNode, pod: ClusterPod) -> int:
-        """How many copies a node takes, on which one fits; each is admitted by the engine in turn.
+        """Return how many copies a node takes that takes one; the engine admits each in turn.
 
-        Worked out once for nodes whose states have every number in common.
+        Calculated once for nodes with equal numbers in their states.
         """
         table, reader = self.verdicts.table(pod.pod), self.verdicts.reader.reader
         question, node, passed = SchedulerQuestion.about(pod), fitting, []
@@ -192,5 +192,5 @@ class Assessor:
 
 
 def copy_of(pod: Pod, number: int) -> Pod:
-    """The copy of this number, as a pod with a uid and a name of its own."""
+    """Return copy ``number`` of the pod, with a unique uid and name."""
     return replace(pod, uid=f"copy-{number}-of-{pod.uid}", name=f"{pod.name}-{number}")

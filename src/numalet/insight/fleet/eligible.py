@@ -1,10 +1,10 @@
-"""What the scheduler checks before any kubelet is asked: whether it would send a pod to a node.
+"""The scheduler's checks of a node, before a kubelet decides.
 
-The scheduler goes by what the API server says of a node: whether it is cordoned or not ready, its
-taints and labels, and by sums: what pods may have of each resource, less what pods that are there
-ask for. NUMA nodes are in none of these, which is why a kubelet may refuse what was sent to it.
-kube-scheduler v1.32: the plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and
-NodeResourcesFit, in this order; of several reasons the first is given.
+The scheduler uses the data of the API server: whether the node is cordoned or not ready, its taints
+and labels, and the sums: allocatable minus requested, by resource. These do not include NUMA nodes,
+which is why a kubelet may refuse a pod that was sent to it. kube-scheduler v1.32: the plugins
+NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit, in this order; of
+several reasons the first is given.
 """
 
 from __future__ import annotations
@@ -26,21 +26,17 @@ NOT_READY: Final = Taint("node.kubernetes.io/not-ready", "", TaintEffect.NO_SCHE
 
 
 class Cordoned(Worded):
-    """No pod is sent to the node."""
-
     code: ClassVar[str] = "fleet/cordoned"
     sentence: ClassVar[str] = "cordoned"
 
 
 class NotReady(Worded):
-    """The node is not ready."""
-
     code: ClassVar[str] = "fleet/not-ready"
     sentence: ClassVar[str] = "not ready"
 
 
 class Tainted(Worded):
-    """The node has a taint that the pod does not tolerate."""
+    """The pod does not tolerate a taint of the node."""
 
     code: ClassVar[str] = "fleet/tainted"
     sentence: ClassVar[str] = "taint {taint}, which the pod does not tolerate"
@@ -48,14 +44,14 @@ class Tainted(Worded):
 
 
 class NotSelected(Worded):
-    """The node is not among those that the pod's selector and affinity name."""
+    """The node does not match the pod's selector or affinity."""
 
     code: ClassVar[str] = "fleet/not-selected"
     sentence: ClassVar[str] = "other labels than the pod's selector and affinity ask for"
 
 
 class PortInUse(Worded):
-    """A pod there has a port of the host that this pod asks for."""
+    """A running pod uses a host port that the pod requests."""
 
     code: ClassVar[str] = "fleet/port-in-use"
     sentence: ClassVar[str] = "port {port} of the host in use"
@@ -63,7 +59,7 @@ class PortInUse(Worded):
 
 
 class NoRoomForPods(Worded):
-    """As many pods are there as the node takes."""
+    """The node runs its maximum number of pods."""
 
     code: ClassVar[str] = "fleet/no-room-for-pods"
     sentence: ClassVar[str] = "no room for more than {most} pods"
@@ -71,7 +67,7 @@ class NoRoomForPods(Worded):
 
 
 class TooLittleInAll(WordedAmount):
-    """By the sums the node has too little of it."""
+    """The free sum of the node is too small."""
 
     code: ClassVar[str] = "fleet/too-little-in-all"
     sentence: ClassVar[str] = "less than {asked} of {resource} free in all"
@@ -81,7 +77,7 @@ class TooLittleInAll(WordedAmount):
 
 
 class TooFewDevices(Worded):
-    """By the sums too few devices are free."""
+    """The sum of free devices is too small."""
 
     code: ClassVar[str] = "fleet/too-few-devices"
     sentence: ClassVar[str] = "{free} of {resource} free"
@@ -102,16 +98,16 @@ SchedulerReason: TypeAlias = (
 
 
 class SchedulerQuestion(Value):
-    """One pod, about which many nodes are asked. ``amounts`` are devices first, then the rest."""
+    """One pod for checks on many nodes. ``amounts`` are devices first, then the rest."""
 
     pod: ClusterPod
     amounts: tuple[tuple[str, int], ...]
 
     @staticmethod
     def about(pod: ClusterPod) -> SchedulerQuestion:
-        """The question about this pod.
+        """Build the checks for this pod.
 
-        How much ephemeral storage a node has is not known here, so it is not asked.
+        The ephemeral storage of nodes is not known, so it is not checked.
         """
         asked = dict(pod_demand.amounts(pod.pod))
         asked.pop(resources.EPHEMERAL_STORAGE, None)
@@ -119,15 +115,15 @@ class SchedulerQuestion(Value):
         return SchedulerQuestion(pod, tuple(ordered))
 
     def why_not(self, node: ClusterNode) -> SchedulerReason | None:
-        """The first reason for which the scheduler does not send the pod there; else None."""
+        """Return why the scheduler does not send the pod there; None if it does."""
         return next(self._reasons(node), None)
 
     def about_the_node(self, node: ClusterNode) -> SchedulerReason | None:
-        """The first reason that does not hang on the pods that are there; else None."""
+        """Return the first reason independent of running pods; None without one."""
         return next(self._about_the_node(node), None)
 
     def left(self, node: ClusterNode) -> tuple[int, ...]:
-        """What the node has left, by its sums, of each resource that the pod asks for."""
+        """Return the free sums of the node for each requested resource."""
         return tuple([scheduler_sums.free_of(node.node, name) for name, _ in self.amounts])
 
     def _reasons(self, node: ClusterNode) -> Iterator[SchedulerReason]:
@@ -165,12 +161,12 @@ class SchedulerQuestion(Value):
 
 
 def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """The first reason for which the scheduler does not send the pod to the node; else None."""
+    """Return why the scheduler does not send the pod to the node; None if it does."""
     return SchedulerQuestion.about(pod).why_not(node)
 
 
 def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """The same without what hangs on the pods that are there."""
+    """Return the first reason independent of running pods."""
     return SchedulerQuestion(pod, ()).about_the_node(node)
 
 
@@ -182,13 +178,13 @@ def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:
 
 
 def taint_text(taint: Taint) -> str:
-    """As ``kubectl taint`` writes it."""
+    """Format a taint as ``kubectl taint`` does."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect.value}"
 
 
 def as_new(pod: ClusterPod) -> ClusterPod:
-    """The pod as its controller would make another one: on no node, nothing allocated yet."""
+    """Return the pod as its controller would create another: on no node, nothing allocated."""
     return replace(
         pod,
         pod=replace(pod.pod, node_name="", phase="", allocated=None),

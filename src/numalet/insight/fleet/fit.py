@@ -1,8 +1,8 @@
 """How many copies of a pod fit into a cluster now, where each would land, and why not elsewhere.
 
-The copies come one after the other. Each is sent to the node, of all those whose kubelet would
-admit it, that has the least left of what it asks for, so that large holes stay whole; there it is
-admitted by the engine, and the next one comes to the cluster as it is then.
+The copies are placed one after the other. Of all nodes whose kubelet would admit it, a copy goes to
+the one with the least free amount of its resources, so that large holes stay whole. The engine
+admits it there, and the next copy is placed in the resulting cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numalet.insight.fleet.worded import Worded
 
 
 class NotDecided(Worded):
-    """Too little is known of the node; ``why`` is the code of the finding that says what."""
+    """There is not enough data on the node; ``why`` is the code of the finding about it."""
 
     code: ClassVar[str] = "fleet/not-decided"
     sentence: ClassVar[str] = "not decided: {words}"
@@ -35,7 +35,7 @@ Reason: TypeAlias = WhyNot | NotDecided
 
 
 class Landing(Value):
-    """Where one copy lands, and what each container gets there.
+    """The node of one copy, and the allocation of each container.
 
     ``numa_nodes`` are those of its CPUs, memory and devices, ascending.
     """
@@ -48,22 +48,22 @@ class Landing(Value):
 
 
 class ReasonGroup(Value):
-    """Nodes on which no copy fits now, all for one reason; names in order."""
+    """Nodes without room for a copy, all for the same reason; names in order."""
 
     reason: Reason
     nodes: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """In words, without the number of nodes."""
+        """The reason in words, without the number of nodes."""
         return self.reason.text
 
 
 class Fit(Value, kw_only=True):
-    """The answer. ``asked`` is None where as many as fit were asked for.
+    """The answer. ``asked`` is None if the question was for as many as fit.
 
-    ``nodes_that_fit`` have room for one copy at least before the first one comes; ``left_out`` are
-    all others, the largest group first. ``after`` is the cluster with the copies on it.
+    ``nodes_that_fit`` have room for at least one copy at the start; ``left_out`` are all others,
+    the largest group first. ``after`` is the cluster with the copies.
     """
 
     pod: ClusterPod
@@ -76,19 +76,19 @@ class Fit(Value, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many copies land."""
+        """The number of copies that land."""
         return len(self.landings)
 
     @property
     def fits(self) -> bool:
-        """Whether as many land as are asked for; of any number, whether one does."""
+        """Whether all requested copies land; if the number is open, whether one does."""
         return self.count >= (1 if self.asked is None else self.asked)
 
 
 def fit(
     cluster: Cluster, pod: ClusterPod, count: int | None = 1, assessor: Assessor | None = None
 ) -> Fit:
-    """Where so many copies of the pod land; all that fit, if the count is None."""
+    """Place this many copies of the pod; as many as fit, if the count is None."""
     assessor = assessor or Assessor()
     pod = eligible.as_new(pod)
     assessed = assessor.assess(cluster, pod)
@@ -110,7 +110,7 @@ def fit_each(
     pods: Sequence[tuple[ClusterPod, int | None]],
     assessor: Assessor | None = None,
 ) -> tuple[Fit, ...]:
-    """The same for several shapes, each of which finds the cluster as those before it left it."""
+    """Place several shapes one after the other in the same cluster."""
     assessor, fits = assessor or Assessor(), []
     for pod, count in pods:
         fits.append(fit(cluster, pod, count, assessor))
@@ -119,7 +119,7 @@ def fit_each(
 
 
 def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> dict[str, int]:
-    """How many copies each node takes now, by its name; nodes that take none are left out."""
+    """Return how many copies each node takes now, by its name, without nodes that take none."""
     assessor, pod = assessor or Assessor(), eligible.as_new(pod)
     assessed = assessor.assess(cluster, pod)
     return {
@@ -156,7 +156,7 @@ def _landed(
 def numa_nodes(
     rules: NodeRules, snapshot: Snapshot, placements: Mapping[str, Placement]
 ) -> tuple[int, ...]:
-    """The NUMA nodes of everything that these containers have to themselves, ascending."""
+    """Return the NUMA nodes of all exclusive resources of these containers, ascending."""
     ids: set[int] = set()
     cpus = frozenset(cpu for each in placements.values() for cpu in each.cpus)
     for node in rules.machine.nodes if cpus else ():
@@ -174,7 +174,7 @@ def numa_nodes(
 def left_out(
     assessed: Mapping[str, Assessment], undecided: Mapping[str, UndecidedNode]
 ) -> tuple[ReasonGroup, ...]:
-    """Nodes on which the pod does not fit, grouped by reason, the largest group first."""
+    """Return nodes on which the pod does not fit, grouped by reason, the largest group first."""
     groups: dict[Reason, list[str]] = {}
     for name, each in assessed.items():
         why = each.why_not

@@ -1,13 +1,13 @@
-"""What a pod would take of a node that admits it: the figures by which such nodes are compared.
+"""The footprint of a pod on a node that admits it: figures to compare such nodes.
 
     before    facts of the node now          NUMA nodes that are whole, memory groups
     landing   the engine admits the pod      NUMA nodes of its CPUs, memory and devices
-    after     facts of the node with it      what is left, beside the pod and on the node
+    after     facts of the node with it      free amounts, next to the pod and on the node
 
-A NUMA node is *whole* while nothing of it is given to one pod alone: no CPUs, no memory that the
-Memory Manager counts, no devices. Pods in the shared pool leave it whole.
+A NUMA node is *whole* while no pod has exclusive resources on it: CPUs, accounted memory, or
+devices. Pods in the shared pool leave it whole.
 
-Nodes in equal states have equal footprints, so that one admission is enough for all of them.
+Nodes in equal states have equal footprints, so that one admission serves all of them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ from numalet.core.snapshot.placement import Placement
 
 LOCAL_DISTANCE: Final = 10
 REMOTE_DISTANCE: Final = 20
-"""What the kernel takes two NUMA nodes to be apart where no table says it."""
+"""The kernel's default distance of two NUMA nodes."""
 
 _MOST_KEYS: Final = 100_000
 
 Places: TypeAlias = Mapping[str, NumaMask]
-"""By resource the NUMA nodes that a pod has it from."""
+"""By resource the NUMA nodes of the pod's allocation."""
 
 
 class Remainder(Value):
-    """What is left of one resource once the pod is there, CPU in thousandths or whole as counted.
+    """The free amount of one resource after the admission.
 
-    ``beside``: on the NUMA nodes that the pod has it from, in CPUs, bytes or devices; 0 where it
-    has nothing of certain NUMA nodes. ``in_all``: on the node, as the scheduler counts; of devices
-    those that are healthy and free.
+    CPU is in thousandths, or whole if exclusive.
+
+    ``beside``: on the NUMA nodes of the pod's allocation, in CPUs, bytes or devices; 0 without an
+    allocation on certain NUMA nodes. ``in_all``: on the node, by the scheduler's sums; for devices,
+    the healthy and free ones.
     """
 
     beside: int
@@ -51,15 +53,15 @@ class Remainder(Value):
 
 
 class Footprint(Value):
-    """What the pod would take of a node, and where it would be.
+    """The effect of the pod on a node, and its place there.
 
-    ``broken`` counts NUMA nodes that are whole now and would not be after, ``grouped`` those that
-    would come to give memory together with others. ``left`` is of the resources that the pod asks
-    for, the scarcest first: devices, then memory and huge pages, then CPUs.
+    ``broken`` counts NUMA nodes that would stop being whole, ``grouped`` those that would join a
+    memory group. ``left`` are the requested resources, the scarcest first: devices, then memory and
+    huge pages, then CPUs.
 
-    ``numa_nodes`` counts those of the pod's CPUs, memory and devices; a pod without CPUs of its own
-    may run on all of them. ``distance`` is that of the two farthest of them, 0 for one alone;
-    ``device_distance`` adds up how far each device is from the CPUs of its container.
+    ``numa_nodes`` counts those of the pod's CPUs, memory and devices; a pod without exclusive CPUs
+    may run on all of them. ``distance`` is the largest between two of them, 0 for a single one;
+    ``device_distance`` is the sum of the distances of each device from the CPUs of its container.
     """
 
     broken: int
@@ -78,10 +80,10 @@ class Footprints:
         self._names = scarcest_first(_asked(table.pod))
         self._by_key: dict[StateKey, Footprint | None] = {}
         self.admissions = 0
-        """How many pods were admitted to fill it."""
+        """Number of admissions for this cache."""
 
     def of(self, facts: StateFacts) -> Footprint | None:
-        """The footprint on the node with these facts; None if it does not admit the pod."""
+        """Return the footprint on the node with these facts; None if it rejects the pod."""
         key = self._key(facts)
         try:
             return self._by_key[key]
@@ -112,22 +114,22 @@ class Footprints:
 
 
 def _asked(pod: Pod) -> set[str]:
-    """The resources that the pod asks for, those as a whole too, which not every release counts."""
+    """Return the requested resources, pod-level ones too, which some releases ignore."""
     whole = pod.pod_level.requests if pod.pod_level is not None else {}
     return {*pod_demand.amounts(pod), *whole}
 
 
 def scarcest_first(names: Iterable[str]) -> tuple[str, ...]:
-    """Resources in the order in which they count: devices, then memory, then CPUs.
+    """Sort resources: devices, then memory, then CPUs.
 
-    How much ephemeral storage a node has is not known here, so it does not count.
+    The ephemeral storage of nodes is not known, so it is left out.
     """
     known = [name for name in names if name != resources.EPHEMERAL_STORAGE]
     return tuple(sorted(known, key=lambda name: ("/" not in name, name == resources.CPU, name)))
 
 
 def whole_numa_nodes(facts: StateFacts) -> NumaMask:
-    """The NUMA nodes of which nothing is given to one pod alone."""
+    """Return the NUMA nodes without exclusive allocations."""
     held = numa_mask.of(node_id for node_id, each in facts.memory.items() if each.assignments)
     static = facts.node_class.static_cpus
     if static is not None:
@@ -171,7 +173,7 @@ def _footprint(
 
 
 def _places(after: StateFacts, placement: Placement) -> dict[str, NumaMask]:
-    """The NUMA nodes of what one container has; what is of none is left out."""
+    """Return the NUMA nodes of a container's allocation by resource, without empty ones."""
     places: dict[str, NumaMask] = {}
     static = after.node_class.static_cpus
     if static is not None and placement.cpus:
@@ -188,7 +190,7 @@ def _places(after: StateFacts, placement: Placement) -> dict[str, NumaMask]:
 
 
 def _grouped(before: StateFacts, after: StateFacts) -> int:
-    """How many NUMA nodes give memory together with others that did not before."""
+    """Return how many NUMA nodes the admission adds to memory groups."""
     return sum(
         each.group.bit_count() > 1 and each.group != before.memory[node_id].group
         for node_id, each in after.memory.items()
@@ -220,7 +222,7 @@ def _device_distance(
     places: Places,
     between: Mapping[tuple[int, int], int],
 ) -> int:
-    """How far the devices of a container are from its CPUs, added up."""
+    """Return the sum of the distances of a container's devices from its CPUs."""
     near = numa_mask.ids(places.get(resources.CPU, numa_mask.EMPTY))
     distance = 0
     for name, ids in placement.devices.items() if near else ():
@@ -231,13 +233,13 @@ def _device_distance(
 
 
 def _mask_of(after: StateFacts, resource: str, device_id: str) -> NumaMask:
-    """NUMA nodes of the machine that a device is attached to; plugins may report others."""
+    """Return the machine's NUMA nodes of a device; plugins may report others."""
     known = after.snapshot.device.inventory.devices_of(resource)
     return known.mask_of(device_id) & after.node.roster.all_nodes
 
 
 def distances(machine: MachineInfo) -> dict[tuple[int, int], int]:
-    """How far two NUMA nodes are apart, by the machine's table."""
+    """Return the distances between NUMA nodes by the machine's table."""
     ids = machine.node_ids
     between: dict[tuple[int, int], int] = {}
     for node in machine.nodes:

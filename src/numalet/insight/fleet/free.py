@@ -1,7 +1,7 @@
-"""What must go so that a pod has room: the fewest running pods, on each node and over all of them.
+"""The smallest sets of running pods to evict so that a pod fits, by node and over all nodes.
 
-Nothing is decided here: each set of pods is taken off a node, and the node is asked again. The
-answer carries the decision that proves it.
+Each set of pods is removed from a node, and the engine decides on the node again. The answer
+contains the decision that proves it.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from numalet.insight.fleet.smallest_set import SetSearch, SharedSearch
 from numalet.insight.fleet.victims import Candidate, SetCost, VictimRules, WhyKept
 
 MOST_SETS: Final = 50_000
-"""So many sets are tried if nothing else is said; 10 to 30 seconds of one processor."""
+"""Default limit of tried sets; 10 to 30 seconds of one processor."""
 
 
 class Proof(Enum):
-    """What is known of the size of a set."""
+    """How far a set is proved to be the smallest."""
 
     SMALLEST = "smallest"
-    """No smaller set of pods that may go makes room on this node."""
+    """No smaller set of evictable pods makes room on this node."""
     NOT_PROVED = "not-proved"
     """The search was bounded: a smaller set was not excluded."""
 
 
 class Outcome(Enum):
-    """What was learned of one node."""
+    """The result for one node."""
 
     MAKES_ROOM = "makes-room"
     LARGER = "larger"
     """A set of this node would be larger than the smallest of the cluster."""
     NO_SET = "no-set"
-    """No set of pods that may go makes room."""
+    """No set of evictable pods makes room."""
     UNDECIDED = "undecided"
     """The search was bounded before a set was known."""
 
 
 class NodeAnswer(Value, kw_only=True):
-    """One node: the pods that must go, and the decision on the pod once they are gone.
+    """One node: the pods to evict, and the decision on the pod without them.
 
-    ``leaving`` are uids of pods that are being deleted already and count as gone. ``rejection`` is
-    why the pod is rejected as long as only these are gone; None where it is admitted. ``never`` is
-    why the node rejects it even without any pod, empty where it does not.
+    ``leaving`` are uids of pods that are being deleted; they are treated as deleted. ``rejection``
+    is why the pod is rejected with only these deleted; None if it is admitted. ``never`` is why the
+    node rejects it even without any pod, empty if it does not.
     """
 
     name: str
@@ -71,7 +71,7 @@ class NodeAnswer(Value, kw_only=True):
 class FreeAnswer(Value):
     """Every eligible node, the cheapest first: those that make room before those that do not.
 
-    ``sets_tried`` is how many sets of pods were tried over all nodes.
+    ``sets_tried`` is the number of tried sets over all nodes.
     """
 
     pod: ClusterPod
@@ -81,27 +81,27 @@ class FreeAnswer(Value):
 
     @property
     def best(self) -> NodeAnswer | None:
-        """The node on which the fewest pods must go, the cheapest of these; None without any."""
+        """The cheapest of the nodes with the fewest evictions; None without one."""
         first = self.nodes[0] if self.nodes else None
         return first if first is not None and first.outcome is Outcome.MAKES_ROOM else None
 
     @property
     def never(self) -> str:
-        """Why the pod never fits on any of the nodes; empty where it may fit on one."""
+        """Why the pod never fits on any of the nodes; empty if it may fit on one."""
         reasons = [each.never for each in self.nodes]
         return reasons[0] if reasons and all(reasons) else ""
 
     @property
     def is_proved(self) -> bool:
-        """Whether no smaller set of any node makes room; or no set at all, if there is no best."""
+        """Whether no smaller set of any node makes room; or no set at all, if ``best`` is None."""
         return all(each.proof is Proof.SMALLEST for each in self.nodes)
 
 
 class FreeQuestion(Value, kw_only=True):
-    """What is asked for besides the pod.
+    """The question besides the pod.
 
-    ``every_node``: the smallest set of each node, also of those on which more must go than on the
-    best one. ``only``: names of the nodes in question; empty for all.
+    ``every_node``: find the smallest set of each node, also if it is larger than that of the best
+    node. ``only``: names of the nodes to search; empty for all.
     """
 
     rules: VictimRules = field(default_factory=VictimRules)
@@ -116,11 +116,11 @@ DEFAULT_QUESTION: Final = FreeQuestion()
 def free(
     cluster: Cluster, pod: ClusterPod, question: FreeQuestion = DEFAULT_QUESTION
 ) -> FreeAnswer:
-    """The smallest sets of running pods whose going makes room for this pod.
+    """Find the smallest sets of running pods to evict so that this pod fits.
 
-    Nodes to which the scheduler would send no such pod, however empty they are, are left out.
-    Sizes are gone through over all nodes at once, so that a cluster in which one pod must go is
-    done when all single pods were tried.
+    Nodes that the scheduler would not choose even if they were empty are left out. Each size is
+    tried on all nodes before the next one, so that the search ends after all single pods if one
+    suffices.
     """
     shared = SharedSearch(question.most_sets)
     budgets_of = victims.budgets_by_pod(cluster)
@@ -154,7 +154,7 @@ def free(
 def _with_reasons(
     cluster: Cluster, pod: ClusterPod, answers: Sequence[NodeAnswer]
 ) -> list[NodeAnswer]:
-    """The same; of nodes without a set it is known why they reject the pod even if empty."""
+    """Add to nodes without a set why they reject the pod even if empty."""
     hopeless = [cluster.nodes[each.name] for each in answers if each.outcome is Outcome.NO_SET]
     emptied = [
         replace(each, node=without(each.node.without_plugins(), each.node.snapshot.pods))
@@ -176,7 +176,7 @@ def _rank(answer: NodeAnswer) -> tuple[object, ...]:
 
 
 class _NodeSearch:
-    """What is known of one node so far."""
+    """The state of the search on one node."""
 
     def __init__(
         self,
@@ -202,18 +202,18 @@ class _NodeSearch:
         self._next_size = 0
 
     def try_size(self, size: int) -> bool:
-        """Whether a set of this size makes room."""
+        """Return whether a set of this size makes room."""
         self._going = self._search.cheapest_of_size(size)
         self._next_size = size + 1
         return self._going is not None
 
     def is_done(self, size: int) -> bool:
-        """Whether sets of this size need not be tried any more."""
+        """Return whether sets of this size need not be tried any more."""
         is_over = self._search.is_bounded or size > self._search.largest_size
         return self._going is not None or is_over
 
     def answer(self, is_answered: bool) -> NodeAnswer:
-        """What is said of this node; a set of some size is known where one is ``is_answered``."""
+        """Return the answer for this node; ``is_answered``: a set is known on some node."""
         search, going = self._search, self._going
         if going is None and search.is_bounded:
             going = search.any_set()
@@ -243,7 +243,7 @@ class _NodeSearch:
 
 
 def without(node: Node, uids: Iterable[str]) -> Node:
-    """The node after these pods have gone and every manager has forgotten them."""
+    """Delete these pods from the node and from every manager."""
     for uid in uids:
         node = node.remove(uid)
     return node.release_stale()

@@ -1,7 +1,8 @@
-"""What must go so that several copies of a pod have room: copy by copy, each on what is left.
+"""Evictions for several copies of a pod, one copy after the other.
 
-Copies that fit land first. Each further one finds the cluster as the evictions and the landing of
-the copy before it leave it; so each set is the smallest for its copy, and not for all together.
+Copies that fit are placed first. Each further copy is tried in the cluster after the evictions and
+the placement of the copy before it; so each set is the smallest for its copy, not for all copies
+together.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from numalet.insight.fleet.assessing import copy_of
 from numalet.insight.fleet.free import FreeAnswer, FreeQuestion, NodeAnswer
 
 MOST_COPIES = 20
-"""So many copies without room are asked about at most."""
+"""Limit of copies for which evictions are searched."""
 
 
 class CopyAnswer(Value):
-    """What must go for the copy of this number, in the cluster as it is ``before`` it."""
+    """The evictions for copy ``number``, in the cluster ``before`` it."""
 
     number: int
     before: Cluster
@@ -25,10 +26,10 @@ class CopyAnswer(Value):
 
 
 class CopiesAnswer(Value):
-    """How many copies are asked for and fit, and what must go for the next ones.
+    """The numbers of requested and fitting copies, and the evictions for the next ones.
 
-    If all fit, the answer is about the first one. Otherwise it ends with a copy for which nothing
-    makes room, if there is one.
+    If all fit, the answer is about the first one. Else it ends with a copy that no evictions help,
+    if there is one.
     """
 
     asked: int
@@ -37,7 +38,7 @@ class CopiesAnswer(Value):
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is room for all copies, once the pods that must go have gone."""
+        """Whether all copies fit after the evictions."""
         last = self.copies[-1]
         return last.answer.best is not None and (
             self.fit == self.asked or last.number == self.asked
@@ -47,7 +48,7 @@ class CopiesAnswer(Value):
 def free_copies(
     cluster: Cluster, pod: ClusterPod, count: int, question: FreeQuestion
 ) -> CopiesAnswer:
-    """What must go for so many copies of the pod, at least one."""
+    """Find the evictions for ``count`` copies of the pod, at least one."""
     only = question.only or cluster.nodes.keys()
     nodes = {name: each for name, each in cluster.nodes.items() if name in only}
     landed = fit.fit(replace(cluster, nodes=nodes), pod, count)
@@ -66,7 +67,7 @@ def free_copies(
 
 
 def _after(cluster: Cluster, best: NodeAnswer, pod: ClusterPod, number: int) -> Cluster:
-    """The cluster after the pods have gone and the copy has come."""
+    """Return the cluster after the evictions and the placement of the copy."""
     on = cluster.nodes[best.name]
     gone = {*best.leaving, *(each.pod.uid for each in best.going)}
     node, _ = free.without(on.node.without_plugins(), gone).admit(copy_of(pod.pod, number))

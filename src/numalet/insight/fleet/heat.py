@@ -1,12 +1,12 @@
-"""A fleet as it is drawn: each node with what is free of one resource on each of its NUMA nodes.
+"""A fleet as it is drawn: each node with its free amount of one resource by NUMA node.
 
-    cell     one node, or with ``count`` above 1 several that are alike in all that is drawn
-    share    what one NUMA node of it has: free, and in all that pods may have
-    trap     what the traps say of the node, if it is one
+    cell     one node, or with ``count`` above 1 several that are drawn alike
+    share    one NUMA node of it: free and allocatable amounts
+    trap     the trap of the node, if it is one
 
-Nothing is decided here: what is free is what the managers of the node would give away. CPUs are in
-thousandths, memory is in bytes, devices are counted. A device that is attached to several NUMA
-nodes counts on each of them, one that is attached to none is in ``elsewhere``.
+The free amounts are those that the managers of the node could allocate. CPUs are in thousandths,
+memory is in bytes, devices are counted. A device that is attached to several NUMA nodes is included
+in each of them; devices without a NUMA node are in ``elsewhere``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MILLI: Final = 1000
 
 
 class FreeShare(Value):
-    """What one NUMA node has of a resource."""
+    """The amounts of a resource on one NUMA node."""
 
     node_id: int
     free: int
@@ -38,8 +38,8 @@ Shares: TypeAlias = tuple[FreeShare, ...]
 class FleetCell(Value, kw_only=True):
     """One node; ``name`` is that of the first of ``count`` nodes that are alike.
 
-    ``shares`` are by ascending NUMA node, and empty where nothing of the resource is kept account
-    of by NUMA node. ``in_all`` is every unit once, whichever NUMA nodes it is attached to.
+    ``shares`` are by ascending NUMA node, and empty if the resource is not managed by NUMA node.
+    ``in_all`` includes every unit once, independent of its number of NUMA nodes.
     """
 
     name: str
@@ -55,20 +55,20 @@ class FleetCell(Value, kw_only=True):
 
     @property
     def most_on_one(self) -> int:
-        """The most that is free on a single NUMA node."""
+        """The largest free amount on a single NUMA node."""
         return max((each.free for each in self.shares), default=0)
 
     @property
     def drawn_as(self) -> tuple[object, ...]:
-        """Equal for nodes that are drawn alike."""
+        """A key that is equal for nodes that are drawn alike."""
         stranded = None if self.trap is None else tuple(self.trap.stranded.items())
         return (self.shares, self.elsewhere, self.origin, stranded, self.is_open)
 
 
 class MappedPool(Value, kw_only=True):
-    """The nodes of one pool by name, and its figures; ``nodes`` counts those that are decided.
+    """The nodes of one pool by name, and its figures; ``nodes`` counts decided ones.
 
-    The ``closed`` ones among them get no new pods, and nothing of them counts as free.
+    The ``closed`` ones among them get no new pods, and their free amounts are left out.
     """
 
     name: str
@@ -80,7 +80,7 @@ class MappedPool(Value, kw_only=True):
     free: int
     total: int
     most_on_one: int
-    """The most that is free on a single NUMA node of the pool."""
+    """The largest free amount on a single NUMA node of the pool."""
 
 
 class FleetMap(Value, kw_only=True):
@@ -91,17 +91,17 @@ class FleetMap(Value, kw_only=True):
     pools: tuple[MappedPool, ...]
 
     def of_pool(self, name: str) -> FleetMap:
-        """The same with one pool alone; with none if there is no such pool."""
+        """Return the map with only this pool; empty if the pool does not exist."""
         return replace(self, pools=tuple(each for each in self.pools if each.name == name))
 
     def folded(self) -> FleetMap:
-        """The same with one cell for all nodes of a pool that are drawn alike."""
+        """Return the map with one cell for all nodes of a pool that are drawn alike."""
         return replace(
             self, pools=tuple(replace(each, cells=_folded(each.cells)) for each in self.pools)
         )
 
     def alike(self, name: str) -> FleetMap:
-        """Only the nodes that are drawn like this one, which is in the same pool."""
+        """Return only the nodes of the same pool that are drawn like this one."""
         pools = []
         for pool in self.pools:
             wanted = [each.drawn_as for each in pool.cells if each.name == name]
@@ -112,9 +112,9 @@ class FleetMap(Value, kw_only=True):
 
 
 class FleetMapper:
-    """Maps one cluster after another; a node that is the same object is read once.
+    """Maps one cluster after another; reads each node object once.
 
-    Safe for one thread.
+    For one thread.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class FleetMapper:
         self._facts: dict[str, StateFacts] = {}
 
     def map(self, cluster: Cluster, traps: Traps, resource: str | None = None) -> FleetMap:
-        """The map of a resource; without one of the first that can be drawn."""
+        """Return the map of a resource, by default of the first that can be drawn."""
         facts = self._read(cluster.nodes)
         names = _resources(facts.values())
         chosen = resource if resource in names else names[0]
@@ -159,7 +159,7 @@ class FleetMapper:
 
 
 def _resources(every: Iterable[StateFacts]) -> tuple[str, ...]:
-    """Devices, then memory types, then CPUs: the scarcest first."""
+    """Return devices, then memory types, then CPUs: the scarcest first."""
     devices: set[str] = set()
     types: set[str] = set()
     for facts in every:
@@ -205,7 +205,7 @@ def _cell(on: ClusterNode, facts: StateFacts, resource: str, trap: Trap | None) 
 
 
 def _of_cpus(facts: StateFacts) -> Shares:
-    """CPUs that may be given to one container alone; none where the CPU Manager gives none away."""
+    """Return CPUs that may become exclusive; empty without exclusive CPUs."""
     static = facts.node_class.static_cpus
     if static is None:
         return ()
@@ -234,7 +234,7 @@ def _of_devices(device: DeviceFacts, machine: MachineInfo) -> tuple[Shares, Free
     for at, mask in enumerate(device.devices.masks):
         if not healthy >> at & 1:
             continue
-        # Of those without a NUMA node the id is -1.
+        # Devices without a NUMA node have the id -1.
         for node_id in numa_mask.ids(mask) or (-1,):
             total[node_id] = total.get(node_id, 0) + 1
             free[node_id] = free.get(node_id, 0) + (free_bits >> at & 1)
@@ -250,7 +250,7 @@ def _sum(shares: Shares) -> FreeShare:
 
 
 def _folded(cells: Sequence[FleetCell]) -> tuple[FleetCell, ...]:
-    """Traps first, then the cells of most nodes."""
+    """Return traps first, then cells by descending number of nodes."""
     alike: dict[tuple[object, ...], list[FleetCell]] = {}
     for each in cells:
         alike.setdefault(each.drawn_as, []).append(each)

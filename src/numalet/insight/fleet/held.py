@@ -1,4 +1,4 @@
-"""What a pod has to itself, in words: devices, CPUs and memory of all its containers together."""
+"""The exclusive resources of a pod in words: devices, CPUs and memory of all containers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numalet.wording import numbers
 
 
 class HeldWords(Value):
-    """Each in words, ``-`` for none."""
+    """Each in words, ``-`` if empty."""
 
     devices: str
     cpus: str
@@ -20,7 +20,7 @@ class HeldWords(Value):
 
 
 def held(placements: Mapping[str, Placement]) -> HeldWords:
-    """In words; devices are numbered by their ids where these are not known."""
+    """Format the placements; devices without known ids are numbered."""
     devices: dict[str, list[str]] = {}
     memory: dict[str, int] = {}
     cpus: set[int] = set()
@@ -35,6 +35,6 @@ def held(placements: Mapping[str, Placement]) -> HeldWords:
 
 
 def _devices(ids: Sequence[str]) -> str:
-    """Ids, or the positions that stand for them where the ids are not known, as CPUs are shown."""
+    """Return the ids, or positions in the form of a CPU list if the ids are unknown."""
     known = classes.positions(list(ids))
     return ",".join(sorted(ids)) if known is None else cpu_set.text(known)

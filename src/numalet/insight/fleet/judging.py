@@ -1,4 +1,4 @@
-"""Whether the kubelet of a node would admit a pod, asked again and again while nodes change."""
+"""Repeated decisions on pods while the nodes change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Judge:
         self._tables: dict[PodKey, VerdictTable] = {}
 
     def admits(self, on: ClusterNode, pod: ClusterPod, shape: PodKey) -> bool:
-        """Whether the node, as it is, admits a new pod of this shape."""
+        """Return whether the node, in its current state, admits a new pod of this shape."""
         table = self._tables.get(shape)
         if table is None:
             table = self._tables[shape] = self._verdicts.table(pod.pod)
@@ -28,7 +28,7 @@ class Judge:
 
 
 class StateJudge:
-    """Verdicts on one new pod, of nodes in states in which they are not."""
+    """Verdicts on one new pod, for nodes in hypothetical states."""
 
     def __init__(self, pod: Pod) -> None:
         self._pod = pod
@@ -37,23 +37,23 @@ class StateJudge:
         self._last: StateFacts | None = None
 
     def facts(self, node: Node) -> StateFacts:
-        """What is read of a node; of the last one it is at hand."""
+        """Return the facts of a node; those of the last node are cached."""
         if self._last is None or self._last.node is not node:
             self._last = self._reader.facts(node)
         return self._last
 
     def asking(self, facts: StateFacts) -> Asking:
-        """What the pod asks of nodes of this class."""
+        """Return the requests of the pod for nodes of this class."""
         return self._table.asking(facts.node_class)
 
     def rejection(self, node: Node) -> Rejection | None:
-        """Why the node rejects the pod; its figures may be those of another node alike."""
+        """Return why the node rejects the pod, with the figures of this node or one alike."""
         if not self._is_new(node):
             return node.admit(self._pod)[1].rejection
         return self._table.verdict(self.facts(node)).rejection
 
     def admits(self, node: Node) -> bool:
-        """Whether the node admits the pod, and evicts no other for it."""
+        """Return whether the node admits the pod without evictions."""
         if self._pod.is_critical or not self._is_new(node):
             _, decision = node.admit(self._pod)
             return decision.admitted and not decision.evicted

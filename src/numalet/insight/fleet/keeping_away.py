@@ -1,9 +1,9 @@
-"""Keeping pods away from trap nodes, and undoing that: a plan, and the patches that carry it out.
+"""Keep pods away from trap nodes, and undo it: a plan, and patches.
 
-The plan names nodes only; the patch of each is made from its Node object as it is at that moment,
-and holds its resourceVersion, so that a change by others in between is refused by the API server
-and not overwritten. What was done stands in an annotation of the Node: only that is undone, so that
-a node that an administrator has cordoned stays cordoned.
+The plan contains only node names. Each patch is built from the current Node object with its
+resourceVersion, so that the API server refuses it after a change by others. An annotation of the
+Node records the change: only that is undone, so that a node cordoned by an administrator stays
+cordoned.
 
 A node on which some shape still fits is left alone, because that shape would be kept away too.
 """
@@ -18,19 +18,17 @@ from numalet.core.model.value import Value
 from numalet.insight.fleet.traps import Trap
 
 ANNOTATION: Final = "numalet.dev/kept-away"
-"""What this program has done to a Node: the value of a ``KeepAway``."""
+"""The change that this program made to a Node: the value of a ``KeepAway``."""
 TAINT_KEY: Final = "numalet.dev/trap"
 
 
 class KeepAway(Enum):
-    """How pods are kept away from a node."""
-
     CORDON = "cordon"
     TAINT = "taint"
 
 
 class KeepAwayPlan(Value):
-    """``nodes`` are to be changed; ``over_the_cap`` and ``still_used`` are left as they are.
+    """``nodes`` will change; ``over_the_cap`` and ``still_used`` will not.
 
     Pods of some shape still fit on those of ``still_used``.
     """
@@ -42,7 +40,7 @@ class KeepAwayPlan(Value):
 
 
 def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
-    """What to do about these traps, in their order, to so many nodes at most."""
+    """Plan the changes for these traps, in their order, for at most ``most`` nodes."""
     useless = [each.node for each in traps if not each.fitting]
     return KeepAwayPlan(
         how,
@@ -53,7 +51,7 @@ def plan(traps: Sequence[Trap], how: KeepAway, most: int) -> KeepAwayPlan:
 
 
 def patch(node: Mapping[str, Any], how: KeepAway) -> dict[str, Any] | None:
-    """A JSON merge patch of this Node object; None if pods are kept away from it already."""
+    """Return a JSON merge patch of this Node; None if it already keeps pods away."""
     spec = node.get("spec") or {}
     taints = list(spec.get("taints") or ())
     if spec.get("unschedulable") or any(each.get("key") == TAINT_KEY for each in taints):
@@ -66,7 +64,7 @@ def patch(node: Mapping[str, Any], how: KeepAway) -> dict[str, Any] | None:
 
 
 def undoing(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A JSON merge patch that undoes what this program has done; None if that is nothing."""
+    """Return a JSON merge patch that undoes this program's change; None without a change."""
     annotations = (node.get("metadata") or {}).get("annotations") or {}
     if ANNOTATION not in annotations:
         return None

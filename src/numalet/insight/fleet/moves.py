@@ -1,8 +1,8 @@
-"""Where the pods that must go could run instead, in an order in which each step is admitted.
+"""Where evicted pods could run instead, in an order in which each step is admitted.
 
-A step is one eviction or one admission, and every admission was asked of its node after all steps
-before it. A pod that fits nowhere before the new one is tried once more after it: then the node
-that it left may have room too, on another NUMA node. Nothing is carried out.
+A step is one eviction or one admission, and every admission was decided after all steps before it.
+A pod that fits nowhere before the new one is tried once more after it: then its former node may
+have room on another NUMA node. The plan is not performed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from numalet.insight.fleet.free import FreeAnswer, NodeAnswer, Outcome, without
 from numalet.insight.fleet.victims import Candidate, cost
 
 MOST_ADMISSIONS: Final = 2_000
-"""So many admissions are asked for one plan; then the best one so far is the answer."""
+"""Limit of admissions for one plan; then the best plan so far is the answer."""
 MOST_NODES: Final = 20
-"""So many nodes with sets of the smallest size are planned for."""
+"""Limit of planned nodes with sets of the smallest size."""
 
 
 class EvictionStep(Value):
-    """A pod leaves its node."""
-
     pod: ClusterPod
     node_name: str
 
@@ -47,7 +45,7 @@ Step: TypeAlias = EvictionStep | AdmissionStep
 class MovePlan(Value):
     """Steps in their order; ``homeless`` are pods that no node admits, before or after.
 
-    ``is_bounded``: with more admissions asked, fewer might be homeless.
+    ``is_bounded``: with more admissions, fewer pods might be homeless.
     """
 
     node_name: str
@@ -59,9 +57,9 @@ class MovePlan(Value):
 def plan(
     cluster: Cluster, answer: FreeAnswer, most_admissions: int = MOST_ADMISSIONS
 ) -> MovePlan | None:
-    """The plan that leaves the fewest pods homeless; None where no node makes room.
+    """Return the plan that leaves the fewest pods homeless; None if no node makes room.
 
-    Of the nodes on which a smallest set makes room, the cheapest whose pods all find a place.
+    The candidates are the nodes with a smallest set; the cheapest whose pods all find a place wins.
     """
     best: MovePlan | None = None
     making = [each for each in answer.nodes if each.outcome is Outcome.MAKES_ROOM]
@@ -96,7 +94,6 @@ class _Planning:
         self._stayed: tuple[ClusterPod, ...] = tuple(self._going)
 
     def plan(self) -> MovePlan:
-        """The best plan."""
         self._place(0, (), (), {})
         moved, stayed = self._moved, self._stayed
         steps: list[Step] = []
@@ -126,7 +123,7 @@ class _Planning:
         stayed: tuple[ClusterPod, ...],
         nodes: Mapping[str, Node],
     ) -> bool:
-        """Whether all pods from this one on have a place, beside those that were placed before."""
+        """Return whether all pods from index ``at`` on find a place next to those placed before."""
         if at == len(self._going):
             if len(stayed) < len(self._stayed):
                 self._moved, self._stayed = moved, stayed
@@ -140,9 +137,10 @@ class _Planning:
     def _admissions(
         self, pod: ClusterPod, nodes: Mapping[str, Node]
     ) -> Iterator[tuple[AdmissionStep, Node]]:
-        """Every node that admits the pod, the fullest by the scheduler's sums first.
+        """Yield every node that admits the pod, the fullest by the scheduler's sums first.
 
-        ``nodes`` are those that have changed; the one to be emptied counts when it is among them.
+        ``nodes`` are those that have changed; the node to clear is included only if it is among
+        them.
         """
         new = eligible.as_new(pod)
         asked = pod_demand.amounts(new.pod)

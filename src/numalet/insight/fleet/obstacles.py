@@ -1,10 +1,10 @@
-"""What stands in a pod's way on a node whose kubelet refuses it, as operators see it.
+"""Obstacles: why a node's kubelet refuses a pod, in terms of free resources.
 
-The kubelet says ``TopologyAffinityError`` to everything that it can not align. What people want
-to know is what the node has: "4 of nvidia.com/gpu free, 2 on each NUMA node". So here is stated
-what is free, of the first resource that no set of NUMA nodes the policy accepts has enough of:
-devices before memory before CPUs, the scarcest first. Nothing is decided here: the engine has
-refused the pod already, and each obstacle is a fact about the node.
+The kubelet reports ``TopologyAffinityError`` for every pod that it cannot align. Operators need the
+free amounts: "4 of nvidia.com/gpu free, 2 on each NUMA node". An obstacle states the free amount of
+the first resource that is too small on every set of NUMA nodes the policy accepts: devices before
+memory before CPUs, the scarcest first. The engine has already refused the pod; each obstacle is a
+fact about the node.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numalet.wording import english, numbers
 
 
 class DevicesApart(Worded):
-    """So many devices are free, and too few of them together."""
+    """Enough devices are free, but too few of them together."""
 
     code: ClassVar[str] = "fleet/devices-apart"
     sentence: ClassVar[str] = "{free} of {resource} free, {by_numa_node} over the NUMA nodes"
@@ -38,12 +38,11 @@ class DevicesApart(Worded):
 
     @property
     def text(self) -> str:
-        """In words."""
         return f"{self.free} of {self.resource} free{_spread(self.by_numa_node)}"
 
 
 class NeverTogether(WordedAmount):
-    """No set of NUMA nodes that the policy accepts has as many, were they all free."""
+    """No accepted set of NUMA nodes is large enough, even if empty."""
 
     code: ClassVar[str] = "fleet/never-together"
     sentence: ClassVar[str] = (
@@ -63,7 +62,7 @@ class NeverTogether(WordedAmount):
 
 
 class MemoryInGroup(Worded):
-    """NUMA nodes that give memory together, so that none of them gives it alone."""
+    """NUMA nodes in a memory group, so that single ones give no memory."""
 
     code: ClassVar[str] = "fleet/memory-in-group"
     sentence: ClassVar[str] = "memory group {groups}"
@@ -71,12 +70,11 @@ class MemoryInGroup(Worded):
 
     @property
     def text(self) -> str:
-        """In words."""
         return self.sentence.format(groups=" and ".join(self.groups))
 
 
 class TooLittleTogether(WordedAmount):
-    """Enough is free in all, but not on one NUMA node."""
+    """Enough is free in sum, but not on one NUMA node."""
 
     code: ClassVar[str] = "fleet/too-little-together"
     sentence: ClassVar[str] = "no NUMA node with {asked} of {resource} free"
@@ -86,9 +84,9 @@ class TooLittleTogether(WordedAmount):
 
 
 class NotOnOne(Worded):
-    """Of each resource some set of NUMA nodes has enough, and none that the policy accepts of all.
+    """Each resource fits on some set of NUMA nodes, but not all on one that the policy accepts.
 
-    Under restricted that may be so on an empty node, where one resource needs more NUMA nodes than
+    Under restricted this may happen on an empty node, if one resource needs more NUMA nodes than
     another.
     """
 
@@ -99,7 +97,6 @@ class NotOnOne(Worded):
 
     @property
     def text(self) -> str:
-        """In words."""
         together = " and ".join(self.resources)
         if self.policy == TopologyPolicy.SINGLE_NUMA_NODE.value:
             return f"no NUMA node with {together} together"
@@ -107,7 +104,7 @@ class NotOnOne(Worded):
 
 
 class RefusedOtherwise(Worded):
-    """The kubelet refuses for a reason of another kind; ``reason`` is its code."""
+    """The kubelet refuses for another kind of reason; ``reason`` is its code."""
 
     code: ClassVar[str] = "fleet/refused-otherwise"
     sentence: ClassVar[str] = "{words}"
@@ -130,7 +127,7 @@ def _spread(by_numa_node: Sequence[int]) -> str:
 
 
 def of(facts: StateFacts, pod: Pod, rejection: Rejection) -> Obstacle:
-    """What stands in the way of a counted pod that the kubelet of the node refuses."""
+    """Return the obstacle of a pod that the kubelet of the node refuses."""
     rules = facts.node.rules
     if not isinstance(rejection, KubeletWouldCrash):
         candidate = next(_too_little(facts, pod, rules), None)
@@ -170,7 +167,7 @@ def _too_little(facts: StateFacts, pod: Pod, rules: NodeRules) -> Iterator[Obsta
 
 
 def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
-    """How many NUMA nodes the policy accepts: as many as would do on an empty machine."""
+    """Return how many NUMA nodes the policy accepts: the minimum on an empty machine."""
     if policy is TopologyPolicy.SINGLE_NUMA_NODE:
         return 1
     fitting = (n for n in range(1, len(every) + 1) if _most(every, n) >= asked)
@@ -178,7 +175,7 @@ def _width(every: Sequence[int], asked: int, policy: TopologyPolicy) -> int:
 
 
 def _most(by_numa_node: Sequence[int], width: int) -> int:
-    """The most that so many NUMA nodes have together."""
+    """Return the largest sum of ``width`` NUMA nodes."""
     return sum(sorted(by_numa_node, reverse=True)[:width])
 
 
@@ -230,7 +227,7 @@ def _of_memory(
 
 
 def _named(facts: StateFacts, pod: Pod) -> tuple[str, ...]:
-    """What the pod asks the managers for, in words."""
+    """Return the pod's requests to the managers in words."""
     names = []
     if cpus := aligned.cpus(facts, pod):
         names.append(f"{cpus} CPUs")

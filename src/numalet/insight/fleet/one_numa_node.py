@@ -1,12 +1,13 @@
-"""What each NUMA node lacks for a pod that has to come from one, and what pods hold of it there.
+"""Missing amounts on each NUMA node for a pod that needs a single one.
 
-Under single-numa-node a pod is refused unless one NUMA node has enough of everything that is
-aligned as one; in scope container one has to for each resource, be it not the same. What is free
-there grows by what the pods that go hold there, and by no more. Groups of NUMA nodes that give
-memory together decide too, but they only keep more pods out.
+The module also finds the amounts that running pods hold there.
 
-Nothing is said where sizes wrap around or pods were placed as a whole, nor about pods that ask as a
-whole.
+Under single-numa-node a pod is refused unless one NUMA node has enough of all that is aligned as
+one; in scope container this holds for each resource, possibly on different nodes. The free amount
+there grows by the amounts of evicted pods, and by no more. Memory groups can only exclude more
+pods.
+
+There is no result if sizes wrap around, or for pods with pod-level resources.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _Amounts: TypeAlias = dict[tuple[str, int], int]
 
 
 def needs(facts: StateFacts, pod: Pod, candidates: Sequence[str]) -> Iterator[Need]:
-    """What a counted pod needs, and what each of these pods, by uid, would give."""
+    """Yield the pod's needs, and the amounts that each of these pods, by uid, would release."""
     rules = facts.node.rules
     if rules.topology.policy is not TopologyPolicy.SINGLE_NUMA_NODE or not _is_plain(facts, pod):
         return
@@ -60,10 +61,10 @@ def _is_plain(facts: StateFacts, pod: Pod) -> bool:
 
 
 def _memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
-    """Memory, unless several containers of a pod that is aligned as one ask for it.
+    """Return requested memory, unless several containers of a pod in scope pod request it.
 
-    Where no NUMA nodes have enough for all of them, the Memory Manager has no hint and so no say,
-    and then finds room for each by itself.
+    If no NUMA nodes have enough for all of them, the Memory Manager gives no hint, and then finds
+    room for each by itself.
     """
     asked, behaviour = aligned.memory(facts, pod), facts.node.rules.behaviour
     askers = [each for each in pod.containers() if memory_demand.of_container(each, behaviour)]
@@ -71,7 +72,7 @@ def _memory(facts: StateFacts, pod: Pod) -> Mapping[str, int]:
 
 
 def _with_places(facts: StateFacts, pod: Pod) -> dict[str, int]:
-    """Devices of the resources of which some are attached to NUMA nodes; others are anywhere."""
+    """Return devices of resources with NUMA nodes; others do not depend on them."""
     asked = aligned.devices(facts, pod)
     return {name: count for name, count in asked.items() if any(facts.devices[name].devices.masks)}
 
@@ -85,7 +86,7 @@ def _free(facts: StateFacts, asked: dict[str, int]) -> _Amounts:
     for node_id, node in facts.memory.items():
         for name, table in node.tables.items():
             free[name, node_id] = table.free
-    # Devices in use without a record are free as soon as any pod goes.
+    # Devices in use without a record become free with the deletion of any pod.
     in_use = device_ledger.in_use_by(facts.snapshot.device.records)
     for name in facts.devices.keys() & asked.keys():
         healthy = facts.snapshot.device.inventory.healthy(name)
@@ -94,7 +95,7 @@ def _free(facts: StateFacts, asked: dict[str, int]) -> _Amounts:
 
 
 def _held(facts: StateFacts, uid: str) -> _Amounts:
-    """What a pod holds; of memory that several NUMA nodes give together, all on each of them."""
+    """Return a pod's allocation; memory on a group is included in each of its NUMA nodes."""
     held: _Amounts = {}
     snapshot, static = facts.snapshot, facts.node_class.static_cpus
     exclusive = snapshot.cpu.exclusive.get(uid)

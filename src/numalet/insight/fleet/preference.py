@@ -1,8 +1,7 @@
-"""Which of several nodes that admit a pod is best: three preferences, each with its promise.
+"""Which of several nodes that admit a pod is best: three preferences with exact definitions.
 
-A preference turns what the pod would take of a node into a *rank*; the smallest one is best. Ranks
-of different pods say nothing about each other. Of equal ranks the first node by name is best, so
-that the same question has the same answer.
+A preference turns the footprint of a pod into a *rank*; the smallest one is best. Ranks of
+different pods are not comparable. Ties go to the first name, so that results repeat.
 """
 
 from __future__ import annotations
@@ -17,37 +16,35 @@ Rank: TypeAlias = tuple[int, ...]
 """Smaller is better."""
 
 BEST_SCORE: Final = 10
-"""Of a scheduler's extender; the others have 9 to 1."""
+"""Points of the best node in a scheduler's extender; the others have 9 to 1."""
 
 
 class Preference(Enum):
-    """What makes a node better than another one that admits the pod as well."""
+    """The criterion that makes one admitting node better than another."""
 
     PACK = "pack"
     """Keep room whole for large pods.
 
-    No whole NUMA node is broken as long as some node admits the pod that breaks none; more are
-    broken only where that can not be avoided. Then the fewest NUMA nodes come to give memory in a
-    group, and then the pod goes where the least is left of the scarcest resource that it asks for,
-    first beside it, then on the node.
+    A node on which no whole NUMA node is broken wins, else the one with the fewest broken. Ties go
+    to the fewest NUMA nodes joining a memory group, then to the least free amount of the scarcest
+    requested resource, first next to the pod, then on the node.
     """
 
     SPREAD = "spread"
     """Leave the most room around each pod.
 
-    No other node has more left afterwards of the scarcest resource that the pod asks for, on the
-    node in all; then beside the pod; then the same of the next resource.
+    The node with the most left of the scarcest requested resource wins, first on the whole node,
+    then next to the pod; then the same for the next resource.
     """
 
     CLOSEST = "closest"
     """Keep each pod together.
 
-    No other node gives the pod fewer NUMA nodes; of those with as few, on none are they less far
-    apart; of these, on none are its devices nearer to its CPUs. Then as ``pack``.
+    The node with the fewest NUMA nodes for the pod wins; ties go to the smallest distance between
+    them, then to the smallest distance of devices from CPUs, then to ``pack``.
     """
 
     def rank(self, of: Footprint) -> Rank:
-        """The rank of a node on which the pod has this footprint."""
         if self is Preference.SPREAD:
             return tuple([-each for left in of.left for each in (left.in_all, left.beside)])
         fit = [each for left in of.left for each in (left.beside, left.in_all)]
@@ -58,15 +55,15 @@ class Preference(Enum):
 
 
 def best(ranks: Mapping[str, Rank]) -> str | None:
-    """The node with the smallest rank, by name the first of them; None of no nodes."""
+    """Return the node with the smallest rank, the first by name; None without nodes."""
     return min(ranks, key=lambda name: (ranks[name], name), default=None)
 
 
 def scores(ranks: Mapping[str, Rank]) -> dict[str, int]:
-    """Points: 10 for the best one alone, 9 to 1 for the others; never more for a larger rank.
+    """Return points: 10 only for the best one, 9 to 1 for the others, fewer for larger ranks.
 
-    The best one has more than every other, those of its rank too: a scheduler draws among nodes
-    with equal points, and then it can not be said beforehand which one it will be.
+    The best one has more than all others, even those of equal rank: a scheduler chooses at random
+    among equal points, and the extender could not predict the node.
     """
     first = best(ranks)
     at = {rank: number for number, rank in enumerate(sorted(set(ranks.values())))}

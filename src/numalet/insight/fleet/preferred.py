@@ -1,4 +1,4 @@
-"""The nodes that admit pods of a shape, best first, kept while the nodes change one at a time."""
+"""Admitting nodes by shape, best first, updated while single nodes change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _OfShape:
 
 
 class PreferredNodes:
-    """Changed in place; for one thread. No device plugin is asked."""
+    """A mutable collection, for one thread. Device plugins are not called."""
 
     def __init__(self, nodes: Mapping[str, ClusterNode], preference: Preference) -> None:
         self._preference = preference
@@ -35,12 +35,12 @@ class PreferredNodes:
         self._by_shape: dict[PodKey, _OfShape] = {}
 
     def put(self, node: ClusterNode) -> None:
-        """The node as it is now, instead of what it was."""
+        """Replace a node with its current state."""
         self._nodes[node.name] = node
         self._changes.append(node.name)
 
     def best(self, pod: ClusterPod, shape: PodKey) -> ClusterNode | None:
-        """The node for a new pod of this shape, of those that the scheduler may send it to."""
+        """Return the best node for a new pod of this shape that the scheduler may choose."""
         of = self._by_shape.get(shape)
         if of is None:
             table = self._verdicts.table(pod.pod)

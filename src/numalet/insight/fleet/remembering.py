@@ -1,7 +1,7 @@
-"""What is worked out of each node of a cluster, kept for as long as the node is the same object.
+"""Cached values of the nodes of a cluster, kept while a node is the same object.
 
-A cluster that is followed is another value after every change, in which all nodes but a few are
-the objects that they were. Which these few are is found out once for all who ask about it.
+A followed cluster becomes a new value after every change, with the same objects for all but a few
+nodes. The changed ones are determined once for all caches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE: Final[Nodes] = MappingProxyType({})
 
 
 class Difference(Value, Generic[T]):
-    """Items that are new or other objects than before, and the keys of those that are gone."""
+    """New and replaced items, and the keys of deleted ones."""
 
     changed: Mapping[str, T]
     gone: tuple[str, ...]
@@ -30,27 +30,26 @@ class Difference(Value, Generic[T]):
 
 
 def difference(before: Mapping[str, T], now: Mapping[str, T]) -> Difference[T]:
-    """What is different now; objects that are equal and not the same count as different."""
+    """Compare two mappings by the identity of their values."""
     changed = {key: item for key, item in now.items() if before.get(key) is not item}
     return Difference(changed, tuple([key for key in before if key not in now]))
 
 
 class NodeDifferences:
-    """The difference between two clusters, found once however often it is asked for in a row."""
+    """The difference between two clusters, cached for repeated calls."""
 
     def __init__(self) -> None:
         self._between: tuple[Nodes, Nodes] = (_NONE, _NONE)
         self._last: Difference[ClusterNode] = Difference({}, ())
 
     def between(self, before: Nodes, now: Nodes) -> Difference[ClusterNode]:
-        """What is different now."""
         if self._between[0] is not before or self._between[1] is not now:
             self._between, self._last = (before, now), difference(before, now)
         return self._last
 
 
 class NodeMemo(Generic[T]):
-    """A value of every node of a cluster. Safe for one thread."""
+    """A cached value of every node of a cluster. For one thread."""
 
     def __init__(self, differences: NodeDifferences) -> None:
         self._differences = differences
@@ -60,9 +59,9 @@ class NodeMemo(Generic[T]):
     def of(
         self, nodes: Nodes, make: Callable[[Iterable[ClusterNode]], Mapping[str, T]]
     ) -> dict[str, T]:
-        """The value of each of these nodes, by name; ``make`` is asked about changed ones alone.
+        """Return the values of these nodes by name; ``make`` is called only for changed ones.
 
-        The mapping is the same until a node is another object, and is never changed afterwards.
+        Returns the same mapping until a node is replaced; mappings never change afterwards.
         """
         if nodes is not self._nodes:
             different = self._differences.between(self._nodes, nodes)

@@ -1,12 +1,12 @@
-"""A day of pods against the engine: what a scheduler costs that goes by sums alone.
+"""Replay a day of pods: the cost of NUMA-unaware scheduling.
 
-Pods arrive, are sent to the node with the best score, and the engine decides there. A rejected pod
-is gone; its controller makes another one, after 10 seconds, then twice as long each time up to 10
-minutes, as a Job does. A pod for which no node has room by the sums waits until a pod ends.
+Pods arrive, are sent to the node with the best score, and the engine decides there. After a
+rejection the controller creates another pod, after 10 seconds, then doubling up to 10 minutes, as a
+Job does. A pod for which the sums of no node suffice waits until a pod ends.
 
-The same day is gone through a second time with a scheduler that asks ``numalet extender``: which
-nodes admit the pod, and which of these is best by a preference. A pod that no node admits waits.
-What the second one does better is what blindness costs.
+The same day is replayed with a scheduler that uses ``numalet extender``: only nodes that admit the
+pod, and the best of these by a preference. A pod that no node admits waits. The difference between
+the two is the cost of NUMA-unaware scheduling.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from numalet.insight.fleet.scoring import ScoredNodes, Scoring
 
 SECONDS_PER_HOUR: Final = 3600
 SAMPLES: Final = 96
-"""So many moments of the day are in the answer: each quarter of an hour of 24 hours."""
+"""Number of samples of the day in the answer: each quarter of an hour of 24 hours."""
 
 
 class ReplayRules(Value, kw_only=True):
-    """How pods are sent to nodes, and when a rejected pod is made again.
+    """How pods are sent to nodes, and when a rejected pod is created again.
 
-    ``scoring`` is for the scheduler that goes by sums, ``preference`` for the one that asks.
-    ``most_attempts``: a pod that was rejected so often is not made again; None for ever.
+    ``scoring`` is for the scheduler without the extender, ``preference`` for the one with it.
+    ``most_attempts`` limits the rejections of a pod; None for no limit.
     """
 
     scoring: Scoring = Scoring()
@@ -50,7 +50,7 @@ class ReplayRules(Value, kw_only=True):
 
 
 class SentBy(Enum):
-    """What the scheduler goes by."""
+    """The criterion of the scheduler."""
 
     SUMS = "sums"
     ENGINE = "engine"
@@ -58,7 +58,7 @@ class SentBy(Enum):
 
 
 class Sample(Value):
-    """One moment: pods and their devices, and the devices that are free by the sums."""
+    """One point in time: pods and their devices, and the free devices by sums."""
 
     at_seconds: float
     running_pods: int
@@ -70,9 +70,9 @@ class Sample(Value):
 class ReplayedDay(Value, kw_only=True):
     """One day under one scheduler. Devices are of the resource that the answer names.
 
-    ``waiting_seconds`` are of the pods that started, in order of size; ``never_started`` counts the
-    others. ``waiting_device_seconds`` adds up, over all pods, devices asked for and time waited;
-    ``wanted_idle_device_seconds`` is how long devices were free while waiting pods asked for them.
+    ``waiting_seconds`` are of the pods that started, in ascending order; ``never_started`` counts
+    the others. ``waiting_device_seconds`` is the sum of requested devices times waiting time;
+    ``wanted_idle_device_seconds`` is how long devices were free while waiting pods requested them.
     """
 
     sent_by: SentBy
@@ -89,7 +89,7 @@ class ReplayedDay(Value, kw_only=True):
 
 
 class ReplayAnswer(Value):
-    """Both days. ``resource`` is the device that pods ask for most, or ``cpu`` in thousandths."""
+    """Both days. ``resource`` is the most requested device, or ``cpu`` in thousandths."""
 
     resource: str
     pods: int
@@ -98,13 +98,13 @@ class ReplayAnswer(Value):
 
     @property
     def lost_device_hours(self) -> float:
-        """For how long devices were idle that waiting pods asked for, for want of sight."""
+        """How long NUMA-unaware scheduling left devices idle that waiting pods requested."""
         lost = self.blind.wanted_idle_device_seconds - self.seeing.wanted_idle_device_seconds
         return lost / SECONDS_PER_HOUR
 
     @property
     def waited_device_hours(self) -> float:
-        """How much longer pods waited, times the devices that they asked for."""
+        """The additional waiting time of pods times their requested devices."""
         waited = self.blind.waiting_device_seconds - self.seeing.waiting_device_seconds
         return waited / SECONDS_PER_HOUR
 
@@ -112,7 +112,7 @@ class ReplayAnswer(Value):
 def replay(
     cluster: Cluster, trace: Iterable[Arrival], rules: ReplayRules | None = None
 ) -> ReplayAnswer:
-    """The day with a scheduler that goes by sums, and with one that asks ``numalet extender``.
+    """Replay the day with a scheduler that uses only sums, and with ``numalet extender``.
 
     Pods that run in the cluster stay to the end.
     """
@@ -128,7 +128,7 @@ def replay(
 
 
 def most_asked(arrivals: Iterable[Arrival]) -> str:
-    """The device that the pods ask for most, over their running time; ``cpu`` without any."""
+    """Return the device with the most requested device-time; ``cpu`` without devices."""
     asked: Counter[str] = Counter()
     for each in arrivals:
         for name, amount in pod_demand.amounts(each.pod.pod).items():
@@ -139,7 +139,7 @@ def most_asked(arrivals: Iterable[Arrival]) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """One pod of the trace, and how often it was made again."""
+    """One pod of the trace, and the number of its attempts."""
 
     number: int
     pod: ClusterPod
@@ -150,15 +150,13 @@ class _Job:
     rejections: int = 0
 
     def next_pod(self) -> ClusterPod:
-        """The pod that is made next; none has the name of another."""
+        """Return the pod of the next attempt; each has a unique name."""
         uid = f"{self.number}-{self.rejections}"
         pod = replace(self.pod.pod, uid=uid, name=f"{self.pod.pod.name}-{uid}")
         return replace(self.pod, pod=pod)
 
 
 class _Ended(Value):
-    """A pod has run for as long as it should."""
-
     node_name: str
     pod_uid: str
 
@@ -167,7 +165,7 @@ _Event: TypeAlias = Arrival | _Job | _Ended
 
 
 class _Day:
-    """Everything that changes while the trace is gone through."""
+    """The state of one replay."""
 
     def __init__(
         self,
@@ -209,10 +207,10 @@ class _Day:
         self._last_change = (self._now, 0.0, 0.0)
 
     def run(self) -> ReplayedDay:
-        """The whole day, to the last pod that came or ended.
+        """Replay to the last pod that arrived or ended.
 
-        Pods that have not started by then never will: their waiting is counted up to that moment,
-        which is the same for every scheduler, and not while they are rejected again and again.
+        Pods that have not started by then never will: their waiting time is counted up to that
+        time, which is the same for every scheduler, instead of while they are rejected repeatedly.
         """
         while self._events:
             at, _, event = heapq.heappop(self._events)
@@ -245,7 +243,7 @@ class _Day:
         )
 
     def _changed(self) -> None:
-        """Pods came, started or ended: what was rejected before may be admitted now."""
+        """Pods arrived, started or ended: rejected pods may be admitted now."""
         self._rejected_since_change.clear()
         self._last_change = (self._now, self._waiting_seconds, self._idle_seconds)
 
@@ -288,7 +286,7 @@ class _Day:
         self._try_waiting({event.node_name})
 
     def _try_waiting(self, changed: Collection[str]) -> None:
-        """Try waiting pods on these nodes, priority first, then their order; no other changed."""
+        """Try waiting pods on these nodes by priority, then order; other nodes have not changed."""
         hopeless: set[PodKey] = set()
         waiting = sorted(self._queue, key=lambda each: -(each.pod.pod.priority or 0))
         self._queue = []
@@ -300,7 +298,7 @@ class _Day:
                 self._queue.append(each)
 
     def _place(self, job: _Job, among: Collection[str] | None) -> bool:
-        """Whether the pod is sent to a node; what its kubelet says is another matter."""
+        """Send the pod to a node if there is one; its kubelet may still reject it."""
         pod = job.next_pod()
         on = self._chosen(job, pod, among)
         if on is None:
@@ -318,7 +316,7 @@ class _Day:
         self, job: _Job, pod: ClusterPod, among: Collection[str] | None
     ) -> ClusterNode | None:
         if self._preferred is not None:
-            # It knows which nodes have changed.
+            # It tracks changed nodes itself.
             return self._preferred.best(job.pod, job.shape)
         return next(self._nodes.ranked(pod, among), None)
 
@@ -352,7 +350,7 @@ class _Day:
         self._schedule(self._now + pause, job)
 
     def _give_up(self) -> None:
-        """Once nothing runs or comes, and all were rejected since the last change, it stays so."""
+        """Stop once no pod runs or arrives, and all were rejected since the last change."""
         rejected = self._rejected_since_change
         if not (self._running or self._coming) and len(self._events) == len(rejected):
             self._never += len(self._events)

@@ -1,9 +1,8 @@
-"""Where the scheduler sends a pod: to the node with the best score by sums, of those with room.
+"""The scheduler's choice of a node: the best score by sums, among those with room.
 
-Nodes that are the same to the sums are in one bucket, so that a pod is scored once for each bucket.
-kube-scheduler draws among nodes of one score by chance; here it is the first one by name, so that
-the same question has the same answer. Its other plugins that score (balance between resources,
-spreading, images) have no say here.
+Nodes with equal sums share a bucket, so that a pod is scored once for each bucket. kube-scheduler
+chooses at random among equal scores; here ties go to the first name, so that results repeat. Its
+other scoring plugins (balance between resources, spreading, images) are left out.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Strategy(Enum):
 
 
 class Scoring(Value):
-    """A strategy, and the weight of each resource; ``cpu`` and ``memory`` alike by default."""
+    """A strategy, and the weight of each resource; by default equal for ``cpu`` and ``memory``."""
 
     strategy: Strategy = Strategy.LEAST_ALLOCATED
     weights: Mapping[str, int] = MappingProxyType({resources.CPU: 1, resources.MEMORY: 1})
@@ -42,10 +41,10 @@ class Scoring(Value):
     def score(
         self, there: Mapping[str, int], free: Mapping[str, int], asked: Mapping[str, int]
     ) -> int:
-        """The points of a node on which the pod is, 0 to 100; whole numbers, as the scheduler's.
+        """Return the points of a node including the pod, 0 to 100; integers like the scheduler's.
 
-        Scheduler: ``leastResourceScorer`` and ``mostResourceScorer``, v1.32; requests that are
-        missing count as nothing.
+        Scheduler: ``leastResourceScorer`` and ``mostResourceScorer``, v1.32; missing requests are
+        0.
         """
         points = weights = 0
         for name, weight in self.weights.items():
@@ -66,7 +65,7 @@ _Bucket: TypeAlias = tuple[object, ...]
 
 
 class ScoredNodes:
-    """The nodes of a cluster, in buckets; changed in place while time passes."""
+    """The nodes of a cluster in buckets; mutable during a replay."""
 
     def __init__(self, nodes: Mapping[str, ClusterNode], scoring: Scoring) -> None:
         self._scoring = scoring
@@ -81,7 +80,7 @@ class ScoredNodes:
         return self._nodes[name]
 
     def put(self, node: ClusterNode) -> None:
-        """The node as it is now, instead of what it was."""
+        """Replace a node with its current state."""
         before = self._bucket_of.get(node.name)
         if before is not None:
             names = self._names[before]
@@ -102,16 +101,16 @@ class ScoredNodes:
         insort(self._names.setdefault(bucket, []), node.name)
 
     def free(self) -> Iterator[tuple[Mapping[str, int], int]]:
-        """What is left on nodes, and on how many of them it is so much."""
+        """Yield free sums, and the number of nodes that have them."""
         for bucket, names in self._names.items():
             yield self._sums[bucket][1], len(names)
 
     def ranked(
         self, pod: ClusterPod, among: Collection[str] | None = None
     ) -> Iterator[ClusterNode]:
-        """Every node that the scheduler may send the pod to, the best score first, then by name.
+        """Yield every node that the scheduler may choose, the best score first, then by name.
 
-        ``among``: these nodes alone; None for all.
+        ``among``: only these nodes; None for all.
         """
         asked = pod_demand.amounts(pod.pod)
         constraints = pod.pod.constraints or UNCONSTRAINED

@@ -1,6 +1,6 @@
-"""The shapes of the pods that run or wait in a cluster, and how many pods each of them has.
+"""The shapes of the running and waiting pods of a cluster, and the number of their pods.
 
-Pods of DaemonSets are left out: they come with their node and fit somewhere always.
+Pods of DaemonSets are left out: they arrive with their node and always fit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numalet.insight.fleet.remembering import difference
 
 
 class AskedShape(Value):
-    """One shape: a pod that stands for it, and how many of the cluster's run and wait."""
+    """One shape: a representative pod, and the number of its pods in the cluster."""
 
     pod: ClusterPod
     running: int = 0
@@ -27,13 +27,13 @@ class AskedShape(Value):
 
     @property
     def amounts(self) -> Mapping[str, int]:
-        """What it asks for, CPU in thousandths, everything else in units."""
+        """The requests, CPU in thousandths, others in units."""
         return pod_demand.amounts(self.pod.pod)
 
 
 @dataclass(eq=False)
 class _Group:
-    """The pods of one shape, by uid; the first of them stands for all."""
+    """The pods of one shape, by uid; the first one represents them."""
 
     pods: dict[str, ClusterPod] = field(default_factory=dict)
     waiting: int = 0
@@ -48,7 +48,7 @@ class _Group:
 
 
 class ShapeCounts:
-    """Counts the shapes of one cluster after another; a pod that is the same object once."""
+    """Counts the shapes of one cluster after another; reads each pod object once."""
 
     def __init__(self) -> None:
         self._pods: Mapping[str, ClusterPod] = MappingProxyType({})
@@ -57,7 +57,7 @@ class ShapeCounts:
         self._counted: tuple[AskedShape, ...] = ()
 
     def of(self, pods: Mapping[str, ClusterPod]) -> tuple[AskedShape, ...]:
-        """The shapes of these pods, which are by uid; those of most pods first."""
+        """Return the shapes of these pods, by descending number of pods."""
         if pods is not self._pods:
             different = difference(self._pods, pods)
             for uid in (*different.gone, *different.changed):

@@ -1,8 +1,8 @@
-"""How many pods must go at least, by what they hold: fewer need not be tried.
+"""A lower bound on the number of evictions, from the allocations of pods.
 
-A *lack* is an amount that is missing somewhere, and how much of it each pod would give. All lacks
-of a *place* have to be met there, and one place is enough for a *need*. That is a bound and no
-answer: whether a set is enough is said by the engine.
+A *lack* is a missing amount somewhere, and how much of it each pod would release. All lacks of a
+*place* have to be met there, and one place suffices for a *need*. This is only a bound: the engine
+decides whether a set suffices.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numalet.core.model.value import Value
 
 
 class Lack(Value):
-    """``gives`` is what each pod would give, in the order of the pods."""
+    """``gives`` is the amount that each pod would release, in the order of the pods."""
 
     short: int
     gives: Sequence[int]
 
     @property
     def fewest(self) -> int | None:
-        """How many pods give enough, if the largest go; None if all together do not."""
+        """Return how many of the largest pods suffice; None if all together do not."""
         if self.short <= 0:
             return 0
         sums = accumulate(sorted(self.gives, reverse=True))
@@ -35,10 +35,10 @@ Need: TypeAlias = Sequence[Place]
 
 
 class SizeBound:
-    """What so many pods can still do about all needs.
+    """The effect of a number of further evictions on all needs.
 
-    ``fewest`` is the size of the smallest set that may be enough; None if no set is. ``short`` is
-    what is missing while no pod has gone.
+    ``fewest`` is the lower bound; None if no set suffices. ``short`` are the missing amounts before
+    any eviction.
     """
 
     def __init__(self, needs: Iterable[Need], count: int) -> None:
@@ -68,11 +68,11 @@ class SizeBound:
         self._largest = largest[::-1]
 
     def after(self, short: tuple[int, ...], at: int) -> tuple[int, ...]:
-        """What is missing once the pod at this place has gone too."""
+        """Return the missing amounts after one more eviction, of the pod at this index."""
         return tuple(map(sub, short, self._gives[at]))
 
     def is_within(self, short: tuple[int, ...], more: int, start: int) -> bool:
-        """Whether so many more pods, of those from ``start`` on, may be enough."""
+        """Return whether ``more`` further pods with index at least ``start`` may suffice."""
         largest = self._largest[start]
         return all(
             any(all(short[lack] <= largest[lack] * more for lack in place) for place in places)

@@ -1,21 +1,21 @@
-"""The smallest set of pods whose going lets one node admit another pod.
+"""The smallest set of pods to evict from one node so that it admits another pod.
 
-Sets are tried by their size, so that the first size at which one works is the smallest; of that
-size every set is tried that could cost less than the best one so far. More room is not always
-better to a kubelet (a group of NUMA nodes that ends changes which hints are preferred), so a set is
-left out only for one of these reasons, each of which holds whatever the managers do:
+Sets are tried by size, so the first size with a working set is the smallest; of that size every set
+is tried that could cost less than the best one so far. Admission is not monotone in free resources
+(the end of a group of NUMA nodes changes which hints are preferred), so a set is left out only for
+one of these reasons, which do not depend on the managers:
 
-- The sums: after the managers, the kubelet compares the sum of all requests with what the node has.
-  A set that leaves a resource short is refused, and so is all that a partial set can still become
-  if the largest pods that are left would not give what is missing (``size_bound``).
-- Under single-numa-node the same holds of what one NUMA node has (``one_numa_node``).
-- A pod that holds nothing in a ledger, gives nothing of what is short, and has none of the ports
-  that the new one wants, changes nothing by going.
-- Of pods that hold nothing and give the same of what is short, the cheaper ones go first.
-- Two states that are the same to the pod have one verdict, and of two nodes whose pods hold the
-  same at the same places one is searched.
+- The sums: after the managers, the kubelet compares the sum of all requests with allocatable. A set
+  that leaves a resource short is refused, and so are all extensions of a partial set if the largest
+  remaining pods would not release the missing amount (``size_bound``).
+- Under single-numa-node the same holds for the amounts of one NUMA node (``one_numa_node``).
+- Evicting a pod without a ledger entry, a release of short resources, or a wanted port changes
+  nothing.
+- Of pods without ledger entries that release the same short amounts, the cheaper ones are first.
+- Two states that are alike to the pod have one verdict, and of two nodes whose pods have the same
+  allocations at the same places only one is searched.
 
-The search is bounded by a number of sets. One that was bounded says so.
+A limit on the number of sets bounds the search; the result says whether it was reached.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from numalet.insight.fleet.victims import Candidate, SetCost
 
 @dataclass(slots=True)
 class SharedSearch:
-    """What the searches on many nodes share: how many sets may still be tried, and what is known.
+    """The shared state of the searches on many nodes: the remaining budget, and known results.
 
-    ``hopeless`` are searches, and sizes at which no set of theirs works.
+    ``hopeless`` are searches and sizes without a working set.
     """
 
     sets_left: int
@@ -48,16 +48,16 @@ class SharedSearch:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the search is bounded from here on."""
+        """Whether the budget is used up."""
         return self.sets_left <= 0
 
 
 @dataclass(slots=True)
 class SetSearch:
-    """The search on one node, which has nothing stale any more.
+    """The search on one node without stale allocations.
 
-    ``candidates`` are in the order of their cost. ``is_bounded`` becomes true when a set was not
-    tried for want of budget.
+    ``candidates`` are in the order of their cost. ``is_bounded``: a set was not tried for lack of
+    budget.
     """
 
     node: Node
@@ -90,11 +90,11 @@ class SetSearch:
 
     @property
     def largest_size(self) -> int:
-        """The size of the largest set that is worth trying; less than nothing if none is."""
+        """The size of the largest set worth trying; negative without one."""
         return -1 if self._bound.fewest is None else len(self._useful)
 
     def cheapest_of_size(self, size: int) -> tuple[Candidate, ...] | None:
-        """The cheapest set of so many pods with which the pod is admitted; None if none is."""
+        """Return the cheapest working set of this size; None without one."""
         self._best.clear()
         if not self._bound.is_within(self._bound.short, size, 0):
             return None
@@ -107,9 +107,9 @@ class SetSearch:
         return self._best[-1][1] if self._best else None
 
     def any_set(self) -> tuple[Candidate, ...] | None:
-        """Some set that works and of which no pod can stay; None if all together do not help.
+        """Return some minimal working set; None if evicting all pods does not help.
 
-        For a search that is bounded: it is quick, and proves nothing about smaller sets.
+        For a bounded search: it is quick, and proves nothing about smaller sets.
         """
         chosen: list[Candidate] = []
         for each in self._useful:
@@ -124,14 +124,14 @@ class SetSearch:
         return tuple(chosen)
 
     def works(self, chosen: Sequence[Candidate]) -> bool:
-        """Whether the node admits the pod once these are gone, and evicts no other for it."""
+        """Return whether the node admits the pod without these pods and further evictions."""
         node = self.node
         for each in chosen:
             node = node.remove(each.uid)
         return self.judge.admits(node)
 
     def _alike(self) -> StateKey:
-        """Equal for searches in which the pods at the same places do the same by going."""
+        """Return a key that is equal if evictions at equal positions have equal effects."""
         if not self._key:
             facts = self.judge.facts(self.node)
             uids = [each.uid for each in self._useful]
@@ -154,7 +154,7 @@ class SetSearch:
         more: int,
         short: tuple[int, ...],
     ) -> None:
-        """Try every set that has these pods, and ``more`` from ``start`` on."""
+        """Try every extension of the chosen pods by ``more`` pods with index at least ``start``."""
         if more == 0:
             self._try(chosen, node)
             return
@@ -183,18 +183,18 @@ class SetSearch:
             self._best.append((cost, chosen))
 
     def _is_allowed(self, chosen: Sequence[Candidate], more: Candidate) -> bool:
-        """Whether the pod's disruption budget lets it go after these."""
+        """Return whether the pod's disruption budget allows its eviction after these."""
         if more.budget is None:
             return True
         gone = sum(1 for each in chosen if each.budget == more.budget)
         return gone < self.budgets[more.budget].allowed
 
     def _matters(self, each: Candidate, holders: set[str]) -> bool:
-        """Whether anything can change when the pod goes."""
+        """Return whether evicting the pod can change anything."""
         return each.uid in holders or any(self._gives(each)) or bool(self._ports_in_the_way(each))
 
     def _gives(self, each: Candidate) -> tuple[int, ...]:
-        """How much it gives of each resource that is short."""
+        """Return the amounts of short resources that the pod would release."""
         return tuple(
             1 if name == scheduler_sums.PODS else each.amounts.get(name, 0) for name in self._lacks
         )
@@ -211,7 +211,7 @@ class SetSearch:
         )
 
     def _cheaper_equals(self, holders: set[str]) -> list[int | None]:
-        """For each pod the one that goes before it, because it gives the same and costs less."""
+        """Return for each pod a cheaper equal one that has to be evicted before it."""
         last: dict[object, int] = {}
         before: list[int | None] = []
         for at, each in enumerate(self._useful):
@@ -224,7 +224,7 @@ class SetSearch:
         return before
 
     def _sums(self) -> Iterator[Need]:
-        """What is short in all, and what each pod gives of it."""
+        """Yield the short sums, and the amounts that each pod would release."""
         given = [self._gives(each) for each in self._useful]
         if self._lacks:
             yield [
@@ -236,9 +236,10 @@ class SetSearch:
 
 
 def _lacking(node: Node, asking: Asking) -> dict[str, int]:
-    """How much of which resource the sums lack, CPU in thousandths; all of it must be freed.
+    """Return the missing amount by resource, CPU in thousandths; all must be released.
 
-    Resources of which a device is ill and in use are left out: it counts while it is in use.
+    Resources with an unhealthy device in use are left out, because the device is part of the sum
+    only while it is in use.
     """
     if not node.rules.behaviour.predicates_are_asked:
         return {}

@@ -1,19 +1,18 @@
-"""Trap nodes: the scheduler's sums promise room there that no pod of these shapes can have.
+"""Trap nodes: nodes that are free by the scheduler's sums but admit none of these pods.
 
-A pod that is sent to a trap is rejected by the kubelet; its controller makes another one, which is
-sent to the same node, since its sums are still the best. So for each node and each shape two
-judges are asked: the scheduler, and the engine for the kubelet.
+The kubelet rejects a pod that is sent to a trap; its controller creates another one, which is sent
+to the same node, because its sums are still the best. Two checks decide on each node and shape: the
+scheduler's, and the engine for the kubelet.
 
     promised    the scheduler would send the shape there
     refused     the kubelet would reject it
 
-A resource of a node is *stranded* if some shape that asks for it is promised room there, and no
-shape that asks for it can have any: all that is free of it, by the sums, serves none of them. A
-node with something stranded is a trap. Pods that are small or not aligned keep a node from being
-a trap for what they ask for themselves: CPUs that a web server can have are not stranded, the GPUs
-beside them may be.
+A resource of a node is *stranded* if the scheduler would send some shape that requests it there,
+and the kubelet refuses all shapes that request it: no shape can use the free amount. A node with a
+stranded resource is a trap. Small or unaligned pods keep a node from being a trap for their own
+resources: CPUs that a web server can use are not stranded, while the GPUs may be.
 
-Without other shapes these are those of the pods that run or wait in the cluster.
+The default shapes are those of the pods that run or wait in the cluster.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from numalet.insight.fleet.shape_counts import AskedShape, ShapeCounts
 
 
 class RefusedShape(Value):
-    """A shape that is promised room on a node and would be rejected there, and why.
+    """A shape that the scheduler would send to a node and the kubelet would reject, and why.
 
-    ``shape`` is its position among the shapes.
+    ``shape`` is its index among the shapes.
     """
 
     shape: int
@@ -43,10 +42,10 @@ class RefusedShape(Value):
 
 
 class Trap(Value, kw_only=True):
-    """A trap node. ``stranded`` is by resource, CPU in thousandths, everything else in units.
+    """A trap node. ``stranded`` is by resource, CPU in thousandths, others in units.
 
-    ``refused`` are the shapes that are promised room, in order; ``fitting`` those that fit, if any:
-    they ask for nothing of what is stranded.
+    ``refused`` are shapes that the scheduler would send there, in order; ``fitting`` those that
+    fit, if any: they request no stranded resource.
     """
 
     node: str
@@ -58,14 +57,14 @@ class Trap(Value, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Why, in words: the obstacles of the shapes, each once."""
+        """The reason in words: the obstacles of the shapes without repetition."""
         return "; ".join(dict.fromkeys(each.obstacle.text for each in self.refused))
 
 
 class PoolTraps(Value, kw_only=True):
-    """What is stranded in one pool. ``free`` is what the sums promise of the same resources.
+    """Stranded amounts in one pool. ``free`` are the free sums of the same resources.
 
-    Of the nodes some are ``closed``: they get no new pods, so their sums promise nothing.
+    Nodes that are ``closed`` get no new pods, so their sums are left out.
     """
 
     pool: str
@@ -77,7 +76,7 @@ class PoolTraps(Value, kw_only=True):
 
 
 class Traps(Value, kw_only=True):
-    """The answer: the traps with most devices stranded first, and the sums of each pool."""
+    """The traps with the most stranded devices first, and the sums of each pool."""
 
     shapes: tuple[AskedShape, ...]
     traps: tuple[Trap, ...]
@@ -87,12 +86,12 @@ class Traps(Value, kw_only=True):
 
     @property
     def stranded(self) -> dict[str, int]:
-        """In all, by resource."""
+        """Return the total by resource."""
         return _sum(each.stranded for each in self.traps)
 
 
 def shapes_of(cluster: Cluster) -> tuple[AskedShape, ...]:
-    """The shapes of the pods that run or wait, those of most pods first."""
+    """Return the shapes of the pods that run or wait, by descending number of pods."""
     return ShapeCounts().of(cluster.pods)
 
 
@@ -101,12 +100,12 @@ def traps(
     asked: Sequence[ClusterPod] | None = None,
     finder: TrapFinder | None = None,
 ) -> Traps:
-    """The trap nodes for these shapes; for those of the cluster's own pods if none are given."""
+    """Find the trap nodes for these shapes, by default for those of the cluster's own pods."""
     return (finder or TrapFinder()).find(cluster, asked)
 
 
 class _Stranded(Value):
-    """What is known of one trap; shapes by their numbers in the order in which they came first."""
+    """The facts of one trap; shapes by their numbers in the order of their first use."""
 
     stranded: Mapping[str, int]
     refused: tuple[tuple[int, Obstacle], ...]
@@ -114,9 +113,9 @@ class _Stranded(Value):
 
 
 class TrapFinder:
-    """Finds the traps of one cluster after another; of nodes that are the same objects once.
+    """Finds the traps of one cluster after another; checks each node object once.
 
-    Safe for one thread.
+    For one thread.
     """
 
     def __init__(self, assessor: Assessor | None = None) -> None:
@@ -126,11 +125,11 @@ class TrapFinder:
         self._by_node: NodeMemo[_Stranded | None] = NodeMemo(self.assessor.differences)
 
     def shapes_of(self, cluster: Cluster) -> tuple[AskedShape, ...]:
-        """The shapes of the pods that run or wait, those of most pods first."""
+        """Return the shapes of the pods that run or wait, by descending number of pods."""
         return self._counts.of(cluster.pods)
 
     def find(self, cluster: Cluster, asked: Sequence[ClusterPod] | None = None) -> Traps:
-        """The traps for these shapes; for those of the cluster's own pods if none are given."""
+        """Find the traps for these shapes, by default for those of the cluster's own pods."""
         if asked is None:
             known = self.shapes_of(cluster)
         else:
@@ -177,7 +176,7 @@ class TrapFinder:
 def _stranded(
     free: Mapping[str, int], assessed: Sequence[Assessment], amounts: Sequence[Mapping[str, int]]
 ) -> _Stranded | None:
-    """What is stranded on a node, if anything."""
+    """Return the stranded amounts of a node, or None."""
     fitting = tuple(number for number, each in enumerate(assessed) if each.fits)
     refused = tuple(
         (number, each.obstacle)
@@ -194,7 +193,7 @@ def _stranded(
 
 
 def _trap(node: ClusterNode, on: _Stranded, positions: Mapping[int, Sequence[int]]) -> Trap:
-    """The same with the shapes by their positions."""
+    """Return the trap with its shapes by position."""
     refused = [RefusedShape(at, why) for number, why in on.refused for at in positions[number]]
     return Trap(
         node=node.name,
@@ -239,6 +238,6 @@ def _sum(every: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _weight(stranded: Mapping[str, int]) -> tuple[int, int, int]:
-    """Negative, so that what is stranded most comes first: devices, CPUs, memory."""
+    """Return a negative key, so that the largest stranded amounts are first."""
     devices = sum(amount for name, amount in stranded.items() if "/" in name)
     return (-devices, -stranded.get(resources.CPU, 0), -stranded.get(resources.MEMORY, 0))

@@ -1,4 +1,4 @@
-"""The same nodes with another configuration, release or machine: empty, one start a class."""
+"""The same nodes with another configuration, release or machine: empty, one start per class."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class FleetClassUnknown(NoteFinding):
 class MachineShare(Value, kw_only=True):
     """Nodes that get another machine, with these devices.
 
-    They are the first by name of ``pool``, or of all pools if it is None, that no share before has
-    taken; ``nodes`` is how many, None for all that are left.
+    They are the next by name in ``pool``, or in all pools if it is None, after those of earlier
+    shares; ``nodes`` is their number, None for all remaining ones.
     """
 
     machine: MachineInfo
@@ -38,11 +38,11 @@ class MachineShare(Value, kw_only=True):
 
 
 class Change(Value, kw_only=True):
-    """What is otherwise; None leaves it as it is.
+    """The change; None keeps the current value.
 
-    Options are added to those that there are, and one with an empty value is taken away. Only nodes
-    of these ``pools`` change, all of them if there are none. If nothing but machines changes, only
-    the nodes change that get another one.
+    Options are added to the existing ones; an empty value removes one. Only nodes of these
+    ``pools`` change, or all if empty. If only machines change, only nodes with another machine
+    change.
     """
 
     policy: str | None = None
@@ -55,16 +55,16 @@ class Change(Value, kw_only=True):
     pools: frozenset[str] = frozenset()
 
     def concerns(self, node: ClusterNode) -> bool:
-        """Whether the node changes."""
+        """Return whether the node changes."""
         return not self.pools or node.pool in self.pools
 
     @property
     def is_of_machines_alone(self) -> bool:
-        """Whether nothing else changes."""
+        """Whether only machines change."""
         return bool(self.machines) and replace(self, machines=()) == Change(pools=self.pools)
 
     def shares(self, nodes: Iterable[ClusterNode]) -> dict[str, int]:
-        """Which share of ``machines`` takes a node, by the names of those that one takes."""
+        """Return the share of ``machines`` by node name, for nodes with a new machine."""
         given: dict[str, int] = {}
         concerned = sorted((each.name, each.pool) for each in nodes if self.concerns(each))
         for at, share in enumerate(self.machines):
@@ -75,7 +75,7 @@ class Change(Value, kw_only=True):
         return given
 
     def of(self, spec: ClassSpec, share: MachineShare | None = None) -> ClassSpec:
-        """The class with this change, on the machine of this share."""
+        """Return the class with this change, on the machine of this share."""
         config = spec.config
         config = replace(
             config,
@@ -99,7 +99,7 @@ class Change(Value, kw_only=True):
 def nodes_of(
     cluster: Cluster, specs: Mapping[str, ClassSpec], change: Change
 ) -> tuple[NodeVariants, tuple[FleetClassUnknown, ...]]:
-    """Every node that changes, empty; and the nodes that can not, as their class is unknown.
+    """Return every changed node, empty; and findings on nodes of an unknown class.
 
     ``specs`` are the classes of the cluster's nodes by name.
     """

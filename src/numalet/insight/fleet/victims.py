@@ -1,8 +1,8 @@
-"""Which running pods may go for another one, and which of them are the first choice.
+"""Which running pods may be evicted for another one, and in which order of preference.
 
-May not go: a pod of a higher priority; a pod of a DaemonSet or of the node's own files, which would
-come back at once; a pod that a disruption budget keeps, or several budgets, because an eviction is
-refused then. A pod that is being deleted goes anyway.
+Excluded are pods of a higher priority; pods of a DaemonSet or static pods, which would return at
+once; pods guarded by an exhausted disruption budget, or by several budgets, because the eviction
+would be refused. A pod that is being deleted ends anyway.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value
 
 SetCost: TypeAlias = tuple[tuple[int, ...], int, int, int, int, tuple[tuple[str, str], ...]]
-"""Of sets of one size the lowest goes: see ``cost``."""
+"""Of sets of one size the lowest is evicted: see ``cost``."""
 
 
 class WhyKept(Enum):
-    """Why a running pod may not go."""
+    """Why a running pod may not be evicted."""
 
     HIGHER_PRIORITY = "higher-priority"
     EQUAL_PRIORITY = "equal-priority"
@@ -31,14 +31,14 @@ class WhyKept(Enum):
     BUDGET = "disruption-budget"
     SEVERAL_BUDGETS = "several-disruption-budgets"
     UNKNOWN = "unknown-pod"
-    """The node's ledgers have it, and the cluster does not."""
+    """The node's ledgers contain it, and the cluster does not."""
 
 
 class VictimRules(Value, kw_only=True):
-    """What may go besides pods of a lower priority.
+    """Evictable pods besides those of lower priority.
 
     ``equal_priority``: pods of the same priority as the new one; kube-scheduler would not preempt
-    them. ``without_controller``: pods that nothing creates again.
+    them. ``without_controller``: pods that no controller creates again.
     """
 
     equal_priority: bool = True
@@ -46,7 +46,7 @@ class VictimRules(Value, kw_only=True):
 
 
 class Candidate(Value):
-    """A pod that may go; ``budget`` is the place of its disruption budget in the cluster's."""
+    """An evictable pod; ``budget`` is the index of its disruption budget in the cluster."""
 
     pod: ClusterPod
     budget: int | None
@@ -54,20 +54,19 @@ class Candidate(Value):
 
     @property
     def uid(self) -> str:
-        """The pod's uid."""
         return self.pod.pod.uid
 
 
 def priority(pod: Pod) -> int:
-    """The pod's priority; 0 without one, as in the scheduler (``corev1helpers.PodPriority``)."""
+    """Return the pod's priority, by default 0. Scheduler: ``corev1helpers.PodPriority``."""
     return pod.priority or 0
 
 
 def cost(victims: Sequence[Candidate]) -> SetCost:
-    """What a set costs besides its size.
+    """Return the cost of a set besides its size.
 
-    Priorities from the highest down; pods that nothing creates again; devices; CPU in thousandths;
-    memory in bytes; and names, so that no two sets cost the same.
+    Priorities in descending order; pods that no controller creates again; devices; CPU in
+    thousandths; memory in bytes; and names, so that no two sets cost the same.
     """
     devices = cpu = memory = bare = 0
     for each in victims:
@@ -90,7 +89,7 @@ def cost(victims: Sequence[Candidate]) -> SetCost:
 
 
 class Victims(Value):
-    """Of one node: who may go, the first choice first; who goes anyway; who stays, and why."""
+    """Pods of one node: evictable, preferred first; ending anyway; kept, with the reason."""
 
     candidates: tuple[Candidate, ...]
     leaving: tuple[str, ...]
@@ -104,7 +103,7 @@ def of_node(
     rules: VictimRules,
     budgets_of: Mapping[str, Sequence[int]],
 ) -> Victims:
-    """What may become of each active pod of a node for the sake of this one."""
+    """Classify each active pod of a node as a victim for the new pod."""
     candidates, leaving, kept = [], [], {}
     for uid in active_uids:
         known = cluster.pods.get(uid)
@@ -123,7 +122,7 @@ def of_node(
 
 
 def budgets_by_pod(cluster: Cluster) -> dict[str, list[int]]:
-    """The places of the disruption budgets that guard a pod, by its uid."""
+    """Return the indexes of the disruption budgets that guard a pod, by its uid."""
     guards: dict[str, list[int]] = {}
     for at, budget in enumerate(cluster.budgets):
         for uid in budget.pod_uids:

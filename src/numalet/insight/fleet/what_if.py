@@ -1,9 +1,8 @@
-"""The same pods on nodes that are otherwise: who runs, who waits, what is stranded.
+"""Place the same pods on changed nodes: running, waiting, and stranded.
 
-On each node that changes, its pods come again in the order in which they started. Those that it
-rejects now, and then the pods that wait, are tried on all nodes as a scheduler would that asks each
-kubelet first; before the change the waiting pods are tried in the same way, so that both sides can
-be compared.
+On each changed node its pods are admitted again in the order of their start. Those that it rejects,
+and then the waiting pods, are tried on all nodes as by a scheduler with the extender. Before the
+change the waiting pods are tried in the same way, so that both sides are comparable.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ class Side(Value, kw_only=True):
     """A cluster before or after a change, once everything that fits was placed.
 
     ``displaced`` are pods that their node rejects; ``moved`` those of them that another node
-    admits. ``admitted`` are pods that waited and now run; ``waiting`` are all that run nowhere,
-    displaced ones among them. ``refused`` are nodes whose kubelet would not start.
+    admits. ``admitted`` are waiting pods that now run; ``waiting`` are all that run nowhere,
+    including displaced ones. ``refused`` are nodes whose kubelet would not start.
     """
 
     cluster: Cluster
@@ -40,8 +39,6 @@ class Side(Value, kw_only=True):
 
 
 class WhatIf(Value):
-    """Both sides."""
-
     before: Side
     after: Side
 
@@ -53,10 +50,10 @@ def what_if(
     other_scoring: Scoring | None = None,
     done: Callable[[], None] = lambda: None,
 ) -> WhatIf:
-    """The cluster as it is, and with these empty nodes instead of those of their names.
+    """Compare the current cluster with one in which these empty nodes replace those of their names.
 
-    ``scoring`` is how pods are sent to nodes, ``other_scoring`` how after the change, if otherwise.
-    ``done`` is called for each node that was filled again.
+    ``scoring`` is how pods are sent to nodes, ``other_scoring`` how after the change, if different.
+    ``done`` is called for each node after its pods were admitted again.
     """
     scoring = scoring or Scoring()
     waiting = tuple(cluster.waiting())
@@ -82,7 +79,7 @@ def what_if(
 
 
 def filled_again(node: Node, pods: Iterable[ClusterPod]) -> tuple[Node, tuple[ClusterPod, ...]]:
-    """The node after these pods came in this order, and those that it rejected."""
+    """Admit these pods in order; return the node and the rejected pods."""
     node, rejected = node.without_plugins(), []
     for each in pods:
         node, decision = node.admit(each.pod)
@@ -100,7 +97,7 @@ def _placed(
     scoring: Scoring,
     refused: Mapping[str, StartRefused],
 ) -> Side:
-    """The cluster after these pods were tried on all nodes, higher priorities first."""
+    """Try these pods on all nodes, higher priorities first."""
     judge = Judge()
     nodes = ScoredNodes(cluster.nodes, scoring)
     changed: dict[str, ClusterNode] = {}

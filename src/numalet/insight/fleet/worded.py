@@ -1,4 +1,4 @@
-"""Reasons of the fleet in words: each has a sentence over its figures, as reasons elsewhere."""
+"""Reasons of this package with a sentence over their fields."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numalet.wording import english, numbers
 
 
 class Worded(Value):
-    """A reason why a pod does not fit. ``text`` says it after "61 nodes: "."""
+    """A reason why a pod does not fit. ``text`` follows "61 nodes: "."""
 
     code: ClassVar[str]
     sentence: ClassVar[str]
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The reason in words."""
         return self.sentence.format(**english.fields_of(self))
 
 
 class WordedAmount(Worded):
-    """A reason about an amount of one resource; CPU is in thousandths, and has its own words."""
+    """A reason about an amount of one resource; CPU is in thousandths, with special words."""
 
     of_cpus: ClassVar[str]
     resource: str
@@ -30,7 +30,7 @@ class WordedAmount(Worded):
 
     @property
     def text(self) -> str:
-        """In words, with amounts as people write them."""
+        """The reason in words, with human-readable amounts."""
         sentence = self.of_cpus if self.resource == resources.CPU else self.sentence
         return sentence.format(**english.fields_of(self) | self._amounts())
 

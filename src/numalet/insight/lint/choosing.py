@@ -1,4 +1,4 @@
-"""Which findings of a check count: chosen by code, or excused by a comment where they stand."""
+"""Select the findings of a check by code, and drop those that a comment ignores."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ class CheckUnknownCode(Finding):
 _COMMENT: Final = re.compile(r"#\s*numalet:\s*ignore\[([^\]]*)\]")
 
 LinesOf = Callable[[str], Sequence[str]]
-"""From the name of a file to its lines; none if it can not be read."""
+"""From the name of a file to its lines, empty if it cannot be read."""
 
 
 class LintChoice(Value):
-    """Codes, or areas such as ``lint``, that count (all, if none is named) and that do not."""
+    """Selected codes or areas such as ``lint`` (all, if empty) and ignored ones."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
 
 
 def of_texts(select: Iterable[str], ignore: Iterable[str], known: Collection[str]) -> LintChoice:
-    """The choice of options that hold codes, separated by commas; ``known`` are all codes.
+    """Parse option values with codes separated by commas; ``known`` are all codes.
 
     Raises:
-        BadInput: there is no such code or area.
+        BadInput: a code or area does not exist.
     """
     return LintChoice(_codes("--select", select, known), _codes("--ignore", ignore, known))
 
 
 def refuse_unknown(option: str, codes: Iterable[str], known: Collection[str]) -> None:
-    """Raise ``BadInput`` if one of them is none of the known codes, and no area of these."""
+    """Raise ``BadInput`` if a text is neither a known code nor an area of one."""
     areas = sorted({code.partition("/")[0] for code in known})
     names = [*known, *areas]
     unknown = [code for code in codes if code not in names]
@@ -65,7 +65,7 @@ def _nearest(code: str, known: Sequence[str]) -> str:
 def counted(
     rows: Iterable[FindingRow], choice: LintChoice, lines_of: LinesOf
 ) -> tuple[FindingRow, ...]:
-    """The rows that count, in the same order."""
+    """Return the rows that are not ignored, in the same order."""
     return tuple(
         row
         for row in rows
@@ -86,7 +86,7 @@ def _is_named(code: str, names: Iterable[str]) -> bool:
 
 
 def _excused(where: Location, lines_of: LinesOf) -> tuple[str, ...]:
-    """What comments on the line, or alone on the line before it, excuse."""
+    """Return the codes in comments on the line, or alone on the line before it."""
     if where.line is None:
         return ()
     lines = lines_of(where.document)

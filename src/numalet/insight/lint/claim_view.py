@@ -1,7 +1,7 @@
-"""Claims, the pods that use them, and the devices there are, put together for the rules.
+"""Claims, the pods that use them, and the offered devices, joined for the rules.
 
-Nothing is allocated. Where documents are incomplete (a class that was not given, a pool of which
-slices are missing) the answers here err towards "possible", so that no rule complains wrongly.
+Nothing is allocated. If documents are incomplete (a missing class, missing slices of a pool), the
+answers err towards "possible", so that no rule reports a false error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESOURCE_OF_DRIVER: Final = {
     "dra.hugepages-2m": "hugepages-2Mi",
     "dra.hugepages-1g": "hugepages-1Gi",
 }
-"""Drivers whose devices are CPUs or memory, with the resource of nodes that these are."""
+"""Drivers whose devices are CPUs or memory, with the matching node resource."""
 _CAPACITY_OF_DRIVER: Final = {
     driver: f"{driver}/cpu" if driver == CPU_DRIVER else f"{driver}/size"
     for driver in _RESOURCE_OF_DRIVER
@@ -50,7 +50,7 @@ class ClaimUse(Value):
 
 
 class ClaimView(Value, dict=True):
-    """The documents, the pods, and the name of the node, empty where it is not known."""
+    """The documents, the pods, and the name of the node, empty if unknown."""
 
     documents: ClaimDocuments
     pods: tuple[Pod, ...]
@@ -58,7 +58,7 @@ class ClaimView(Value, dict=True):
 
     @cached_property
     def slices(self) -> tuple[ResourceSlice, ...]:
-        """The slices that count: of a pool those of its latest generation."""
+        """The slices in force: those of the latest generation of each pool."""
         latest: dict[tuple[str, str], int] = {}
         for each in self.documents.slices:
             pool = each.driver, each.pool
@@ -71,12 +71,11 @@ class ClaimView(Value, dict=True):
 
     @cached_property
     def devices(self) -> tuple[SliceDevice, ...]:
-        """All devices of these slices."""
         return tuple(device for each in self.slices for device in each.devices)
 
     @cached_property
     def incomplete_drivers(self) -> frozenset[str]:
-        """Drivers of which a slice is missing."""
+        """Drivers with a missing slice."""
         counts: dict[tuple[str, str], int] = {}
         for each in self.slices:
             counts[each.driver, each.pool] = counts.get((each.driver, each.pool), 0) + 1
@@ -86,17 +85,17 @@ class ClaimView(Value, dict=True):
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes to ask about: this one if it is known, else all that slices name."""
+        """Nodes to check: this one if it is known, else all nodes that slices name."""
         named = sorted({each.node for each in self.devices if each.node})
         return (self.node_name,) if self.node_name else tuple(named)
 
     def devices_of(self, node: str) -> tuple[SliceDevice, ...]:
-        """The devices that pods of a node may get."""
+        """Return the devices that pods of a node may get."""
         return tuple(each for each in self.devices if each.may_be_on(node))
 
     @cached_property
     def local_devices(self) -> tuple[SliceDevice, ...]:
-        """The devices of this node alone; none where it is not known which node this is."""
+        """The devices of this node alone; empty if the node is unknown."""
         if len(self.nodes) != 1:
             return ()
         return tuple(each for each in self.devices if each.node == self.nodes[0])
@@ -127,12 +126,11 @@ class ClaimView(Value, dict=True):
         return by_pod
 
     def uses_of(self, pod: Pod) -> list[ClaimUse]:
-        """The uses of claims by the containers of a pod."""
         return self._uses_by_pod.get(pod.uid, [])
 
     @cached_property
     def alike(self) -> tuple[list[Pod], ...]:
-        """Pods with claims, in groups of those that are alike in what they claim and request."""
+        """Pods with claims, in groups with equal claims and requests."""
         groups: dict[str, list[Pod]] = {}
         for pod in self.pods:
             if pod.claims:
@@ -155,14 +153,14 @@ class ClaimView(Value, dict=True):
         return ClaimUse(pod, container, used, named, claim, chosen)
 
     def claim_of(self, pod: Pod, named: PodClaim) -> ResourceClaim | None:
-        """The claim that a pod names, or the template of it; None if neither was given."""
+        """Return the claim or claim template that a pod names; None if the input lacks it."""
         claim = self._claims.get((False, pod.namespace, named.claim)) if named.claim else None
         return claim or self._claims.get((True, pod.namespace, named.template))
 
     def candidates(self, asked: DeviceRequest, node: str = "") -> tuple[SliceDevice, ...]:
-        """The devices of a node, or of all, that the selectors of a request may accept.
+        """Return the devices of a node, or of all, that the selectors of a request may accept.
 
-        Pods ask for the same by the hundred, so each answer is kept.
+        Cached, because hundreds of pods make the same request.
         """
         key = asked.device_class, asked.selectors, node
         kept = self._candidates.get(key)
@@ -183,7 +181,7 @@ class ClaimView(Value, dict=True):
         if of_class is not None:
             selectors += of_class.selectors
         elif asked.device_class in self._drivers:
-            # A class that was not given: drivers name the class of all their devices after them.
+            # The class is missing: drivers name the class of all their devices after themselves.
             devices = tuple(each for each in devices if each.driver == asked.device_class)
         return tuple(
             device
@@ -204,7 +202,7 @@ class ClaimView(Value, dict=True):
         return {}
 
     def is_decided(self, asked: DeviceRequest) -> bool:
-        """Whether all devices that the request could get are given, so that none means none."""
+        """Return whether the input has all devices that could match the request."""
         of_class = self._classes.get(asked.device_class)
         if of_class is None:
             drivers = {asked.device_class} & self._drivers
@@ -213,7 +211,7 @@ class ClaimView(Value, dict=True):
         return bool(drivers) and not drivers & self.incomplete_drivers
 
     def resource_of(self, asked: DeviceRequest) -> str:
-        """The resource of nodes, such as cpu, that the devices of a request are; empty if none."""
+        """Return the node resource, such as cpu, of the requested devices; empty for others."""
         key = asked.device_class, asked.selectors
         if key not in self._resources:
             of_class = self._classes.get(asked.device_class)
@@ -226,7 +224,7 @@ class ClaimView(Value, dict=True):
         return self._resources[key]
 
     def amount_of(self, request: ClaimRequest, resource: str) -> Quantity | None:
-        """How much of a resource of nodes a request is; None where that can not be said."""
+        """Return the requested amount of a node resource; None if it cannot be determined."""
         amounts = [self._asked(each, resource) for each in request.alternatives]
         first = amounts[0] if amounts else ZERO
         return first if all(each == first for each in amounts) else None
@@ -244,7 +242,8 @@ class ClaimView(Value, dict=True):
         }
         amounts = [amount for name, amount in asked.capacity.items() if name in names]
         if not amounts:
-            # Without an amount it is all of a device: what this has, or the CPU that it is.
+            # Without an amount a request takes the whole device: its capacity, or the CPU that it
+            # is.
             key = asked.device_class, asked.selectors
             if key not in self._whole_devices:
                 whole = {capacity_of_device(each) for each in self.candidates(asked)}
@@ -254,12 +253,12 @@ class ClaimView(Value, dict=True):
 
 
 def resource_of_device(device: SliceDevice) -> str:
-    """The resource of nodes that a device is a part of; empty for a device of another kind."""
+    """Return the node resource that a device is a part of; empty for a device of another kind."""
     return _RESOURCE_OF_DRIVER.get(device.driver, "")
 
 
 def capacity_of_device(device: SliceDevice) -> Quantity:
-    """How much of that resource the device is."""
+    """Return the device's capacity of that resource."""
     name = _CAPACITY_OF_DRIVER.get(device.driver, "")
     single = Quantity.from_int(1) if device.driver == CPU_DRIVER else ZERO
     return device.capacity.get(name, single)

@@ -1,7 +1,7 @@
-"""The findings of several checks as one list, for outputs that show each finding beside a line.
+"""Merge the findings of several checks, for outputs that show each finding at its line.
 
-A finding that several checks share comes once and names them: most findings about a configuration
-are the same on every machine, and pages of code hosts show only the first few.
+A finding of several checks appears once and names them: most findings about a configuration are the
+same on every machine, and code hosts show only the first few.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST_NAMED: Final = 4
 
 
 class NamedRows(Value):
-    """The findings of one check, what the check is called, and its main file, if it has one."""
+    """The findings of one check, its name, and its main file, if it has one."""
 
     name: str
     rows: Sequence[FindingRow]
@@ -25,7 +25,7 @@ class NamedRows(Value):
 
 
 def merged(checks: Iterable[NamedRows]) -> tuple[SarifRow, ...]:
-    """Every finding once, in order of its first check; its sentence says which checks have it."""
+    """Yield every finding once, in order of its first check; its sentence names its checks."""
     machines_of_row: dict[tuple[FindingRow, str], list[str]] = {}
     for each in checks:
         for row in each.rows:

@@ -1,8 +1,8 @@
-"""Which devices a CEL selector can not mean, as far as that is certain without evaluating CEL.
+"""Exclude devices that a CEL selector certainly rejects, without evaluating CEL.
 
-Most selectors compare the driver or an attribute with a constant, several of them joined with
-``&&``. Such comparisons are understood; everything else is taken to accept every device. So a
-device that is said to be left out is one that the scheduler leaves out, too.
+Most selectors compare the driver or an attribute with a constant, or join such comparisons with
+``&&``. This module understands these, and assumes that any other expression accepts every device.
+Therefore the scheduler also rejects every device that is rejected here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from numalet.core.model.device_claims import AttributeValue, SliceDevice
 
 DRIVER: Final = ""
-"""The name that stands for the driver of a device among its attributes."""
+"""The name of the driver among the attributes of a device."""
 
 _LONGEST: Final = 10 * 1024
-"""Characters of an expression that Kubernetes accepts."""
+"""Limit of Kubernetes for the characters of an expression."""
 _MOST_PARENTHESES: Final = 20
 
 _TEXT: Final = r"""(?:"(?P<text>[^"\\]*)"|'(?P<text2>[^'\\]*)')"""
@@ -41,13 +41,13 @@ class SelectorTerm(NamedTuple):
 
 
 def accepts(expression: str, device: SliceDevice) -> bool:
-    """Whether the expression may accept the device."""
+    """Return whether the expression may accept the device."""
     return all(_holds(term, device) for term in terms(expression))
 
 
 @lru_cache(maxsize=1024)
 def terms(expression: str) -> tuple[SelectorTerm, ...]:
-    """The comparisons all of which hold of every device that the expression accepts."""
+    """Return the comparisons that hold for every device that the expression accepts."""
     if len(expression) > _LONGEST:
         return ()
     found = (_term(part) for part in _joined(expression.strip(), _MOST_PARENTHESES))
@@ -59,13 +59,13 @@ def _holds(term: SelectorTerm, device: SliceDevice) -> bool:
         return device.driver == term.value.value
     values = device.attributes.get(term.attribute)
     if values is None:
-        return False  # What is not there can not be compared: the device is not selected.
+        return False  # A missing attribute cannot be compared: the device is not selected.
     is_plain = len(values) == 1 and all(each.type == term.value.type for each in values)
     return term.value in values or not is_plain
 
 
 def _joined(expression: str, parentheses: int) -> Iterator[str]:
-    """The parts that ``&&`` joins; nothing where the expression is joined otherwise, too."""
+    """Yield the parts joined by ``&&``; nothing if there are other operators."""
     parts: list[str] = []
     start = depth = 0
     quote = ""
@@ -97,7 +97,7 @@ def _joined(expression: str, parentheses: int) -> Iterator[str]:
 
 
 def _is_in_parentheses(part: str) -> bool:
-    """Whether one pair of parentheses is around all of it, as far as texts have none."""
+    """Return whether one pair of parentheses encloses the part, ignoring those in texts."""
     if not (part.startswith("(") and part.endswith(")")):
         return False
     depth = 0

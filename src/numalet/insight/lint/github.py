@@ -1,4 +1,4 @@
-"""The findings as workflow commands of GitHub Actions, which shows them beside the lines.
+"""Findings as workflow commands of GitHub Actions, which shows them at their lines.
 
 A command is one line: ``::error file=kubelet.yaml,line=7,title=CODE::MESSAGE``; in it ``%``, line
 breaks and (in properties) ``:`` and ``,`` are escaped.
@@ -21,7 +21,6 @@ _COMMANDS: Final = {
 
 
 def lines(rows: Sequence[FindingRow]) -> Iterator[str]:
-    """One command for each finding."""
     for row in rows:
         properties = {"title": row.code}
         text = message(row)

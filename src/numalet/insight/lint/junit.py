@@ -1,7 +1,7 @@
-"""The findings as JUnit XML, which the test pages of CI systems show.
+"""Findings as JUnit XML, which CI systems show as test results.
 
-One test says whether the kubelet starts; each finding is a test of its own, which fails for an
-error, and for a warning where warnings count as errors. Several checks are several suites.
+One test is the start of the kubelet; each finding is a further test, which fails for an error, and
+in strict mode for a warning. Several checks are several suites.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NUMBERS: Final = ("tests", "failures", "errors")
 class JunitSuite(Value):
     """The findings of one check; ``start_error`` is empty if the kubelet starts.
 
-    ``skips_start`` is true where a part can not be read, so that it is not known whether it does;
-    the start is skipped too where it is undecided.
+    ``skips_start``: a part cannot be read, so that the start is unknown; an undecided start is
+    skipped too.
     """
 
     name: str
@@ -33,13 +33,12 @@ class JunitSuite(Value):
     skips_start: bool = False
 
     def numbers(self, bad: Collection[Severity]) -> dict[str, str]:
-        """How many tests there are, and how many of them fail."""
+        """Return the numbers of tests and failures as attributes."""
         failures = sum(row.severity in bad for row in self.rows) + bool(self.start_error)
         return {"tests": str(len(self.rows) + 1), "failures": str(failures), "errors": "0"}
 
 
 def document(suites: Sequence[JunitSuite], *, strict: bool = False) -> str:
-    """The XML of these suites."""
     bad = failing(strict=strict)
     each = [suite.numbers(bad) for suite in suites]
     total = {key: str(sum(int(numbers[key]) for numbers in each)) for key in _NUMBERS}

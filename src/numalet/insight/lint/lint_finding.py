@@ -1,4 +1,4 @@
-"""What all findings of our own rules about a configuration have in common."""
+"""The base classes of our own findings about a configuration."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from numalet.wording import numbers
 
 
 class LintFinding(Finding):
-    """A finding that shows sizes as people read them."""
+    """A finding that shows sizes in human-readable units."""
 
     def __str__(self) -> str:
         return self.sentence.format(**with_sizes(self.fields))
 
 
 class LintWarning(LintFinding, kw_only=True):
-    """One about something that is used as it is, and is probably not what was meant."""
+    """A usable configuration that is probably a mistake."""
 
     severity: Severity = Severity.WARNING
 
 
 class LintNote(LintFinding, kw_only=True):
-    """One about something worth knowing."""
-
     severity: Severity = Severity.NOTE
 
 
 def with_sizes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a finding; numbers of bytes, whose names end in ``_bytes``, as sizes."""
+    """Format fields of bytes, whose names end in ``_bytes``, as sizes."""
     return {
         name: numbers.size(value) if name.endswith("_bytes") else value
         for name, value in fields.items()

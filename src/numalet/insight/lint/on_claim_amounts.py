@@ -1,7 +1,7 @@
-"""Rules about CPUs and memory that pods claim, beside what they request of the same.
+"""Rules about claimed CPUs and memory, and the requests for the same resources.
 
-Until claims count as resources of nodes, what is claimed has to be requested once more: by the
-container that claims it, or in the resources of the pod as a whole, where these count.
+Until claims count as node resources, the claimed amount has to be requested too: by the container
+with the claim, or in the pod-level resources, where the release supports them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class ClaimBesideRequestsFinding(LintFinding):
-    """What a container claims of a resource, and what it requests of the same."""
+    """A container's claimed and requested amounts of a resource."""
 
     pod: str
     container: str
@@ -73,7 +73,7 @@ _POD_LEVEL: Final = "PodLevelResources"
 
 
 def claim_not_repeated(subject: LintSubject) -> Iterator[Finding]:
-    """Containers whose requests and limits are not what they claim of CPUs or memory."""
+    """Containers whose requests and limits differ from their claims of CPUs or memory."""
     view = subject.claim_view
     maps = subject.gates.enabled(_NODE_ALLOCATABLE)
     for alike in view.alike:
@@ -105,14 +105,14 @@ def claim_not_repeated(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _whole(subject: LintSubject, pod: Pod) -> Resources:
-    """What the pod requests as a whole; nothing where that does not count."""
+    """Return the pod-level resources; empty if the kubelet ignores them."""
     if pod.pod_level is None or not subject.gates.enabled(_POD_LEVEL):
         return {}
     return pod.pod_level.requests
 
 
 def pod_too_small(subject: LintSubject) -> Iterator[Finding]:
-    """Pods whose resources as a whole are less than what their containers claim and request."""
+    """Pods whose pod-level resources are less than the claims and requests of their containers."""
     view = subject.claim_view
     maps = subject.gates.enabled(_NODE_ALLOCATABLE)
     for alike in view.alike:
@@ -139,7 +139,7 @@ def pod_too_small(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _in_all(view: ClaimView, pod: Pod) -> dict[str, tuple[Quantity, Quantity]]:
-    """By resource: what a pod's containers claim, and what those request that claim none of it."""
+    """Return by resource the sum of claims, and of requests by containers without such a claim."""
     claims = [
         (each, _claimed(view, [use for use in view.uses_of(pod) if use.container is each]))
         for each in pod.containers()
@@ -152,7 +152,7 @@ def _in_all(view: ClaimView, pod: Pod) -> dict[str, tuple[Quantity, Quantity]]:
                 (
                     each.requests.get(name, ZERO)
                     for each, own in claims
-                    # What runs before the others is counted beside none of them.
+                    # Init containers do not run in parallel with the others.
                     if name not in own and each.kind is not ContainerKind.INIT
                 ),
                 start=ZERO,
@@ -163,7 +163,7 @@ def _in_all(view: ClaimView, pod: Pod) -> dict[str, tuple[Quantity, Quantity]]:
 
 
 def _claimed(view: ClaimView, uses: list[ClaimUse]) -> dict[str, Quantity]:
-    """What a container claims of each resource of nodes, where that is known of all its claims."""
+    """Return a container's claimed amount of each node resource, if all its claims are known."""
     total: dict[str, Quantity] = {}
     unknown = set()
     for request in (each for use in uses for each in use.requests):
@@ -177,7 +177,7 @@ def _claimed(view: ClaimView, uses: list[ClaimUse]) -> dict[str, Quantity]:
 
 
 def _is_mapped(view: ClaimView, uses: list[ClaimUse], resource: str) -> bool:
-    """Whether all devices that these uses may get say that they are this resource."""
+    """Return whether all devices that may match declare this node resource."""
     devices = [
         device
         for use in uses

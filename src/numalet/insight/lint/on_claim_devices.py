@@ -1,7 +1,7 @@
-"""Rules about the devices that drivers offer: whether they fit the machine, and what is claimed.
+"""Rules about offered devices: their NUMA nodes, and claims that they cannot satisfy.
 
-A claim that no device can satisfy leaves its pods pending; the scheduler says no more than that it
-can not allocate the claims. Only what is certain from the given slices is said.
+An unsatisfiable claim leaves its pods pending; the scheduler only reports that it cannot allocate
+the claims. These rules report only facts that are certain from the given slices.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class DeviceNumaNodeFinding(LintWarning):
-    """Devices whose attribute names a NUMA node that no CPU is near to."""
+    """Devices whose attribute names a NUMA node without nearby CPUs."""
 
     driver: str
     devices: str
@@ -135,14 +135,14 @@ _NUMA_NAMES: Final = frozenset({"numa", "numaid", "numanode", "numanodeid"})
 
 
 def slices_of_several_nodes(subject: LintSubject) -> Iterator[Finding]:
-    """It is not known which of several nodes is checked."""
+    """The slices are those of several nodes, and the checked node is unknown."""
     nodes = subject.claim_view.nodes
     if len(nodes) > 1:
         yield LintSlicesOfSeveralNodes(nodes=some_of(nodes))
 
 
 def devices_without_cpus_near(subject: LintSubject) -> Iterator[Finding]:
-    """Devices of this node whose NUMA attribute no device of CPUs can share."""
+    """Devices of this node whose NUMA attribute no CPU device can share."""
     has_cpus = {node.node_id: bool(node.cores) for node in subject.machine.nodes}
     groups: dict[tuple[str, str, int], list[SliceDevice]] = {}
     for device in subject.claim_view.local_devices:
@@ -177,7 +177,7 @@ def _is_numa(attribute: str) -> bool:
 
 
 def _near(subject: LintSubject, number: int) -> str:
-    """Which node with CPUs is the nearest, in words."""
+    """Name the nearest node with CPUs."""
     nodes = {node.node_id: node for node in subject.machine.nodes}
     with_cpus = sorted(each for each, node in nodes.items() if node.cores)
     distances = nodes[number].distances if number in nodes else None
@@ -189,18 +189,18 @@ def _near(subject: LintSubject, number: int) -> str:
 
 
 def _place(subject: LintSubject, device: SliceDevice, path: str) -> Location:
-    """The place of a part of a device, in the slice that has it."""
+    """Return the place of a part of a device in its slice."""
     slices = subject.claims.slices
     of_device = next(each for each in slices if any(device is other for other in each.devices))
     return of_device.at(device.path + path)
 
 
 def never_allocated(subject: LintSubject) -> Iterator[Finding]:
-    """Claims that no node which is asked about can satisfy."""
+    """Claims that no checked node can satisfy."""
     view = subject.claim_view
     if not view.devices:
         return
-    # Claims of one template ask for the same: of those that may be allocated one is enough.
+    # Claims from one template are equal: one that may be allocated suffices.
     possible: set[str] = set()
     for claim in _asked_about(view):
         key = repr((claim.requests, claim.constraints))
@@ -215,7 +215,7 @@ def never_allocated(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _asked_about(view: ClaimView) -> Iterator[ResourceClaim]:
-    """Claims of the given pods, and those of files that people wrote; not what has its devices."""
+    """Yield claims of the pods, and those written by users; not claims with allocated devices."""
     used = {id(view.claim_of(pod, named)) for pod in view.pods for named in pod.claims}
     for claim in view.documents.claims:
         if not claim.is_allocated and (id(claim) in used or not claim.is_from_server):
@@ -230,7 +230,7 @@ class _Asking(Value):
     node: str
 
     def problem(self) -> Finding | None:
-        """Why the claim can not be allocated on the node; None if it may be."""
+        """Return why the claim cannot be allocated on the node; None if it may be."""
         for request in self.claim.requests:
             ways = [self._lacking(request, asked) for asked in request.alternatives]
             if ways and all(ways):
@@ -239,7 +239,7 @@ class _Asking(Value):
         return next((each for each in problems if each is not None), None)
 
     def _lacking(self, request: ClaimRequest, asked: DeviceRequest) -> Finding | None:
-        """What one alternative of a request lacks on the node."""
+        """Return what one alternative of a request lacks on the node."""
         if not self.view.is_decided(asked):
             return None
         devices = self.view.candidates(asked, self.node)
@@ -267,7 +267,7 @@ class _Asking(Value):
         )
 
     def _apart(self, constraint: ClaimConstraint) -> Finding | None:
-        """That devices of different requests have no value of the attribute in common."""
+        """Devices of different requests share no value of the attribute."""
         values = {
             request.name: self._values(request, constraint.attribute)
             for request in self.claim.requests
@@ -286,7 +286,7 @@ class _Asking(Value):
         )
 
     def _values(self, request: ClaimRequest, attribute: str) -> frozenset[AttributeValue] | None:
-        """The values that all devices of the request can have; None where that is not known."""
+        """Return the values that devices of the request can share; None if unknown."""
         possible: set[AttributeValue] = set()
         for asked in request.alternatives:
             if not self.view.is_decided(asked):
@@ -302,7 +302,7 @@ class _Asking(Value):
 
 
 def _has(device: SliceDevice, asked: DeviceRequest) -> bool:
-    """Whether one device has all the capacity that is asked for."""
+    """Return whether one device has all the requested capacity."""
     return all(
         device.capacity.get(_complete(name, device), ZERO) >= amount
         for name, amount in asked.capacity.items()
@@ -320,7 +320,7 @@ def _is_enough(asked: DeviceRequest, devices: list[SliceDevice]) -> bool:
 def _lacking_capacity(
     asked: DeviceRequest, devices: tuple[SliceDevice, ...]
 ) -> tuple[str, str] | None:
-    """An amount that no device has, and the largest that one has."""
+    """Return an amount that no device has, and the largest available one."""
     if any(_has(each, asked) for each in devices):
         return None
     for name, amount in asked.capacity.items():
@@ -333,7 +333,7 @@ def _lacking_capacity(
 def _lacking_count(
     asked: DeviceRequest, devices: tuple[SliceDevice, ...]
 ) -> tuple[str, str] | None:
-    """A number of devices, and the smaller one that there are."""
+    """Return a requested number of devices, and the smaller available number."""
     suited = [each for each in devices if _has(each, asked)]
     if not suited or _is_enough(asked, suited):
         return None
@@ -347,7 +347,7 @@ def _values_text(values: frozenset[AttributeValue]) -> str:
 
 
 def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """A driver that offers another number of CPUs than the kubelet lets pods have."""
+    """A driver that offers another number of CPUs than the kubelet's allocatable."""
     view = subject.claim_view
     devices = [each for each in view.local_devices if each.driver == CPU_DRIVER]
     if not devices or CPU_DRIVER in view.incomplete_drivers:
@@ -355,7 +355,7 @@ def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
     offered = sum((claim_view.capacity_of_device(each) for each in devices), start=ZERO)
     kept = rules.reservation.get(resources.CPU, ZERO)
     allocatable = node_allocatable.capacity(rules.machine)[resources.CPU] - kept
-    # A driver keeps back whole CPUs, so a part of one may be left over.
+    # A driver reserves whole CPUs, so a part of one may remain.
     least = Quantity.from_int(allocatable.milli_value // 1000)
     if not least <= offered <= allocatable:
         yield LintDraCpusDifferFromAllocatable(
@@ -367,7 +367,7 @@ def cpus_of_drivers(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
 
 
 def served_twice(subject: LintSubject) -> Iterator[Finding]:
-    """Classes that stand for a resource which a device plugin offers."""
+    """Device classes for a resource that a device plugin also offers."""
     for each in subject.claims.classes:
         if each.extended_resource in subject.devices:
             yield LintExtendedResourceServedTwice(

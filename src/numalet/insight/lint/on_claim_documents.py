@@ -1,7 +1,7 @@
-"""Rules about claims and the release: gates, versions of the API; and names that mean nothing.
+"""Rules about claims and the release: gates and API versions; and unknown names.
 
-The feature gates of a kubelet's configuration stand for those of the cluster: API server and
-scheduler have gates of the same names, which have to be set alike.
+The feature gates in a kubelet's configuration represent those of the cluster: the API server and
+the scheduler have gates of the same names, which must have the same values.
 """
 
 from __future__ import annotations
@@ -143,13 +143,13 @@ _SHOWN: Final = {
     "requests": "capacity.requests",
 }
 _VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
-"""Of the API group, the newest first."""
+"""Versions of the API group, the newest first."""
 
 _CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 def gates_of(subject: LintSubject) -> frozenset[str]:
-    """The feature gates that the given claims, slices and pods depend on."""
+    """Return the feature gates that the claims, slices and pods require."""
     if not any(subject.claims.objects) and not any(pod.claims for pod in subject.pods):
         return frozenset()
     gated = (field.name for each in subject.claims.objects for field in each.gated_fields)
@@ -158,7 +158,7 @@ def gates_of(subject: LintSubject) -> frozenset[str]:
 
 
 def allocation_off(subject: LintSubject) -> Iterator[Finding]:
-    """Pods with claims, or devices of this node, where the kubelet does not know of either."""
+    """Pods with claims, or devices of this node, with a kubelet that supports neither."""
     if subject.gates.enabled(_ALLOCATION):
         return
     pods = [pod for pod in subject.pods if pod.claims]
@@ -190,7 +190,7 @@ def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
     for (gate, name, _), uses in groups.items():
         first, gated = uses[0]
         names = list(dict.fromkeys(str(each) for each, _ in uses))
-        # What a server printed it has kept, so the gate is on there.
+        # A server printed the field, so its gate is on there.
         severity = Severity.NOTE if first.is_from_server else Severity.WARNING
         yield _without_gate(
             subject, names, _SHOWN.get(name, name), gate, first.at(gated.path), severity
@@ -199,7 +199,7 @@ def fields_without_gate(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _extended_requests(subject: LintSubject) -> Iterator[Finding]:
-    """Requests for classes by the name of a resource."""
+    """Requests for device classes by extended resource name."""
     if subject.gates.enabled(_EXTENDED):
         return
     named = {each.extended_resource for each in subject.claims.classes} - {""}
@@ -238,7 +238,7 @@ def _without_gate(
 
 
 def versions(subject: LintSubject) -> Iterator[Finding]:
-    """Objects of a version that the release does not serve; what a server printed, it serves."""
+    """Objects of a version that the release does not serve, unless a server printed them."""
     served = subject.release.claim_versions
     groups: dict[str, list[ClaimObject]] = {}
     for each in subject.claims.objects:
@@ -267,7 +267,7 @@ def versions(subject: LintSubject) -> Iterator[Finding]:
 
 
 def unknown_to_pod(subject: LintSubject) -> Iterator[Finding]:
-    """Names of claims and requests that containers use and that nothing has."""
+    """Claims and requests that containers name and that do not exist."""
     for use in subject.claim_view.uses:
         what = present = ""
         if use.named is None:
@@ -289,7 +289,7 @@ def unknown_to_pod(subject: LintSubject) -> Iterator[Finding]:
 
 
 def not_checked(subject: LintSubject) -> Iterator[Finding]:
-    """Claims and templates that pods name and that were not given."""
+    """Claims and templates that pods name and that the input lacks."""
     view = subject.claim_view
     missing = [
         f"ResourceClaim {pod.namespace}/{named.claim}"
@@ -304,7 +304,7 @@ def not_checked(subject: LintSubject) -> Iterator[Finding]:
 
 
 def static_pods(subject: LintSubject) -> Iterator[Finding]:
-    """Pods of files that claim devices."""
+    """Static pods with claims."""
     for pod in subject.pods:
         if pod.is_static and pod.claims:
             yield LintStaticPodWithClaims(pod=str(pod), where=subject.place_of(pod, ""))

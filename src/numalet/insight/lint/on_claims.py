@@ -1,7 +1,7 @@
-"""Rules about pods with claims, where drivers of claims and the kubelet's managers meet.
+"""Rules about pods with claims on nodes where managers and drivers share resources.
 
-Claims are allocated by the scheduler; the managers know nothing of them, and they of nothing that
-the managers hand out. Where both manage the same CPUs or memory, each counts on its own.
+The scheduler allocates claims without knowledge of the managers, and the managers ignore claims. If
+both manage the same CPUs or memory, each keeps separate accounts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class BesideDraDriverFinding(LintFinding):
-    """A manager and a driver that hand out the same; ``evidence`` is what shows the driver."""
+    """A manager and a driver with the same resource; ``evidence`` shows the driver."""
 
     evidence: str
 
@@ -82,7 +82,7 @@ class LintClaimsGiveNoHints(LintFinding):
 
 
 def manager_beside_driver(subject: LintSubject) -> Iterator[Finding]:
-    """A static manager on a node whose CPUs or memory a driver of claims hands out."""
+    """A static manager on a node with a driver for claims of CPUs or memory."""
     config = subject.config
     if config.cpu_manager_policy == CpuPolicy.STATIC.value:
         evidence = _evidence(subject.claim_view, {resources.CPU})
@@ -101,7 +101,7 @@ def manager_beside_driver(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _evidence(view: ClaimView, names: set[str]) -> str:
-    """What shows that a driver hands out one of these resources; empty if nothing does."""
+    """Return the evidence of a driver for one of these resources; empty without one."""
     devices = [each for each in view.devices if claim_view.resource_of_device(each) in names]
     nodes = {each.node for each in devices if each.node}
     if view.nodes and nodes.issuperset(view.nodes):
@@ -141,7 +141,7 @@ def claim_shared(subject: LintSubject) -> Iterator[Finding]:
 
 
 def claims_give_no_hints(subject: LintSubject) -> Iterator[Finding]:
-    """Claims of containers whose CPUs or memory are aligned by a policy."""
+    """Claims of containers whose CPUs or memory a policy aligns."""
     config, view = subject.config, subject.claim_view
     pins = config.cpu_manager_policy == CpuPolicy.STATIC.value or subject.pins_memory
     if not (subject.aligns and pins):

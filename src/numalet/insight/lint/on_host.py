@@ -1,7 +1,7 @@
-"""Rules about the host beside its NUMA nodes: what a kubelet checks when it starts.
+"""Rules about the host besides its NUMA nodes: the checks of a starting kubelet.
 
-Most of it is known on a live machine only. What was not checked is listed beside the answer
-whether a kubelet would start (``not_looked_at``).
+Most facts are known only on a live machine. Skipped checks are listed with the result
+(``not_looked_at``).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SOFT_EVICTION: Final = "soft-eviction"
 
 
 def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
-    """The kubelet does not start beside swap unless it is configured to.
+    """The kubelet does not start with swap unless its configuration allows it.
 
     Kubelet v1.32: ``NewContainerManager``.
     """
@@ -71,7 +71,7 @@ def swap_is_on(subject: LintSubject) -> Iterator[Finding]:
 
 
 def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
-    """With cgroup v1 a kubelet starts, and warns, or does not start.
+    """With cgroup v1 a kubelet starts with a warning, or does not start.
 
     Kubelet v1.35: ``run`` in ``cmd/kubelet/app``.
     """
@@ -90,7 +90,7 @@ def cgroups_are_old(subject: LintSubject) -> Iterator[Finding]:
 
 
 def runtime_is_missing(subject: LintSubject) -> Iterator[Finding]:
-    """Nothing listens where the kubelet expects the container runtime."""
+    """No process listens on the socket of the container runtime."""
     if subject.host.has_runtime is False:
         where = subject.config.where("containerRuntimeEndpoint")
         yield LintNoContainerRuntime(
@@ -110,7 +110,7 @@ def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding
 
 
 def not_looked_at(subject: LintSubject) -> tuple[str, ...]:
-    """What keeps a kubelet from starting, too, and was not checked here."""
+    """Return the kubelet's start checks that were skipped."""
     host = subject.host
     is_linux = subject.machine.os is OperatingSystem.LINUX
     unknown = {

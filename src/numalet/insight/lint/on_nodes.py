@@ -1,4 +1,4 @@
-"""Rules about where the reserved memory lies: too much of a node, odd nodes, an uneven split."""
+"""Rules about reserved memory by NUMA node: too much, unsuitable nodes, an uneven split."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LintReservedHugepagesAbsent(LintWarning):
 
 
 class ReservedTooMuchFinding(LintFinding):
-    """More is kept back on a NUMA node than it has."""
+    """More memory is reserved on a NUMA node than it has."""
 
     numa_node: int
     reserved_bytes: int
@@ -117,11 +117,11 @@ class LintReservationWidensPod(LintWarning):
 
 _PLACE = "reservedMemory"
 _LEAST_PERCENT = 5
-"""Of a node's room: an uneven split that costs less is not reported."""
+"""Percentage of a node's room; an uneven split with a smaller cost is not reported."""
 
 
 def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
-    """More is kept back on a node than it has: the kubelet's numbers wrap around."""
+    """With more reserved than a node has, the kubelet's numbers wrap around."""
     severity = Severity.ERROR if subject.pins_memory else Severity.WARNING
     for share in _shares(subject):
         if share.left_bytes >= 0:
@@ -138,9 +138,9 @@ def more_than_a_node_has(subject: LintSubject) -> Iterator[Finding]:
 
 
 def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
-    """What the system shall use is kept back where the system does not run.
+    """Memory for the system is reserved where the system does not run.
 
-    A node of which everything is kept back is kept from pods, and not for the system.
+    A fully reserved node is meant to be kept from pods, not for the system.
     """
     for share in _shares(subject):
         if share.reserved_bytes and share.left_bytes and not share.has_cpus:
@@ -151,7 +151,7 @@ def on_nodes_without_cpus(subject: LintSubject) -> Iterator[Finding]:
 
 
 def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
-    """Ordinary memory of pods may lie on nodes without CPUs, as in that of an accelerator."""
+    """Pods may get memory on nodes without CPUs, for example the memory of an accelerator."""
     if not subject.pins_memory:
         return
     nodes = subject.machine.nodes
@@ -168,7 +168,7 @@ def memory_without_cpus(subject: LintSubject) -> Iterator[Finding]:
 
 
 def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
-    """Huge pages are kept back on a node that has none of that size."""
+    """Huge pages are reserved on a node without pages of that size."""
     there = {
         (node.node_id, resources.hugepages_name(pages.page_size_kib))
         for node in subject.machine.nodes
@@ -183,7 +183,7 @@ def absent_hugepages(subject: LintSubject) -> Iterator[Finding]:
 
 
 def uneven_split(subject: LintSubject) -> Iterator[Finding]:
-    """One node has clearly less left than it would have with an even or proportional split."""
+    """One node has clearly less left than with an even or proportional split."""
     if not subject.pins_memory or not subject.config.reserved_memory:
         return
     shares = _shares(subject)
@@ -224,7 +224,7 @@ def widened_pods(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _shares(subject: LintSubject) -> tuple[NodeShare, ...]:
-    """The machine's nodes with what reservedMemory keeps back on them, whole bytes."""
+    """Return the machine's nodes with their reserved memory, in whole bytes."""
     reserved = reservation.total_by_node(subject.config.reserved_memory)
     none = Quantity()
     return tuple(
@@ -234,7 +234,7 @@ def _shares(subject: LintSubject) -> tuple[NodeShare, ...]:
 
 
 def _alternatives(subject: LintSubject) -> list[tuple[Spread, tuple[NodeShare, ...]]]:
-    """The same sum split otherwise, as far as there is such a split."""
+    """Return other splits of the same sum, as far as they exist."""
     total = Quantity.from_bytes(sum(share.reserved_bytes for share in _shares(subject)))
     alternatives = []
     for strategy in (Spread.EVEN, Spread.PROPORTIONAL):
@@ -256,12 +256,12 @@ def _with_cpus(shares: Sequence[NodeShare]) -> list[NodeShare]:
 
 
 def _level(shares: Sequence[NodeShare]) -> int:
-    """What is left on the node that has least left, of those that count."""
+    """Return the rest on the relevant node that has least left."""
     return min((share.left_bytes for share in _with_cpus(shares)), default=0)
 
 
 def _fewest_nodes(shares: Sequence[NodeShare], size_bytes: int) -> int | None:
-    """How many nodes hold so much, when all are empty; None if all together do not."""
+    """Return how many empty nodes are needed for the size; None if all do not suffice."""
     largest_first = sorted((share.left_bytes for share in shares), reverse=True)
     for count, held in enumerate(accumulate(largest_first), start=1):
         if held >= size_bytes:
@@ -270,7 +270,7 @@ def _fewest_nodes(shares: Sequence[NodeShare], size_bytes: int) -> int | None:
 
 
 def _memory_asked(subject: LintSubject) -> Iterator[tuple[Pod, str, int]]:
-    """Pod, container (empty for the pod as one) and bytes; what is asked alike comes once."""
+    """Yield pod, container (empty for pod scope) and bytes; equal requests only once."""
     as_one = subject.aligns and subject.config.topology_manager_scope == Scope.POD.value
     seen = set()
     for pod in subject.pods:
@@ -289,7 +289,7 @@ def _memory_asked(subject: LintSubject) -> Iterator[tuple[Pod, str, int]]:
 
 
 def _where(subject: LintSubject, numa_node: int) -> Location:
-    """The first entry that names the node; there is one."""
+    """Return the place of the first entry that names the node."""
     entries = enumerate(subject.config.reserved_memory)
     index = next(index for index, entry in entries if entry.numa_node == numa_node)
     return subject.config.where(f"{_PLACE}[{index}]")

@@ -70,7 +70,7 @@ def node_limit_is_a_word(subject: LintSubject) -> Iterator[Finding]:
 
 
 def many_nodes(subject: LintSubject) -> Iterator[Finding]:
-    """More NUMA nodes than the Topology Manager takes, or takes in good time."""
+    """More NUMA nodes than the Topology Manager supports, or supports in acceptable time."""
     nodes = len(subject.machine.nodes)
     if nodes <= _DEFAULT_LIMIT or subject.behaviour.default_node_limit is None:
         return
@@ -82,7 +82,7 @@ def many_nodes(subject: LintSubject) -> Iterator[Finding]:
 
 
 def options_not_read(subject: LintSubject) -> Iterator[Finding]:
-    """Options of the topology policy under the policy none, which reads none of them."""
+    """Options of the topology policy under the policy none, which ignores them."""
     options = subject.config.topology_manager_policy_options
     if options and not subject.aligns:
         where = subject.config.where(_TOPOLOGY)
@@ -90,7 +90,7 @@ def options_not_read(subject: LintSubject) -> Iterator[Finding]:
 
 
 def options_without_gate(subject: LintSubject) -> Iterator[Finding]:
-    """Options that nothing reads yet, and that will stop the start once something does."""
+    """Options that are ignored now, and that will prevent the start once they are used."""
     config = subject.config
     if not subject.aligns:
         options = config.topology_manager_policy_options or {}
@@ -113,7 +113,7 @@ def _without_gate(
 
 
 def fields_of_later_releases(subject: LintSubject) -> Iterator[Finding]:
-    """Fields that the kubelet of this release passes over.
+    """Fields that the kubelet of this release ignores.
 
     Kubelet v1.32: ``configfiles.fsLoader``, lenient decoding.
     """
@@ -128,10 +128,10 @@ def fields_of_later_releases(subject: LintSubject) -> Iterator[Finding]:
 
 
 def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
-    """A topology policy, and neither CPU Manager nor Memory Manager to give it hints.
+    """A topology policy without hints from the CPU Manager or the Memory Manager.
 
-    Devices that are known of give hints, too; nothing is reported then. That none are known of does
-    not mean that there are none, so it is a note: on nodes with GPUs this is how they are set up.
+    Known devices give hints too; then nothing is reported. The node may have devices that are not
+    known, as nodes with GPUs are set up this way, so it is a note.
     """
     config = subject.config
     policies = {policy.value for policy in TopologyPolicy} - {TopologyPolicy.NONE.value}
@@ -145,7 +145,7 @@ def alignment_without_hints(subject: LintSubject) -> Iterator[Finding]:
 
 
 def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
-    """Amounts of CPUs that reservedSystemCPUs replaces by its own number, and that differ from it.
+    """Reserved amounts of CPUs that reservedSystemCPUs replaces with a different number.
 
     Kubelet v1.32: ``run`` in ``cmd/kubelet/app``.
     """
@@ -167,7 +167,7 @@ def cpu_reservation_overridden(subject: LintSubject) -> Iterator[Finding]:
 
 
 def part_of_a_cpu(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """A reservation of CPUs that is no whole number is rounded up, but counted as it stands."""
+    """A fractional CPU reservation is rounded up, but subtracted without rounding."""
     reserved = rules.reservation.get(resources.CPU, ZERO)
     if _is_static(rules.cpu) and reserved.milli_value % 1000:
         where = subject.config.where("kubeReserved.cpu")
@@ -188,7 +188,8 @@ def may_hang(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
     """Reserved CPUs that take one thread of a core and leave its sibling to containers.
 
-    CPUs that the policy chooses itself count only with full-pcpus-only, where the sibling is lost.
+    CPUs that the policy chooses itself are reported only with full-pcpus-only, which wastes the
+    sibling.
     """
     cpu = rules.cpu
     if not _is_static(cpu) or not (cpu.reserved_cpus or cpu.full_pcpus_only):
@@ -210,20 +211,20 @@ def split_cores(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
 
 
 def _turns_on_whole_cores(cpu: CpuRules) -> bool:
-    """Whether whole cores are handed out in turns; ``may_hang`` judges split cores then."""
+    """Return whether whole cores are distributed across nodes; ``may_hang`` judges those."""
     return cpu.full_pcpus_only and cpu.distribute_cpus_across_numa
 
 
 def _split_cores(subject: LintSubject, reserved: CpuSet) -> list[tuple[int, ...]]:
-    """Cores of which some threads are reserved and others are not."""
+    """Return cores of which only some threads are reserved."""
     cores = (core.threads for node in subject.machine.nodes for core in node.cores)
     return [core for core in cores if 0 < len(reserved.intersection(core)) < len(core)]
 
 
 def strict_reservation(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """strict-cpu-reservation: pods may take every CPU of the shared pool, if it gives every one.
+    """With strict-cpu-reservation pods may take every CPU of the shared pool.
 
-    full-pcpus-only gives no more CPUs than there are in whole cores of which none is reserved.
+    full-pcpus-only gives at most the CPUs of whole cores without reserved threads.
     """
     if not _is_static(rules.cpu) or not rules.cpu.strict_cpu_reservation:
         return
@@ -237,7 +238,7 @@ def strict_reservation(subject: LintSubject, rules: NodeRules) -> Iterator[Findi
 
 
 def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """prefer-closest-numa-nodes where ids have gaps: some comparisons are fatal."""
+    """prefer-closest-numa-nodes with gaps in the node ids: some comparisons crash the kubelet."""
     distances = roster.distances(rules)
     if distances is not None and distances.readable_ids is not None:
         where = subject.config.where(f"{_TOPOLOGY}.{policy_options.PREFER_CLOSEST}")
@@ -250,7 +251,7 @@ def distances_beyond_rows(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
 
 
 def page_size_not_everywhere(subject: LintSubject) -> Iterator[Finding]:
-    """A size of huge pages that some nodes do not know: a pod that asks for it is fatal."""
+    """A huge page size that some nodes lack: a pod that requests it crashes the kubelet."""
     if not subject.pins_memory:
         return
     nodes = {

@@ -1,7 +1,6 @@
-"""Rules about given pods: those that this node, empty and with this policy, never admits.
+"""Rules about given pods that this node, empty and with this policy, never admits.
 
-The node itself is asked, with the pod as it is and with smaller ones. Pods that ask for the same
-are asked about once.
+The node decides on the pod and on smaller ones. Pods with equal requests are checked once.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class LintPodNotWholeUnits(LintFinding):
 
 
 class NeverAdmittedFinding(LintFinding):
-    """A pod of which no single request is too large; ``ways`` are what would be admitted."""
+    """A pod without a single request that is too large; ``ways`` are admitted variants."""
 
     pod: str
     reason: str
@@ -142,13 +141,13 @@ _MOST_WAYS = 4
 
 
 def not_looked_at(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
-    """The pods are there, but no node that could be asked."""
+    """The pods cannot be checked because there is not a node to decide on them."""
     if node is None and subject.pods:
         yield LintPodsNotChecked(count=len(subject.pods))
 
 
 def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
-    """What is too much about every pod that the empty node does not admit."""
+    """Every pod that the empty node does not admit, with the request that is too large."""
     search = LargestRequestSearch(node)
     decisions = []
     for alike in in_groups(subject.pods, lambda each: sorted(each.requests.items())):
@@ -171,10 +170,10 @@ def never_admitted(subject: LintSubject, node: Node) -> Iterator[Finding]:
 
 
 def one_after_the_other(subject: LintSubject, node: Node) -> Iterator[Finding]:
-    """What only shows when the pods are there together, admitted in their order.
+    """Problems of several pods together, admitted in their order.
 
-    A policy that hands out CPUs may hang on a fragmented node, and with strict-cpu-reservation
-    the pods may leave a shared pool with which the kubelet does not start again.
+    A policy with exclusive CPUs may hang on a fragmented node, and with strict-cpu-reservation the
+    pods may leave a shared pool with which the kubelet does not start again.
     """
     if node.rules.cpu.policy is not CpuPolicy.STATIC:
         return
@@ -195,7 +194,7 @@ def _crashes(node: Node, pod: Pod) -> bool:
 
 
 def in_groups(pods: tuple[Pod, ...], part: Callable[[Container], object]) -> list[list[Pod]]:
-    """The pods in groups of those that are alike in this part of their containers, in order."""
+    """Group pods that are alike in this part of their containers, in order."""
     groups: dict[str, list[Pod]] = {}
     for pod in pods:
         parts = [(each.name, each.kind, part(each)) for each in pod.containers()]
@@ -205,7 +204,7 @@ def in_groups(pods: tuple[Pod, ...], part: Callable[[Container], object]) -> lis
 
 
 def and_more(alike: list[Pod]) -> str:
-    """The note on a group beside its first pod; empty if it is alone."""
+    """Return the number of other pods of a group as a suffix; empty if there are no others."""
     return "" if len(alike) == 1 else f" (and {len(alike) - 1} more pods like it)"
 
 
@@ -219,7 +218,7 @@ def _crashing(
 def _too_much(
     subject: LintSubject, search: LargestRequestSearch, pod: Pod, rejection: Rejection, more: str
 ) -> Iterator[Finding]:
-    """Every request that is too large by itself; else what makes them too large together."""
+    """Yield every request that is too large by itself; else the combination that is."""
     is_alone = False
     for container in pod.containers():
         for resource in sorted(container.requests):
@@ -297,9 +296,9 @@ def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
 def _larger_than_node(
     subject: LintSubject, node: Node, pod: Pod, rejection: OutOfResource, more: str
 ) -> Iterator[Finding]:
-    """Every resource of which the whole node has less than the pod asks for in all.
+    """Yield every resource of which the whole node has less than the pod requests in sum.
 
-    The kubelet reports the first one only, so each is asked about without those before it.
+    The kubelet reports only the first one, so each is decided without those before it.
     """
     asking, refused = pod, rejection
     while True:
@@ -333,7 +332,7 @@ def _larger(subject: LintSubject, pod: Pod, refused: OutOfResource, more: str) -
 
 
 def shown(resource: str, amount: Quantity) -> str:
-    """An amount of a resource: exact, and where that is hard to read also rounded."""
+    """Format an amount: exact, and also rounded if that is hard to read."""
     if not resources.is_memory_type(resource):
         return str(amount)
     exact = str(Quantity.from_bytes(amount.value))

@@ -1,4 +1,4 @@
-"""Rules about pods that the node admits, and that get less than they seem to ask for."""
+"""Rules about admitted pods that get less than they seem to request."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ class LintStatusCounts(LintWarning):
 _OF_QOS: Final = (resources.CPU, resources.MEMORY)
 _WORD: Final = re.compile(r"[A-Za-z0-9]+")
 
-# Names of devices are short and differ in one letter on purpose (gpu, npu, tpu; port-a, port-b),
-# so a changed letter counts inside of long words only, and another length in all but short ones.
+# Device names are short and differ in one letter on purpose (gpu, npu, tpu; port-a, port-b), so a
+# changed letter is a typo only inside long words, and another length in all but short ones.
 _LEAST_OF_OTHER_LETTER: Final = 5
 _LEAST_OF_OTHER_LENGTH: Final = 4
 
 
 def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Containers without which a Burstable pod would be Guaranteed, and which are the smaller part.
+    """The minority of containers that make a pod Burstable instead of Guaranteed.
 
     Kubelet v1.32: ``qos.ComputePodQOS``.
     """
@@ -129,7 +129,7 @@ def lost_guaranteed_class(subject: LintSubject, rules: NodeRules) -> Iterator[Fi
 
 
 def status_counts(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Containers of Guaranteed pods whose status says another amount, where the status counts.
+    """Guaranteed containers whose status has another amount, if the kubelet uses the status.
 
     Kubelet v1.33: ``guaranteedCPUs``, ``getRequestedResources``.
     """
@@ -169,7 +169,7 @@ def _differs(container: Container, resource: str) -> bool:
 
 
 def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Containers of Guaranteed pods that stay in the shared pool because of a part of a CPU."""
+    """Guaranteed containers that stay in the shared pool because of a fractional CPU."""
     if rules.cpu.policy is not CpuPolicy.STATIC:
         return
     for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
@@ -180,7 +180,7 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
             if pod.qos_class is not QosClass.GUARANTEED or asked.sign <= 0 or not is_shared:
                 continue
             where = subject.place_of(pod, container.name)
-            # A helper beside the others asks for less than one on purpose.
+            # A sidecar requests less than one CPU on purpose.
             severity = Severity.WARNING if asked.milli_value > 1000 else Severity.NOTE
             yield LintFractionalCpus(
                 pod=f"{pod}{on_pods.and_more(alike)}",
@@ -193,7 +193,7 @@ def fractional_cpus(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]
 
 
 def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Finding]:
-    """Resources that the node does not offer, with a name almost like one that it does."""
+    """Requested resources with a name almost like one that the node offers."""
     capacity = node_allocatable.capacity(rules.machine)
     offered = {*capacity, *node_allocatable.RESERVABLE, *subject.devices}
     for alike in on_pods.in_groups(subject.pods, _requests_and_limits):
@@ -214,7 +214,7 @@ def names_almost_offered(subject: LintSubject, rules: NodeRules) -> Iterator[Fin
 
 
 def _is_almost(name: str, known: str) -> bool:
-    """Whether one name is probably the other with a slip of the pen."""
+    """Return whether one name is probably a typo of the other."""
     if name.lower() == known.lower():
         return True
     start = 0
@@ -234,7 +234,7 @@ def _is_almost(name: str, known: str) -> bool:
     words = (each for each in _WORD.finditer(longer) if each.start() <= start < each.end())
     word = next(words, None)
     if word is None:
-        return True  # A dot, dash or slash that is missing or another one.
+        return True  # A missing or different dot, dash or slash.
     size = word.end() - word.start()
     if len(rest) != len(known_rest):
         return size >= _LEAST_OF_OTHER_LENGTH

@@ -1,6 +1,6 @@
-"""Rules about the sum: reservedMemory must add up to what the node keeps back.
+"""Rules about the sum: reservedMemory must equal the node's reserved amount.
 
-The kubelet reports only that two numbers differ. These rules name the well-known slip behind it.
+The kubelet reports only that two numbers differ. These rules name the common mistakes.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def default_eviction_forgotten(subject: LintSubject) -> Iterator[Finding]:
 
 
 def default_eviction_not_merged(subject: LintSubject) -> Iterator[Finding]:
-    """The sum has the default threshold in it, but evictionHard was given and replaces it."""
+    """The sum includes the default threshold, but evictionHard replaces it."""
     parts, default = subject.memory_parts, _default_threshold(subject)
     if parts is None or not _lacks_memory_threshold(subject):
         return
@@ -175,7 +175,7 @@ def threshold_is_a_percentage(subject: LintSubject) -> Iterator[Finding]:
 
 
 def reservation_is_not_read(subject: LintSubject) -> Iterator[Finding]:
-    """ReservedMemory is there, but no policy reads it."""
+    """No policy reads reservedMemory."""
     config = subject.config
     if config.reserved_memory and not subject.pins_memory:
         yield LintReservedMemoryNotRead(
@@ -184,7 +184,6 @@ def reservation_is_not_read(subject: LintSubject) -> Iterator[Finding]:
 
 
 def _given(subject: LintSubject) -> Quantity:
-    """The sum of reservedMemory over all nodes."""
     total = ZERO
     for amount in reservation.total_by_node(subject.config.reserved_memory).values():
         total += amount
@@ -196,7 +195,7 @@ def _default_threshold(subject: LintSubject) -> Quantity:
 
 
 def _or_merge(subject: LintSubject) -> str:
-    """The other way to a default threshold, where the release has it."""
+    """Return the other way to a default threshold, if the release has it."""
     has_field = subject.release_rules.default_eviction_is_merged_if_asked
     return ", or set mergeDefaultEvictionSettings to true" if has_field else ""
 

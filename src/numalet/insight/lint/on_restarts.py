@@ -1,7 +1,7 @@
 """Rules about given pods that run when the kubelet starts again.
 
-The pods are admitted one after the other, beside those of the state files. Then the kubelet is
-started on what it has written, and sees the pods again.
+The node admits the pods one after the other, with those of the state files. Then the kubelet starts
+with the files that it has written, and admits the pods again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class LintPodRejectedAfterRestart(LintWarning):
 
 
 def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
-    """The pod that keeps the kubelet from starting again, or the pods that are lost then.
+    """The pod that keeps the kubelet from starting again, or the pods that are lost.
 
-    In native mode a pod that runs and is rejected goes on.
+    In native mode a running pod that is rejected continues.
     """
     node = starting.started(subject, subject.state_files) if subject.state_files else empty
     if isinstance(node, StartRefused) or subject.behaviour.state_follows_the_machine:
@@ -74,18 +74,19 @@ def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
             node = node.pod_started(pod.uid)
         admitted.append((pod, node))
     pods = [pod for pod, _ in admitted if pod.uid in node.snapshot.pods]
-    # The status is of now, and these pods will run.
+    # The status describes the present, and these pods will run.
     running = restarting.containers_that_run(replace(pod, phase="", allocated=None) for pod in pods)
     restart = starting.restarted(subject, node.state_files(), pods, running)
     if not isinstance(restart, StartRefused):
         yield from _rejected(subject, restart.rejected)
         second = starting.started(subject, restart.node.state_files())
         if pods and isinstance(second, StartRefused):
-            # A kubelet that places a pod a second time counts it twice, or forgets what it had.
+            # A kubelet that places a pod a second time accounts it twice, or forgets its
+            # allocation.
             placed_whole = (pod for pod in pods if pod.pod_level is not None)
             yield _stops(subject, next(placed_whole, pods[-1]), second)
     elif admitted and not isinstance(restart.findings[0], CpuStateEmptyDefault):
-        # An empty pool has a rule of its own.
+        # Another rule reports an empty pool.
         first = next(
             pod
             for pod, node in admitted
@@ -95,7 +96,7 @@ def after_a_restart(subject: LintSubject, empty: Node) -> Iterator[Finding]:
 
 
 def _rejected(subject: LintSubject, pods: tuple[Readmission, ...]) -> Iterator[Finding]:
-    """One finding for all pods that are rejected with the same reason."""
+    """Yield one finding for all pods that are rejected with the same reason."""
     groups: dict[tuple[str, bool], list[Readmission]] = {}
     for each in pods:
         key = kubelet.reason(each.decision.rejection), each.waits_for_plugin

@@ -1,4 +1,4 @@
-"""What the rules about policies and their options find."""
+"""Findings of the rules about policies and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings joined with their words, one row for each: what every form of the output shows."""
+"""Findings with their texts, one row for each: the content of every output format."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _CONFIGURATION: Final = "config"
 class FindingRow(Value):
     """One finding in words.
 
-    ``kubelet_text`` is what the kubelet says, empty where it says nothing. ``rule`` and ``mend``
-    are empty for what has none, a note about the machine for example.
+    ``kubelet_text`` is the kubelet's message, empty without one. ``rule`` and ``mend`` may be
+    empty, for example for a note about the machine.
     """
 
     code: str
@@ -37,17 +37,15 @@ class FindingRow(Value):
 
     @property
     def place(self) -> str:
-        """The place as people read it."""
         return self.where.text
 
 
 def failing(*, strict: bool) -> frozenset[Severity]:
-    """The severities that fail a check: errors, and warnings where it is strict."""
+    """Return the severities that fail a check: errors, and in strict mode warnings."""
     return frozenset((Severity.ERROR, Severity.WARNING) if strict else (Severity.ERROR,))
 
 
 def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
-    """A row for each finding, in the same order."""
     return tuple(
         FindingRow(
             code=finding.code,
@@ -63,7 +61,7 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
 
 
 class CodeMeaning(Value):
-    """The sentence of a code, with names of fields in angle brackets, the reason, and the mend."""
+    """A code's sentence with field names in angle brackets, its reason, and its fix."""
 
     sentence: str
     rule: str
@@ -71,18 +69,18 @@ class CodeMeaning(Value):
 
 
 def meaning(of: type[Any]) -> CodeMeaning:
-    """What a code means, without a finding or a reason of it; reasons have a sentence alone."""
+    """Return the meaning of a code without an instance; reasons have only a sentence."""
     why = getattr(of, "why", "")
     return CodeMeaning(
         _FIELD.sub(r"<\1>", of.sentence),
-        # Some reasons have a value of this name, which is no rule.
+        # Some reasons have a field of this name.
         why if isinstance(why, str) else "",
         _FIELD.sub(r"<\1>", getattr(of, "mend", "")),
     )
 
 
 def kubelet_text(finding: Finding) -> str:
-    """What the kubelet says about it, to the letter; empty if it says nothing."""
+    """Return the kubelet's exact message; empty without one."""
     area = finding.code.partition("/")[0]
     stage = _STAGES.get(area)
     if stage is not None and finding.kubelet_text:

@@ -1,4 +1,4 @@
-"""All rules, in order, and what they find together with the kubelet's start."""
+"""All rules in order, and their findings together with those of the kubelet's start."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _OF_CONFIGURATION: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]]
     on_claim_documents.static_pods,
     on_claim_documents.not_in_pod_resources,
 )
-"""Rules that a configuration which does not start is worth, too."""
+"""Rules that also apply to a configuration with which the kubelet does not start."""
 
 _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], ...]] = (
     on_options.part_of_a_cpu,
@@ -90,8 +90,8 @@ _OF_A_NODE: Final[tuple[Callable[[LintSubject, NodeRules], Iterator[Finding]], .
 class Checked(Value):
     """The result of all rules. ``refused`` is the kubelet's refusal to start, or None.
 
-    ``start`` is all that keeps the kubelet from starting, its own error first; ``own`` are
-    the findings of our rules, the worst first. ``not_looked_at`` names what else could.
+    ``start`` are all errors that prevent the start, the kubelet's first error first; ``own`` are
+    the findings of our rules, the worst first. ``not_looked_at`` names skipped start checks.
     """
 
     refused: StartRefused | None
@@ -101,14 +101,14 @@ class Checked(Value):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All of them: those of the start, then the others."""
+        """All findings: those of the start, then the others."""
         return (*self.start, *self.own)
 
 
 def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
-    """What the kubelet and our own rules find about a subject.
+    """Run the kubelet's checks and our own rules on a subject.
 
-    ``noticed`` is what the readers of its parts noticed; it takes its place among our own.
+    ``noticed`` are findings of the readers; they are sorted in among our own.
     """
     started = starting.start(subject)
     found = (*noticed, *_whatever_is_unknown(subject, started.empty))
@@ -117,7 +117,7 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
 
 
 def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
-    """The findings of our rules that hold whatever the unknown fields are; codes of the others."""
+    """Yield our findings that hold for all values of the unknown fields; codes of the others."""
     fields = subject.config.unknown
     if fields is None:
         yield from _own(subject, node)

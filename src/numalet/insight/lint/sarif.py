@@ -1,8 +1,8 @@
-"""The findings as SARIF 2.1.0, the form that code hosts and editors read.
+"""Findings as SARIF 2.1.0, the format of code hosts and editors.
 
-Every code that occurs is a *rule* of the run; every finding is a *result* with the file and line
-of its place. What has no file (a flag, the machine) has a logical location, and is placed at the
-first line of the main file, because code hosts show nothing without a line of a file.
+Every occurring code is a *rule* of the run; every finding is a *result* with the file and line of
+its place. A finding without a file (about a flag or the machine) has a logical location, at the
+first line of the main file, because code hosts require a line of a file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class SarifRow(Value):
-    """A finding, and which file stands in for its own if it has none.
+    """A finding, and the file that is used if it has none.
 
-    ``combinations`` names the configurations and machines that it is about, if there are several.
+    ``combinations`` names its configurations and machines, if there are several.
     """
 
     row: FindingRow
@@ -31,7 +31,7 @@ class SarifRow(Value):
 
 
 def document(rows: Sequence[SarifRow], tool_version: str) -> dict[str, Any]:
-    """The log: one run of this program with all results; paths are relative."""
+    """Return the log: one run of this program with all results; paths are relative."""
     codes = list(dict.fromkeys(each.row.code for each in rows))
     by_code = {each.row.code: each.row for each in reversed(rows)}
     driver = {
@@ -70,7 +70,7 @@ def _result(each: SarifRow, index: int) -> dict[str, Any]:
 
 
 def message(row: FindingRow) -> str:
-    """Everything about a finding but its place, in one paragraph."""
+    """Return all of a finding except its place, in one paragraph."""
     said = f" The kubelet says: {row.kubelet_text}." if row.kubelet_text else ""
     mend = f" Mend: {row.mend}." if row.mend else ""
     return f"{row.sentence.rstrip('.')}.{said}{mend}"
@@ -90,5 +90,5 @@ def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:
 
 
 def is_file(where: Location) -> bool:
-    """Whether the place is in a file, and not a flag."""
+    """Return whether the place is in a file rather than a flag."""
     return bool(where.document) and not where.document.startswith("--")

@@ -1,4 +1,4 @@
-"""The kubelet's start: its error, and what else would stop it once that is mended."""
+"""The kubelet's start: its error, and the errors that would follow once it is fixed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from numalet.insight.lint.subject import LintSubject
 
 
 class StartResult(Value):
-    """What became of the start.
+    """The result of the start.
 
-    ``refused`` is the kubelet's refusal or None. ``findings`` are all that stop it, the kubelet's
-    own first. ``empty`` is the node without state files and pods; None if even that can not be.
+    ``refused`` is the kubelet's refusal or None. ``findings`` are all errors that stop it, the
+    kubelet's first error first. ``empty`` is the node without state files and pods; None if even
+    that does not start.
     """
 
     refused: StartRefused | None
@@ -30,7 +31,7 @@ class StartResult(Value):
 
 
 def start(subject: LintSubject) -> StartResult:
-    """The start of a kubelet with this configuration, on this machine, with these files."""
+    """Start a kubelet with this configuration, on this machine, with these files."""
     outcome = started(subject, subject.state_files)
     empty = started(subject, {}) if subject.state_files else outcome
     node = empty if isinstance(empty, Node) else None
@@ -41,7 +42,6 @@ def start(subject: LintSubject) -> StartResult:
 
 
 def started(subject: LintSubject, files: StateFiles) -> Node | StartRefused:
-    """The node of a subject after a start with these files."""
     return nodes.start(
         subject.config,
         subject.machine,
@@ -58,7 +58,7 @@ def restarted(
     pods: Iterable[Pod],
     running: Iterable[ContainerKey] | None = None,
 ) -> KubeletRestart | StartRefused:
-    """The kubelet of a subject after a restart with these files, while these pods run."""
+    """Restart the kubelet of a subject with these files while these pods run."""
     return restarting.restart(
         subject.config,
         subject.machine,
@@ -74,17 +74,17 @@ def restarted(
 def _not_reached(
     subject: LintSubject, stage: StartStage, empty: Node | StartRefused
 ) -> tuple[Finding, ...]:
-    """What comes after the stage at which the start ended."""
+    """Return the errors after the stage that ended the start."""
     if stage in (StartStage.NODE_ALLOCATABLE, StartStage.UNDECIDED):
         return ()
     if stage in (StartStage.CPU_MANAGER_START, StartStage.MEMORY_MANAGER_START):
-        # Without the files it gets to the last stage.
+        # Without the files the start reaches the last stage.
         return empty.findings if isinstance(empty, StartRefused) else ()
     return _policies_of_files(subject)
 
 
 def _policies_of_files(subject: LintSubject) -> tuple[Finding, ...]:
-    """Files that no kubelet with these policies would read; what they hold is not checked."""
+    """Report state files that the kubelet would not read with these policies."""
     problems = []
     for name, load, policy in (
         (cpu_file.FILE_NAME, cpu_file.load, subject.config.cpu_manager_policy),

@@ -1,4 +1,4 @@
-"""What is checked: one configuration on one machine, with state files and pods."""
+"""The subject of a check: one configuration on one machine, with state files and pods."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from numalet.insight.lint.claim_view import ClaimView
 
 
 class Host(Value, kw_only=True):
-    """What is known of a host; None for what is not.
+    """Facts about a host; None if unknown.
 
-    ``swap_areas`` are the files and devices that are swapped to, ``cgroup_version`` is 1 or 2,
-    ``has_runtime`` whether a socket is where the container runtime should listen.
+    ``swap_areas`` are the files and devices used for swap, ``cgroup_version`` is 1 or 2,
+    ``has_runtime`` is whether the socket of the container runtime exists.
     """
 
     swap_areas: tuple[str, ...] | None = None
@@ -36,11 +36,10 @@ class Host(Value, kw_only=True):
 
 
 class LintSubject(Value, kw_only=True, dict=True):
-    """What a rule may read.
+    """The input of a rule.
 
-    ``numa_balancing`` is the value of ``kernel.numa_balancing``, None if it is unknown.
-    ``host`` is what is known of the host otherwise. ``pod_places`` says where a pod was read, by
-    uid.
+    ``numa_balancing`` is the value of ``kernel.numa_balancing``, None if unknown. ``host`` are
+    further facts about the host. ``pod_places`` is the source of a pod by uid.
     """
 
     config: KubeletConfig
@@ -64,44 +63,41 @@ class LintSubject(Value, kw_only=True, dict=True):
 
     @cached_property
     def memory_parts(self) -> MemoryParts | None:
-        """What must be kept back of memory; None where a part of it can not be read."""
+        """The summands of reserved memory; None if one of them cannot be read."""
         findings = Findings()
         parts = reservation.memory_parts(self.effective, self.machine, findings)
         return None if findings.all else parts
 
     @cached_property
     def gates(self) -> FeatureGates:
-        """The feature gates as they are set."""
         return feature_gates.with_settings(self.config.feature_gates, self.release)
 
     @property
     def release(self) -> Release:
-        """The release whose kubelet is asked about."""
         return self.behaviour.release
 
     @cached_property
     def release_rules(self) -> ReleaseRules:
-        """The rules of that release, with the feature gates as they are set."""
+        """The rules of the release with the configured feature gates."""
         return self.release.rules_with(self.gates.enabled)
 
     @cached_property
     def claim_view(self) -> ClaimView:
-        """The claims beside the pods that use them, and the devices of this node."""
         return ClaimView(self.claims, self.pods, self.identity.name)
 
     @property
     def pins_memory(self) -> bool:
-        """Whether the Memory Manager counts memory and confines containers to NUMA nodes."""
+        """Whether the Memory Manager accounts memory and confines containers to NUMA nodes."""
         counting = (MemoryPolicy.STATIC.value, MemoryPolicy.BEST_EFFORT.value)
         return self.config.memory_manager_policy in counting
 
     @property
     def aligns(self) -> bool:
-        """Whether the Topology Manager has a policy, and so reads its options."""
+        """Whether the Topology Manager has a policy, and therefore reads its options."""
         return self.config.topology_manager_policy != TopologyPolicy.NONE.value
 
     def place_of(self, pod: Pod, container: str) -> Location:
-        """Where a container of a pod was read, as far as that is known."""
+        """Return the source of a container of a pod, as far as known."""
         where = self.pod_places.get(pod.uid, NOWHERE)
         path = f"pod {pod}, container {container}" if container else f"pod {pod}"
         return replace(where, path=path)

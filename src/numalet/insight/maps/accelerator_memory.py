@@ -1,8 +1,8 @@
-"""NUMA nodes without CPUs: next to which node they are, and whose memory theirs may be.
+"""NUMA nodes without CPUs: their nearest node, and the accelerator that may own their memory.
 
-A plugin may report a device on the node of its memory; then it is known. Most report the node with
-CPUs. Then distances help, where each such node has as many accelerators as nodes of memory next to
-it: the memory is theirs, though which is whose stays open where there are several.
+A plugin may report a device on the node of its memory; then the owner is known. Most report the
+node with CPUs. Then distances help, if each such node has as many accelerators as nearby memory
+nodes: the memory is theirs, though the exact owner stays unknown if there are several.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from numalet.core.model.machine_queries import NodeClass
 from numalet.insight.maps.node_map import MapDevice, NodeMap, NumaBlock
 
 _ACCELERATOR: Final = re.compile(r"gpu|npu|tpu|gaudi|accelerator|mig-", re.IGNORECASE)
-"""Resources of accelerators as their plugins name them; a network adapter has no such memory."""
+"""Resource names of accelerators; network adapters have no such memory."""
 
 
 def nearest_host(chart: NodeMap, block: NumaBlock) -> NumaBlock | None:
-    """The one NUMA node with CPUs that is nearest to this one without; None where several are."""
+    """Return the only nearest NUMA node with CPUs; None if several are equally near."""
     if block.cores or block.distances is None or len(block.distances) != len(chart.nodes):
         return None
     hosts = [
@@ -30,7 +30,7 @@ def nearest_host(chart: NodeMap, block: NumaBlock) -> NumaBlock | None:
 
 
 def owners(chart: NodeMap, block: NumaBlock) -> tuple[MapDevice, ...]:
-    """The accelerator whose memory this is, or several of which it is one's; empty if not known."""
+    """Return the accelerator that owns this memory, or the candidates; empty if unknown."""
     if block.node_class is not NodeClass.MEMORY:
         return ()
     devices = [each for each in chart.devices if _ACCELERATOR.search(each.resource)]

@@ -16,8 +16,6 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class CpuUse(Enum):
-    """What a CPU is for."""
-
     SHARED = "shared"
     RESERVED = "reserved"
     EXCLUSIVE = "exclusive"
@@ -38,12 +36,11 @@ class NodeCpus(Value):
     cores: tuple[tuple[CpuCell, ...], ...]
 
     def count(self, use: CpuUse) -> int:
-        """How many of its CPUs are for this."""
         return sum(cell.use is use for core in self.cores for cell in core)
 
 
 def of_node(node: Node) -> tuple[NodeCpus, ...]:
-    """The map of a node; empty if its CPU Manager gives out no exclusive CPUs."""
+    """Return the map of a node; empty if its CPU Manager has no exclusive CPUs."""
     static = node.roster.static_cpus
     if static is None:
         return ()
@@ -54,7 +51,7 @@ def of_node(node: Node) -> tuple[NodeCpus, ...]:
 def cpu_map(
     snapshot: Snapshot, machine: MachineInfo, reserved: Collection[int]
 ) -> tuple[NodeCpus, ...]:
-    """The map of all NUMA nodes that have CPUs, by ascending id; cores by their lowest CPU."""
+    """Return the CPUs of all NUMA nodes that have some, by ascending id; cores by lowest CPU."""
     owners = {
         cpu: uid
         for uid, containers in snapshot.cpu.exclusive.items()
@@ -78,5 +75,4 @@ def cpu_map(
 
 
 def _threads(cores: Collection[CoreInfo]) -> list[tuple[int, ...]]:
-    """The CPUs of each core, ascending."""
     return [tuple(sorted(core.threads)) for core in cores]

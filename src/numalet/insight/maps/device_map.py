@@ -1,4 +1,4 @@
-"""The devices of a node as rows: what plugins reported, and what of it is in use.
+"""The devices of a node as rows: reported by plugins, and in use.
 
 Devices of one resource that are attached to the same NUMA nodes share a row.
 """
@@ -12,10 +12,10 @@ from numalet.core.model.value import Value
 
 
 class DeviceRow(Value):
-    """Devices of one resource on the same NUMA nodes, none if they are attached to none.
+    """Devices of one resource on the same NUMA nodes, empty if they are attached to none.
 
-    ``free`` are those that may be given out, ``in_use`` those that are, ``unhealthy`` what is
-    left: neither in use nor fit to be given out. All ids are sorted.
+    ``free`` are allocatable, ``in_use`` are allocated, ``unhealthy`` are the rest. All ids are
+    sorted.
     """
 
     resource: str
@@ -26,7 +26,7 @@ class DeviceRow(Value):
 
 
 def device_map(ledger: DeviceLedger) -> tuple[DeviceRow, ...]:
-    """A row for each resource and set of NUMA nodes, in their order."""
+    """Return a row for each resource and set of NUMA nodes, in their order."""
     return tuple(
         row for resource in sorted(ledger.inventory.known) for row in _rows(ledger, resource)
     )

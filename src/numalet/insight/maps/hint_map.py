@@ -1,6 +1,6 @@
-"""The hints of one decision as they are drawn: node sets by answers, and the merge beside them.
+"""The hints of one decision as a table: node sets by answers, and the merge.
 
-One value for every surface. Node sets are tuples of ids.
+All outputs draw this value. Node sets are tuples of ids.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from numalet.core.model.value import Value
 
 
 class HintStatus(Enum):
-    """What one provider says of one node set."""
+    """The answer of one provider on one node set."""
 
     PREFERRED = "preferred"
     OFFERED = "offered"
-    """Offered, and it is not known whether it is preferred."""
+    """Offered, unknown whether preferred."""
     NOT_PREFERRED = "not preferred"
     NOT_OFFERED = "not offered"
     NOT_LISTED = "not listed"
-    """Too many sets to list all of them."""
+    """Not evaluated, because there are too many sets."""
     ANY = "any"
     """The provider has no preference."""
 
 
 class HintCell(Value):
-    """What one answer says of one set: ``brief`` and ``why`` are set where it is not offered."""
+    """One answer on one set; ``brief`` and ``why`` are set if it is not offered."""
 
     status: HintStatus
     brief: str = ""
@@ -33,7 +33,7 @@ class HintCell(Value):
 
 
 class HintColumn(Value):
-    """One answer, of a provider for some resources; ``note`` says what holds for all its sets."""
+    """One answer of a provider for some resources; ``note`` applies to all its sets."""
 
     title: str
     note: str = ""
@@ -49,11 +49,11 @@ class HintSet(Value, kw_only=True):
 
 
 class HintMap(Value, kw_only=True):
-    """All that was answered for a subject, a container or the pod.
+    """All answers for a subject, which is a container or the pod.
 
-    ``sets`` are those worth showing, best first; ``more_offered`` and ``more_not_offered`` count
-    the others by whether every provider offers them. ``chosen`` None is any node. ``order`` says by
-    what the merge ranks, ``verdict`` what the policy made of it.
+    ``sets`` are the sets to show, best first; ``more_offered`` and ``more_not_offered`` count the
+    others by whether every provider offers them. ``chosen`` None is any node. ``order`` is the
+    criterion of the merge, ``verdict`` the result of the policy.
     """
 
     subject: str

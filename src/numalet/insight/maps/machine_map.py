@@ -1,7 +1,7 @@
-"""A machine as a map: one row per NUMA node, totals, and notes on what is odd about it.
+"""A machine as a map: one row per NUMA node, totals, and notes on oddities.
 
-There are two maps of one machine, as it is and as the kubelet sees it; they have the same
-form. A note is a finding without a sentence; ``wording`` has the sentences.
+There are two maps of one machine, the kernel's and the kubelet's view, in the same form. A note is
+a finding without a sentence; ``wording`` has the sentences.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from numalet.core.model.value import Value
 
 
 class View(Enum):
-    """Whose eyes."""
-
     KERNEL = "kernel"
     KUBELET = "kubelet"
 
 
 class MachineNodeRow(Value):
-    """One NUMA node. ``sockets`` are those its CPUs sit in: none, one or several."""
+    """One NUMA node. ``sockets`` are those of its CPUs: zero, one or several."""
 
     node_id: int
     node_class: NodeClass
@@ -44,7 +42,7 @@ class MachineNodeRow(Value):
 class MachineMap(Value, kw_only=True):
     """The whole machine; nodes by ascending id, or in the kubelet's order.
 
-    ``seen`` is the kubelet's view, whichever of the two this map shows.
+    ``seen`` is the kubelet's view, in both maps.
     """
 
     view: View
@@ -62,7 +60,7 @@ class MachineMap(Value, kw_only=True):
 
 
 def machine_map(machine: Machine, view: View, notes: Iterable[Finding] = ()) -> MachineMap:
-    """The map of a machine; ``notes`` are those of its reader."""
+    """Return the map of a machine; ``notes`` are those of its reader."""
     info = kubelet_view(machine)
     all_notes = (*notes, *machine_notes(machine, info))
     if view is View.KUBELET:

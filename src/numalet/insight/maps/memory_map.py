@@ -1,6 +1,6 @@
-"""The node map as rows: what each NUMA node has and holds, and who holds what of the node.
+"""The node map as rows: size and use of each NUMA node, and the allocations of containers.
 
-Sizes in bytes.
+Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MemoryNodeRow(Value):
 
 
 class MemoryHolder(Value):
-    """What one container holds: sizes by node set and memory type, CPUs, devices."""
+    """The allocation of one container: sizes by node set and memory type, CPUs, devices."""
 
     key: ContainerKey
     name: str
@@ -54,7 +54,7 @@ class MemoryHolder(Value):
 
 
 class MemoryMap(Value):
-    """The whole map. ``left_behind`` hold something although they are not active any more."""
+    """The whole map. ``left_behind`` are allocations of inactive containers."""
 
     nodes: tuple[MemoryNodeRow, ...]
     active: tuple[MemoryHolder, ...]
@@ -67,10 +67,10 @@ def memory_map(
     leftovers: Iterable[ContainerKey],
     known: Mapping[str, Pod],
 ) -> MemoryMap:
-    """The map of a snapshot on its machine.
+    """Return the map of a snapshot on its machine.
 
-    ``leftovers`` are containers that hold something and are not active; ``known`` are pods by
-    uid that give holders their names.
+    ``leftovers`` are inactive containers with an allocation; ``known`` are pods by uid, for their
+    names.
     """
     classes = ask.classes_by_node(machine)
     left = frozenset(leftovers)
@@ -93,7 +93,6 @@ def memory_map(
 
 
 def type_rows(node: NodeMemory) -> tuple[TypeRow, ...]:
-    """The types of one node, by name."""
     return tuple(
         TypeRow(
             resource=name,

@@ -1,7 +1,7 @@
-"""A node as it is drawn: NUMA nodes with their CPUs, memory and devices, and who holds what.
+"""A node as it is drawn: NUMA nodes with their CPUs, memory and devices, and their holders.
 
-One value for every surface. A machine without a kubelet has the same form: nothing on it is held.
-Sizes are in bytes, moments are not in here.
+All outputs draw this value. A machine without a kubelet has the same form without allocations.
+Sizes are in bytes; there are no times.
 """
 
 from __future__ import annotations
@@ -37,18 +37,16 @@ _PCI_ADDRESS: Final = re.compile(
 
 
 class DeviceUse(Enum):
-    """What became of a device."""
-
     FREE = "free"
     IN_USE = "in-use"
     UNHEALTHY = "unhealthy"
 
 
 class MemoryPart(Value):
-    """What one pod was promised of the memory of one NUMA node alone.
+    """The memory of one pod on one NUMA node alone.
 
-    An empty ``pod_uid`` stands for all pods with memory on several NUMA nodes: how much of it comes
-    from which of them is not known.
+    An empty ``pod_uid`` stands for all pods with memory on several NUMA nodes, whose shares by node
+    are unknown.
     """
 
     pod_uid: str
@@ -56,7 +54,7 @@ class MemoryPart(Value):
 
 
 class MemoryBar(Value):
-    """Memory of one type on one NUMA node: ``total`` is kept back, parts and free together."""
+    """Memory of one type on one NUMA node: ``total`` is the sum of reserved, parts and free."""
 
     resource: str
     total_bytes: int
@@ -77,19 +75,18 @@ class NumaBlock(Value, kw_only=True):
 
     @property
     def cpus(self) -> tuple[CpuCell, ...]:
-        """All of its CPUs, core by core."""
         return tuple(cpu for core in self.cores for cpu in core)
 
 
 class MemoryGroup(Value):
-    """NUMA nodes that the Memory Manager treats as one, and the pods for which it does."""
+    """NUMA nodes that the Memory Manager treats as one, and the pods that cause it."""
 
     nodes: tuple[int, ...]
     pod_uids: tuple[str, ...]
 
 
 class MapDevice(Value):
-    """One device; ``nodes`` is empty where it is attached to none that is known."""
+    """One device; ``nodes`` is empty if its NUMA nodes are unknown."""
 
     resource: str
     device_id: str
@@ -99,19 +96,19 @@ class MapDevice(Value):
 
     @property
     def pci_address(self) -> str:
-        """Where it is on the PCI bus, if its id says so; plugins choose ids as they like."""
+        """The PCI address in the device id, empty if the plugin uses other ids."""
         match = _PCI_ADDRESS.search(self.device_id)
         return "" if match is None else match[0].lower()
 
 
 class MapPod(Value, kw_only=True):
-    """A pod that holds something. ``is_active`` is false for what is left behind by one."""
+    """A pod with an allocation. ``is_active`` is false for leftovers of an ended pod."""
 
     uid: str
     namespace: str
     name: str
     qos_class: QosClass | None
-    """None where only the state files know the pod."""
+    """None if only the state files know the pod."""
     nodes: tuple[int, ...]
     cpus: CpuSet
     memory_bytes: Mapping[str, int]
@@ -120,15 +117,15 @@ class MapPod(Value, kw_only=True):
 
     @property
     def title(self) -> str:
-        """``namespace/name``, or the uid where no more is known."""
+        """``namespace/name``, or the uid if the name is unknown."""
         return f"{self.namespace}/{self.name}" if self.name else self.uid
 
 
 class NodeMap(Value, kw_only=True):
     """The whole node: NUMA nodes by ascending id, pods in the order of their admission.
 
-    ``gives_out_cpus`` says that CPUs without a holder may be given to one container alone; else the
-    CPU Manager is off, and all of them are shared for good.
+    ``gives_out_cpus``: CPUs without a holder may become exclusive; else the CPU Manager is off, and
+    all of them stay shared.
     """
 
     title: str
@@ -140,12 +137,11 @@ class NodeMap(Value, kw_only=True):
     gives_out_cpus: bool = True
 
     def pod(self, uid: str) -> MapPod | None:
-        """The pod with this uid, if it holds anything."""
         return next((each for each in self.pods if each.uid == uid), None)
 
 
 def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) -> NodeMap:
-    """The map of a machine on which no kubelet runs: all of it is free, and its devices too."""
+    """Return the map of a machine without a kubelet: all of it is free."""
     cores = _cores(cpu_map.cpu_map(_NOTHING_HELD, machine, cpu_set.EMPTY))
     return NodeMap(
         title=title,
@@ -165,7 +161,7 @@ def of_machine(machine: MachineInfo, title: str, devices: Devices = NO_DEVICES) 
 
 
 def of_node(node: Node, title: str, known: Mapping[str, Pod] | None = None) -> NodeMap:
-    """The map of a node; ``known`` are pods by uid that are not active and have a name."""
+    """Return the map of a node; ``known`` are named inactive pods by uid."""
     machine, policy = node.rules.machine, node.roster.static_cpus
     return of_snapshot(
         node.snapshot,
@@ -188,10 +184,10 @@ def of_snapshot(
     kept_back: Collection[int] = (),
     gives_out_cpus: bool = True,
 ) -> NodeMap:
-    """The map of a state of this machine.
+    """Return the map of a snapshot on this machine.
 
-    ``known`` are pods by uid, ``left_behind`` uids of those that are not active, ``kept_back`` the
-    CPUs that no container gets for itself.
+    ``known`` are pods by uid, ``left_behind`` uids of inactive ones, ``kept_back`` the CPUs that
+    never become exclusive.
     """
     named = {**known, **snapshot.pods}
     held = placement.of_all(snapshot)
@@ -246,7 +242,7 @@ def _block(
 
 
 def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:
-    """Memory that no manager keeps account of: all of it is free; huge pages are apart."""
+    """Return memory without a manager: all of it is free; huge pages are separate."""
     pages = {
         resources.hugepages_name(each.page_size_kib): each.page_size_kib * 1024 * each.count
         for each in node.hugepages
@@ -260,7 +256,7 @@ def _unmanaged(node: NumaNodeInfo) -> tuple[MemoryBar, ...]:
 
 
 def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
-    """The memory types of one NUMA node by the Memory Manager's ledger, where there is one."""
+    """Return the memory types of one NUMA node by the Memory Manager's ledger, if it has one."""
     of_node = ledger.nodes.get(node.node_id)
     if of_node is None:
         return _unmanaged(node)
@@ -279,9 +275,9 @@ def _managed(node: NumaNodeInfo, ledger: MemoryLedger) -> tuple[MemoryBar, ...]:
 
 
 def _parts(alone: Mapping[str, int], reserved_bytes: int) -> Iterator[MemoryPart]:
-    """What is reserved, by pod; the rest is of several NUMA nodes together.
+    """Yield reserved memory by pod; the rest belongs to pods on several NUMA nodes.
 
-    A kubelet that cut a group may count less on a node than its pods hold there.
+    A kubelet that split a group may account less on a node than its pods hold there.
     """
     left_bytes = reserved_bytes
     for uid, size_bytes in sorted(alone.items()):
@@ -296,7 +292,7 @@ def _parts(alone: Mapping[str, int], reserved_bytes: int) -> Iterator[MemoryPart
 def _groups(
     ledgers: Mapping[int, NodeMemory], held: Mapping[ContainerKey, Placement]
 ) -> tuple[MemoryGroup, ...]:
-    """Groups of several NUMA nodes, by their lowest node."""
+    """Return groups of several NUMA nodes, by their lowest node."""
     groups = sorted({numa_mask.ids(each.group) for each in ledgers.values()})
     holders = {
         nodes: dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What an admitted pod holds, over all of its containers: a row of a table."""
+"""The allocation of an admitted pod, over all of its containers: a row of a table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class PodSums(Value):
-    """Of one pod: exclusive CPUs, bytes by memory type, device ids by resource.
+    """Sums of one pod: exclusive CPUs, bytes by memory type, device ids by resource.
 
-    ``nodes`` are the ids of all NUMA nodes that any of it is on, ascending. Init containers'
-    blocks shrink by what others take over, so the sums of memory are what is held.
+    ``nodes`` are the ids of all its NUMA nodes, ascending. Blocks of init containers shrink when
+    others reuse them, so the sums of memory are the allocated amounts.
     """
 
     nodes: tuple[int, ...]
@@ -27,7 +27,7 @@ class PodSums(Value):
 
 
 def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
-    """The sums right after the decision; nothing for a rejected pod."""
+    """Return the sums right after the decision; empty for a rejected pod."""
     if not decision.admitted:
         return PodSums((), frozenset(), {}, {})
     return of_pod(decision.pod.uid, decision.placements.values(), decision.after, machine)
@@ -36,14 +36,14 @@ def pod_sums(decision: Decision, machine: MachineInfo) -> PodSums:
 def of_pod(
     uid: str, placements: Collection[Placement], snapshot: Snapshot, machine: MachineInfo
 ) -> PodSums:
-    """The sums over the placements of a pod's containers in this snapshot."""
+    """Return the sums over the placements of a pod's containers in this snapshot."""
     cpus: CpuSet = frozenset().union(*(held.cpus for held in placements))
     nodes = {
         node.node_id for node in machine.nodes for core in node.cores if cpus & {*core.threads}
     }
     memory: dict[str, int] = {}
     devices: dict[str, set[str]] = {}
-    # The containers of a pod that was placed as a whole divide its memory, some of it twice.
+    # The containers of a pod with pod-level resources divide its memory, some of it twice.
     whole = snapshot.memory.pods.get(uid)
     for block in whole or ():
         memory[block.resource] = block.size_bytes
@@ -62,7 +62,7 @@ def of_pod(
 
 
 def _device_nodes(uid: str, snapshot: Snapshot) -> set[int]:
-    """The NUMA nodes of the pod's devices, as reported when they were allocated."""
+    """Return the NUMA nodes of the pod's devices, as reported when they were allocated."""
     records = snapshot.device.records.get(uid, {})
     groups = (record.by_node for held in records.values() for record in held.values())
     return {node_id for by_node in groups for node_id in by_node} - {NO_NODE}

@@ -1,6 +1,6 @@
-"""The machine profiles as rows: how large each machine is, what it is like, whose figures it has.
+"""The machine profiles as rows: size, description, and source of the figures.
 
-A profile's size is counted on the kubelet's view of its machine.
+The sizes are those of the kubelet's view of the machine.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numalet.core.model.value import Value
 class ProfileRow(Value, kw_only=True):
     """One profile.
 
-    Every NUMA node counts in ``numa_nodes``, and in none, one or both of the numbers of nodes with
-    CPUs and with memory. ``device_counts`` is by resource.
+    ``numa_nodes`` includes every NUMA node; the numbers of nodes with CPUs and with memory include
+    those nodes only. ``device_counts`` is by resource.
     """
 
     name: str
@@ -36,7 +36,6 @@ def profile_row(
     machine: MachineInfo,
     device_counts: Iterable[tuple[str, int]],
 ) -> ProfileRow:
-    """The row of a profile with this machine and so many devices by resource."""
     return ProfileRow(
         name=name,
         about=about,

@@ -1,1 +1,1 @@
-"""What the public package offers beyond the core: any form of a machine, questions, rows."""
+"""Functions of the public package beyond the core: machines in any form, questions, rows."""

@@ -1,4 +1,4 @@
-"""Arguments of the public functions: what types of Python do not catch."""
+"""Checks of the arguments of public functions that the types do not catch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ApiOneForSeveral(Finding):
 
 
 def several(argument: str, given: Iterable[T]) -> tuple[T, ...]:
-    """The values of an argument. A text is one value, and its letters are none.
+    """Return the values of an argument; reject a text, which would be iterated by letters.
 
     Raises:
         BadInput: it is a text or a mapping.
@@ -34,7 +34,7 @@ def several(argument: str, given: Iterable[T]) -> tuple[T, ...]:
 
 
 def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
-    """The values of an argument, all of which are known. Raises ``BadInput``."""
+    """Return the values of an argument. Raises ``BadInput`` for unknown ones."""
     values = several(argument, given)
     unknown = [each for each in values if each not in known]
     if unknown:
@@ -46,7 +46,7 @@ def choices(argument: str, given: Iterable[str], known: Collection[str]) -> tupl
 
 
 def devices_on(devices: Devices, node_ids: Collection[int]) -> dict[str, tuple[Device, ...]]:
-    """The devices, all of which are on NUMA nodes of the machine.
+    """Check that all devices are on NUMA nodes of the machine, and return them.
 
     Raises:
         BadInput: a device is on another NUMA node.

@@ -1,4 +1,4 @@
-"""The questions of ``numalet fleet`` from Python; an answer is the document of its command."""
+"""``numalet fleet`` from Python; each function returns the document of its command."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Shape: TypeAlias = Pod | str | PathLike[str]
 
 
 def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None) -> Cluster:
-    """The cluster of a dump (one path or several), or of a description of a fleet.
+    """Read a cluster from a dump (one path or several) or from a fleet file.
 
     ``class_file`` describes nodes that publish nothing, as ``--class`` of ``numalet fleet`` does.
 
     Raises:
-        BadInput: a file cannot be read, or there are no nodes in it.
+        BadInput: a file cannot be read, or contains no nodes.
     """
     listed = [paths] if isinstance(paths, str | PathLike) else paths
     return clusters.open_cluster(
@@ -45,9 +45,9 @@ def open_cluster(paths: Paths, *, class_file: str | PathLike[str] | None = None)
 
 
 def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any]:
-    """How many copies of a pod fit now and where, as the document of ``numalet fleet fit``.
+    """Return how many copies of a pod fit now and where, as ``numalet fleet fit -o json``.
 
-    ``count`` is 0 for as many as fit, and by default as many as the workload makes.
+    ``count`` 0 means as many as fit; the default is the number of replicas of the workload.
 
     Raises:
         BadInput: the text names no pod.
@@ -60,9 +60,9 @@ def fit(cluster: Cluster, pod: Shape, count: int | None = None) -> dict[str, Any
 
 
 def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
-    """Nodes that seem free and fit none of these pods, as the document of ``numalet fleet traps``.
+    """Return nodes that seem free but fit none of these pods, as ``numalet fleet traps -o json``.
 
-    By default the pods are those that run or wait in the cluster.
+    The default pods are those that run or wait in the cluster.
 
     Raises:
         BadInput: a text names no pod.
@@ -75,12 +75,12 @@ def traps(cluster: Cluster, pods: Iterable[Shape] = ()) -> dict[str, Any]:
 
 
 def free(cluster: Cluster, pod: Shape, *, nodes: Iterable[str] = ()) -> dict[str, Any]:
-    """Which pods must go so that this one fits, as the document of ``numalet fleet free --plan``.
+    """Return which pods to evict so that this one fits, as ``numalet fleet free --plan -o json``.
 
-    A workload means all its copies; ``nodes`` limits the question to these nodes.
+    A workload means all its replicas; ``nodes`` limits the search to these nodes.
 
     Raises:
-        BadInput: the text names no pod or several, or a node is not there.
+        BadInput: the text names no pod or several, or a node does not exist.
     """
     only = frozenset(choices("nodes", nodes, sorted(cluster.nodes)))
     shapes = _shapes(pod)

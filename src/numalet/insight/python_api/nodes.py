@@ -1,4 +1,4 @@
-"""Nodes started for the public package: a machine may be given in any form."""
+"""Nodes of the public package, started on a machine in any form."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from numalet.io.documents import kubelet_version
 from numalet.io.machines import LoadedMachine, open_machine
 
 AnyMachine: TypeAlias = str | PathLike[str] | LoadedMachine | Machine | MachineInfo
-"""A text as after ``-m`` (a shape, a path, ``profile:NAME``), or a machine that was opened."""
+"""The value of ``-m`` (a shape, a path, ``profile:NAME``), or an opened machine."""
 
 
 def machine_info(machine: AnyMachine) -> MachineInfo:
-    """The kubelet's view of a machine.
+    """Return the kubelet's view of a machine.
 
     Raises:
-        BadInput: it is a text that names no machine.
+        BadInput: the text names no machine.
     """
     return machine_and_devices(machine)[0]
 
@@ -49,24 +49,23 @@ def start_node(
     release: str | Release | None = None,
     identity: NodeIdentity = UNKNOWN_NODE,
 ) -> Node | StartRefused:
-    """A node with this configuration on this machine, or why the kubelet would not start.
+    """Start a node on this machine, or return why the kubelet would not start.
 
     Args:
         config: the configuration.
         machine: the machine in any form.
-        files: texts of state files that are there before the start, by name.
-        devices: what device plugins report, by resource; by default those of the machine's
-            profile, if it has one.
-        managers: managers of other resources. They are asked after the kubelet's own.
-        plugins: asked for preferred devices.
+        files: texts of existing state files by name.
+        devices: devices that plugins report, by resource; by default those of the profile.
+        managers: managers of other resources; they run after the kubelet's own.
+        plugins: device plugins that answer GetPreferredAllocation.
         behaviour: the rules of exact or of native mode.
         release: the release of the kubelet, such as ``1.34`` or ``v1.34.9``; by default that of the
             behaviour.
-        identity: what is known of the node's name and labels.
+        identity: the node's name and labels, as far as known.
 
     Raises:
-        BadInput: the machine is a text that names none, the release is not known, or a device is
-            on a NUMA node that the machine does not have.
+        BadInput: the text names no machine, the release is not known, or a device is on a NUMA node
+            that the machine does not have.
         ValueError: two managers have the same name.
     """
     if not isinstance(config, KubeletConfig):
@@ -93,17 +92,17 @@ def restart_node(
     files: StateFiles | None = None,
     devices: Devices | None = None,
 ) -> Node | StartRefused:
-    """The node after a restart of its kubelet, or why it would not start.
+    """Restart the kubelet of a node, or return why it would not start.
 
     Args:
         node: the node before; its containers keep running.
         config: the configuration now.
         machine: the machine now, in any form.
         files: the state files that the kubelet finds; by default those of the node.
-        devices: what device plugins report, by resource.
+        devices: devices that plugins report, by resource.
 
     Raises:
-        BadInput: the machine is a text that names none.
+        BadInput: the text names no machine.
     """
     info, its_devices = machine_and_devices(machine)
     state_files = node.state_files() if files is None else files
@@ -112,10 +111,10 @@ def restart_node(
 
 
 def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
-    """The rules with this release, or the one of this name; None leaves theirs.
+    """Return the behaviour with this release; None keeps its own release.
 
     Raises:
-        BadInput: no such release is known.
+        BadInput: the release is not known.
     """
     if release is None:
         return behaviour
@@ -125,7 +124,7 @@ def following(behaviour: Behaviour, release: str | Release | None) -> Behaviour:
 
 
 def machine_and_devices(machine: AnyMachine) -> tuple[MachineInfo, Devices]:
-    """The kubelet's view, and the devices that come with the machine."""
+    """Return the kubelet's view of a machine, and the devices of its profile."""
     match machine:
         case MachineInfo():
             return machine, NO_DEVICES

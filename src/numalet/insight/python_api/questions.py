@@ -1,4 +1,4 @@
-"""The questions of the command line, asked from Python: values in, values out."""
+"""The questions of the command line as Python functions with values in and out."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def explain(
     devices: Devices = NO_DEVICES,
     budget_seconds: float = 5.0,
 ) -> dict[str, Any]:
-    """Why the pod is admitted or rejected, as the document of ``numalet explain -o json``.
+    """Explain an admission or rejection, as ``numalet explain -o json``.
 
     Args:
-        node: the node; no device plugin of it is asked.
+        node: the node; its device plugins are not called.
         pod: the pod.
         after: pods that ask for admission before it, in this order.
-        config: the configuration of the node. With it, what would have admitted a rejected pod,
-            or aligned one that is not, is searched for; the node is then one that was just
-            started, with these ``files`` and ``devices``.
-        files: state files that the node was started with.
-        devices: devices that the node was started with.
-        budget_seconds: how long the search may take; 0 for none.
+        config: the configuration of the node. With it, changes are searched that would admit a
+            rejected pod or align an admitted one; the node must then be one that just started, with
+            these ``files`` and ``devices``.
+        files: state files with which the node started.
+        devices: devices with which the node started.
+        budget_seconds: time limit of the search; 0 for no limit.
 
     Raises:
-        ValueError: with a configuration, and a node on which pods are active already.
+        ValueError: a configuration is given, and pods are already active on the node.
     """
     if config is not None and node.snapshot.pods:
         raise ValueError("with a config the node is one that was just started; see 'after'")
@@ -100,21 +100,21 @@ def simulate(
     behaviour: Behaviour = EXACT,
     release: str | Release | None = None,
 ) -> dict[str, Any]:
-    """Decisions on these pods, one after the other, as the document of ``numalet simulate``.
+    """Decide on these pods one after the other, as ``numalet simulate -o json``.
 
     If the kubelet would not start, ``start_error`` is its text, and there are no steps.
 
     Args:
         config: the configuration.
         machine: the machine in any form.
-        pods: the pods, in the order in which they ask.
+        pods: the pods in the order of their admission.
         files: state files that the kubelet finds.
-        devices: what device plugins report; by default those of the machine's profile.
+        devices: devices that plugins report; by default those of the machine's profile.
         behaviour: the rules of exact or of native mode.
         release: the release of the kubelet, such as ``1.34``; by default that of the behaviour.
 
     Raises:
-        BadInput: the machine is a text that names none, or the release is not known.
+        BadInput: the text names no machine, or the release is not known.
     """
     rules = following(behaviour, release)
     node = start_node(config, machine, files, devices, behaviour=rules)
@@ -149,22 +149,22 @@ def what_if(
     behaviour: Behaviour = EXACT,
     releases: Sequence[str | Release] = (),
 ) -> MatrixRows:
-    """The same pods on every combination: a row of figures for each, ready for a data frame.
+    """Run the same pods on every combination; return a row of figures for each, for a data frame.
 
     Args:
-        pods: the pods, in the order in which they ask.
-        machines: machines in any form, by what they are called in the rows.
-        configs: configurations, by what they are called in the rows.
-        policies: topology policies to be tried.
-        scopes: topology scopes to be tried.
-        options: options of the topology policy; None leaves those of the configuration.
-        orders: in how many orders the pods ask: the given one, then random ones.
-        seed: makes the random orders the same every time.
+        pods: the pods in the order of their admission.
+        machines: machines in any form, by their names in the rows.
+        configs: configurations, by their names in the rows.
+        policies: topology policies to try.
+        scopes: topology scopes to try.
+        options: options of the topology policy; None keeps those of the configuration.
+        orders: number of admission orders: the given one, then random ones.
+        seed: makes the random orders reproducible.
         behaviour: the rules of exact or of native mode.
-        releases: releases to be tried, such as ``1.32``; none for that of the behaviour.
+        releases: releases to try, such as ``1.32``; empty for that of the behaviour.
 
     Raises:
-        BadInput: a machine is a text that names none, or a policy, scope or release is not known.
+        BadInput: a text names no machine, or a policy, scope or release is not known.
     """
     tried = choices("policies", policies, _POLICIES), choices("scopes", scopes, _SCOPES)
     followed = [following(behaviour, each) for each in several("releases", releases)] or [behaviour]
@@ -203,24 +203,25 @@ def check(
     claims: ClaimDocuments = NO_CLAIMS,
     node_name: str = "",
 ) -> tuple[FindingRow, ...]:
-    """What is wrong with a configuration on a machine, in words: a row for each finding.
+    """Check a configuration on a machine; return a row for each finding.
 
-    First what keeps the kubelet from starting, then what the rules of ``numalet check`` find.
-    What only the host knows (swap, cgroups, a runtime's socket) is not judged.
+    The errors that keep the kubelet from starting are first, then the findings of ``numalet
+    check``. Facts that only the host knows (swap, cgroups, the socket of a runtime) are not
+    checked.
 
     Args:
         config: the configuration.
         machine: the machine in any form.
         pods: pods that the node is to run.
         files: state files that the kubelet would find.
-        devices: what device plugins report; by default those of the machine's profile.
+        devices: devices that plugins report; by default those of the machine's profile.
         behaviour: the rules of exact or of native mode.
         release: the release of the kubelet, such as ``1.34``; by default that of the behaviour.
-        claims: claims of devices, their classes, and what drivers offer.
-        node_name: which node it is, among those of the devices; by default that of the pods.
+        claims: resource claims, their classes, and the devices that drivers offer.
+        node_name: the name of the node among the offered devices; by default that of the pods.
 
     Raises:
-        BadInput: the machine is a text that names none, or the release is not known.
+        BadInput: the text names no machine, or the release is not known.
     """
     followed = following(behaviour, release)
     opened = open_machine(machine) if isinstance(machine, str | PathLike) else machine
@@ -265,10 +266,10 @@ def reserve(
 
 
 def read_state_files(path: AnyPath) -> dict[str, str]:
-    """The texts of the state files of a directory, or of the one file, by their kubelet names.
+    """Read the state files of a directory, or one state file, by their kubelet names.
 
     Raises:
-        BadInput: there are none, or one can not be read.
+        BadInput: there are no state files, or one cannot be read.
     """
     return dict(state_doctor.read(Path(path)).files)
 
@@ -279,12 +280,12 @@ def verify_state_files(
     *,
     release: str | Release | None = None,
 ) -> tuple[FileReport, ...]:
-    """Whether state files are sound, and with a machine, whether they are about it.
+    """Verify that state files are sound and, with a machine, that they match it.
 
-    They are those of a kubelet of the release; without one they may be of any format.
+    They must have the format of the release; without a release any format is accepted.
 
     Raises:
-        BadInput: the machine is a text that names none, or the release is not known.
+        BadInput: the text names no machine, or the release is not known.
     """
     info = None if machine is None else machine_info(machine)
     followed = None if release is None else following(EXACT, release).release
@@ -299,7 +300,7 @@ def check_restart(
     behaviour: Behaviour = EXACT,
     release: str | Release | None = None,
 ) -> RestoreCheck:
-    """Whether a kubelet would start with these state files, and what has changed beneath them.
+    """Check whether a kubelet would start with these state files, and what has changed since.
 
     Args:
         config: the configuration.
@@ -309,7 +310,7 @@ def check_restart(
         release: the release of the kubelet, such as ``1.36``; by default that of the behaviour.
 
     Raises:
-        BadInput: the machine is a text that names none, or the release is not known.
+        BadInput: the text names no machine, or the release is not known.
     """
     rules = following(behaviour, release)
     return restart_check.check(config, machine_info(machine), files, rules)

@@ -1,4 +1,4 @@
-"""Rows for a data frame: lists of flat dictionaries, one set of keys for all rows of a list."""
+"""Rows for a data frame: lists of flat dictionaries, all with the same keys."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from numalet.wording import kubelet
 
 
 def decision_rows(decisions: Iterable[Decision]) -> list[dict[str, Any]]:
-    """A row for each decision: the pod, the verdict, what its containers hold in sum."""
+    """Return a row for each decision: the pod, the verdict, the sums over its containers."""
     return [_decision_row(each) for each in decisions]
 
 
 def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """A row for each container that holds something; the pod's names are None if not known."""
+    """Return a row for each container with an allocation; unknown pod names are None."""
     rows = []
     for key, held in placement.of_all(snapshot).items():
         pod = snapshot.pods.get(key.pod_uid)
@@ -40,7 +40,7 @@ def placement_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def numa_node_rows(machine: MachineInfo) -> list[dict[str, Any]]:
-    """A row for each NUMA node, by ascending id."""
+    """Return a row for each NUMA node, by ascending id."""
     return [
         {
             "node": node.node_id,
@@ -54,7 +54,7 @@ def numa_node_rows(machine: MachineInfo) -> list[dict[str, Any]]:
 
 
 def change_rows(changes: Changes) -> list[dict[str, Any]]:
-    """A row for each container that holds other things than before: first what it gave back."""
+    """Return a row for each container whose allocation changed; ended ones are first."""
     return [
         {
             "change": change,
@@ -97,7 +97,7 @@ def _decision_row(decision: Decision) -> dict[str, Any]:
 
 
 def _amounts(placements: Iterable[Placement]) -> dict[str, Any]:
-    """Sums over containers; ``memory_bytes`` has huge pages in it."""
+    """Return sums over containers; ``memory_bytes`` includes huge pages."""
     held = list(placements)
     nodes = sorted({node_id for each in held for node_id in each.memory_nodes})
     return {

@@ -1,7 +1,7 @@
-"""What the breaker may do, as values: each says whom it concerns, why, until when, how to undo it.
+"""The actions of the breaker as values, each with its object, reason, end, and undo.
 
-Nothing here is carried out. An action holds what makes it safe to carry out late or twice: uid and
-resourceVersion of what is deleted, the uid of what is changed, the name of what is created.
+An action contains all that makes it safe to perform late or twice: uid and resourceVersion of a
+deleted object, the uid of a changed one, the name of a created one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Prune(Value, kw_only=True):
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"pod {self.namespace}/{self.name}"
 
 
@@ -44,19 +43,18 @@ class Inform(Value, kw_only=True):
     reason: ClassVar[str] = "PodsRejected"
     owner: TopOwner
     about: OwnerLink
-    """The top owner if it is an object, else the nearest one that is; of a bare pod the pod."""
+    """The top owner if it is an object, else the nearest object above; for a bare pod the pod."""
     shape: str
     why: str
     """The event's text: why the pods are rejected, and what would work."""
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return str(self.owner)
 
 
 class TaintNode(Value, kw_only=True):
-    """Keep pods away from a trap node until a moment, in seconds since 1970.
+    """Keep pods away from a trap node until a time, in seconds since 1970.
 
     ``is_renewal``: the node has the taint, and gets a later end.
     """
@@ -68,22 +66,20 @@ class TaintNode(Value, kw_only=True):
     until_seconds: float
     why: str
     owner: str = ""
-    """In words, of the first storm."""
+    """Text for the owner of the first storm."""
     is_renewal: bool = False
 
     @property
     def undo(self) -> str:
-        """How to undo it."""
         return f"numalet breaker undo, or kubectl taint node {self.node} numalet.dev/trap-"
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"node {self.node}"
 
 
 class LiftTaint(Value, kw_only=True):
-    """Take the breaker's own taint off a node."""
+    """Remove the breaker's own taint from a node."""
 
     measure: ClassVar[Measure] = Measure.TAINT
     verb: ClassVar[str] = "lift"
@@ -93,12 +89,11 @@ class LiftTaint(Value, kw_only=True):
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"node {self.node}"
 
 
 class SuspendJob(Value, kw_only=True):
-    """Suspend a Job of which no pod runs, until a moment, in seconds since 1970."""
+    """Suspend a Job without running pods until a time, in seconds since 1970."""
 
     measure: ClassVar[Measure] = Measure.SUSPEND
     verb: ClassVar[str] = "suspend"
@@ -112,7 +107,6 @@ class SuspendJob(Value, kw_only=True):
 
     @property
     def undo(self) -> str:
-        """How to undo it."""
         return (
             f"numalet breaker undo, or kubectl patch job -n {self.namespace} {self.name} "
             '-p \'{"spec":{"suspend":false}}\''
@@ -120,7 +114,6 @@ class SuspendJob(Value, kw_only=True):
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"job {self.namespace}/{self.name}"
 
 
@@ -137,38 +130,38 @@ class ResumeJob(Value, kw_only=True):
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"job {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecreatePod:
-    """Create a bare pod anew, under a name of its own; one of that name is this very pod."""
+    """Create a bare pod again under a new name, which identifies the attempt."""
 
     measure: ClassVar[Measure] = Measure.RECREATE
     verb: ClassVar[str] = "recreate"
     namespace: str
     name: str
-    """Of the new pod."""
+    """The name of the new pod."""
     attempt: int
     """Counted from 1."""
     of_name: str
     of_uid: str
     of_resource_version: str
-    """Of the rejected pod, which is deleted once the new one is there, and not before: one of that
-    name with the annotation ``numalet.dev/recreated-from`` of this uid."""
+    """The rejected pod's version.
+
+    It is deleted only after the new pod, with this uid in its annotation
+    ``numalet.dev/recreated-from``, was created.
+    """
     why: str
     manifest: Mapping[str, Any] = field(compare=False, repr=False)
-    """Of the new pod, as it is to be created."""
+    """The manifest of the new pod."""
 
     @property
     def undo(self) -> str:
-        """How to undo it."""
         return f"kubectl delete pod -n {self.namespace} {self.name}"
 
     @property
     def target(self) -> str:
-        """What is changed."""
         return f"pod {self.namespace}/{self.name}"
 
 
@@ -176,7 +169,7 @@ Action: TypeAlias = Prune | Inform | TaintNode | LiftTaint | SuspendJob | Resume
 
 
 class LiftCause(Enum):
-    """Why a taint is taken off, in words."""
+    """Why a taint is removed, in words."""
 
     EXPIRED = "its time is over"
     ROOM = "the node would admit the shape now"

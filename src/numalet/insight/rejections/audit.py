@@ -1,4 +1,4 @@
-"""One line for each action: what is done, to whom, why, until when, and how to undo it."""
+"""One line for each action: the change, its object, its reason, its end, and its undo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numalet.insight.rejections.actions import Action, SuspendJob, TaintNode
 
 
 class AuditLine(Value, kw_only=True):
-    """``until`` is a moment, in UTC; None of what is done once and for all."""
+    """``until`` is a time in UTC; None for permanent changes."""
 
     verb: str
     target: str
@@ -18,13 +18,11 @@ class AuditLine(Value, kw_only=True):
 
     @property
     def text(self) -> str:
-        """In one line."""
         until = "" if self.until is None else f", until {self.until}"
         return f"{self.verb} {self.target}{until}: {self.why} (undo: {self.undo})"
 
     @property
     def document(self) -> dict[str, str | None]:
-        """As JSON."""
         return {
             "verb": self.verb,
             "target": self.target,
@@ -35,7 +33,7 @@ class AuditLine(Value, kw_only=True):
 
 
 def line(action: Action) -> AuditLine:
-    """What is to be written of this action, whether it is carried out or only planned."""
+    """Return the line for this action, performed or only planned."""
     until = None
     if isinstance(action, TaintNode | SuspendJob):
         until = marks.moment_text(action.until_seconds)

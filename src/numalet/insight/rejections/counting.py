@@ -1,7 +1,7 @@
-"""How many pods of an owner and shape were rejected, in all and by one node, within a window.
+"""Count the rejected pods of an owner and shape, in all and by node, within a window.
 
-A rejected pod counts from when it was first known, also after it was deleted. The moment of a
-kubelet whose clock is ahead, or from before a clock was set back, is no later than now.
+A rejected pod counts from the time when it was first seen, also after its deletion. Times later
+than now, from a kubelet whose clock is ahead or before a clock was set back, are replaced by now.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ StormKey: TypeAlias = tuple[TopOwner, str]
 
 
 class Counted(Value):
-    """One rejection, when it was, and which node it was."""
+    """One rejection with its time and node."""
 
     at_seconds: float
     key: StormKey
@@ -28,14 +28,14 @@ class Counted(Value):
 
 
 Window: TypeAlias = Mapping[str, Counted]
-"""By the uid of the pod: all that exist, and those that are gone and not older than the window."""
+"""Existing rejected pods by uid, and deleted ones not older than the window."""
 NO_WINDOW: Final[Window] = MappingProxyType({})
 
 
 def counted(
     before: Window, rejections: Iterable[RejectedPod], now_seconds: float, rules: BreakerRules
 ) -> Window:
-    """The window as it is now, in the order of the moments."""
+    """Return the current window, ordered by time."""
     after: dict[str, Counted] = {}
     for each in rejections:
         after[each.uid] = before.get(each.uid) or Counted(
@@ -53,9 +53,8 @@ def counted(
 class Storm(Value, kw_only=True):
     """Rejections of one owner and shape.
 
-    ``recent`` are those within the window, in their order; ``is_over_budget`` says whether they
-    are too many, ``was_over_budget`` whether as many were ever as close together, of all that are
-    known.
+    ``recent`` are those within the window, in their order. ``is_over_budget``: they are too many;
+    ``was_over_budget``: among all known ones, a window of this length ever contained too many.
     """
 
     key: StormKey
@@ -65,9 +64,9 @@ class Storm(Value, kw_only=True):
     last_at_seconds: float
 
     def by_node(self, since_seconds: Mapping[str, float]) -> dict[str, int]:
-        """How many of the recent ones each node rejected, after a moment of its own if it has one.
+        """Count the recent rejections by node, after a separate time for each node if given.
 
-        Nodes without any are left out.
+        Nodes without rejections are left out.
         """
         counts: dict[str, int] = {}
         for each in self.recent:
@@ -77,7 +76,7 @@ class Storm(Value, kw_only=True):
 
 
 def storms(window: Window, now_seconds: float, rules: BreakerRules) -> dict[StormKey, Storm]:
-    """The rejections of each owner and shape, by key in order, however many they are."""
+    """Return the rejections of each owner and shape, sorted by key, also below the budget."""
     moments: dict[StormKey, list[Counted]] = {}
     for each in window.values():
         moments.setdefault(each.key, []).append(each)

@@ -1,4 +1,4 @@
-"""What the breaker has to know of the cluster, beside the rejected pods."""
+"""Facts about the cluster that the breaker needs besides the rejected pods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalet.core.model.value import Value
 
 
 class SuspendedJob(Value, kw_only=True):
-    """A Job that has the breaker's mark. ``pod`` is one of its template, if that could be read."""
+    """A Job with the breaker's mark. ``pod`` is one of its template, if that could be read."""
 
     namespace: str
     name: str
@@ -22,11 +22,11 @@ class SuspendedJob(Value, kw_only=True):
 
 
 class BreakerFacts(Value, kw_only=True):
-    """The cluster at one moment.
+    """The cluster at one time.
 
-    ``cluster`` decides: which node admits a shape, which pods wait. ``nodes`` are all Node objects
-    by name, those too about which nothing can be decided: their labels, taints and readiness are
-    what the cap is worked out from. ``suspended_jobs`` are by uid.
+    ``cluster`` decides which node admits a shape and which pods wait. ``nodes`` are all Node
+    objects by name, including undecided nodes: the cap is calculated from their labels, taints and
+    readiness. ``suspended_jobs`` are by uid.
     """
 
     cluster: Cluster

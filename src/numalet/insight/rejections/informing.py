@@ -1,8 +1,7 @@
-"""What an owner is informed of: why its pods are rejected, and what would work.
+"""Events for owners: why their pods are rejected, and what would work.
 
-One text for a cause, not more than once in an hour; another cause is said sooner. The cause is what
-stands in the way on the nodes, without how many nodes there are of each kind: figures change all
-the time.
+An owner gets one event per cause and hour; a new cause is reported sooner. A cause consists of the
+obstacles on the nodes, without the number of nodes, because figures change all the time.
 """
 
 from __future__ import annotations
@@ -29,36 +28,36 @@ from numalet.insight.rejections.shape_questions import ShapeQuestions
 from numalet.wording import numbers
 
 MOST_CHARACTERS: Final = 1000
-"""The text of an event may have 1,024 bytes."""
+"""Limit for the text of an event; Kubernetes allows 1,024 bytes."""
 _MOST_CAUSES: Final = 4
 _MOST_SEARCHES: Final = 12
 _SEARCHED_NODES: Final = 4
 
 
 class Informed(Value):
-    """What an owner was informed of last, and when."""
+    """The last event of an owner, and its time."""
 
     at_seconds: float
     cause: frozenset[str]
 
     def is_due(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Whether it may be informed of another cause; of the same one see ``is_old``."""
+        """Return whether another cause may be reported; for the same one see ``is_old``."""
         return not 0 <= now_seconds - self.at_seconds < rules.window_seconds
 
     def is_old(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Whether it may be informed of the same cause again."""
+        """Return whether the same cause may be reported again."""
         return not 0 <= now_seconds - self.at_seconds < rules.inform_seconds
 
 
 class Explained(Value):
-    """``cause`` is what stands in the way, each once; ``text`` says it with figures."""
+    """``cause`` are the obstacles without repetition; ``text`` includes figures."""
 
     cause: frozenset[str]
     text: str
 
 
 def explained(questions: ShapeQuestions, pod: ClusterPod) -> Explained:
-    """Why the cluster has no node for a pod of this shape, or that it has one; what would work."""
+    """Explain why a pod of this shape fits on no node, or that it fits, and what would work."""
     cluster, asked = questions.cluster, eligible.as_new(pod)
     assessed = questions.assessor.assess(cluster, asked)
     total = len(assessed) + len(cluster.undecided)
@@ -84,7 +83,7 @@ def explained(questions: ShapeQuestions, pod: ClusterPod) -> Explained:
 
 
 def _why_not(of: Assessment) -> str | None:
-    """The reason in words; a trap's is why it is one, and not the breaker's taint."""
+    """Return the obstacle in words; for a trap its reason, not the breaker's taint."""
     why = of.why_not
     if isinstance(why, Tainted) and why.taint.startswith(TAINT_KEY) and of.obstacle is not None:
         return of.obstacle.text
@@ -94,9 +93,9 @@ def _why_not(of: Assessment) -> str | None:
 def _what_would_work(
     questions: ShapeQuestions, asked: ClusterPod, assessed: Mapping[str, Assessment]
 ) -> Iterator[str]:
-    """The largest smaller request of each kind, one that changes a container in one resource.
+    """Yield the largest smaller request of each kind, which changes one resource of one container.
 
-    A few nodes are searched, each in another state, and a few requests: the largest of each kind.
+    The search is limited to a few nodes in different states and the largest request of each kind.
     """
     nodes = _nodes_to_search(questions, asked, assessed)
     searches = 0
@@ -118,7 +117,7 @@ def _what_would_work(
 def _nodes_to_search(
     questions: ShapeQuestions, asked: ClusterPod, assessed: Mapping[str, Assessment]
 ) -> Sequence[str]:
-    """Nodes that refuse what the scheduler would send them, one of each state, by name."""
+    """Return nodes that refuse the pod after the scheduler's filters, one per state, by name."""
     verdicts = questions.assessor.verdicts
     table = verdicts.table(asked.pod)
     by_state: dict[object, str] = {}
@@ -136,7 +135,7 @@ def _nodes_to_search(
 
 
 def _largest_requests(asked: ClusterPod) -> Iterator[tuple[Container, str]]:
-    """The container that asks for most of each resource; devices first, then CPU, then memory."""
+    """Yield the container with the largest request of each resource; devices, CPU, memory."""
     largest: dict[str, Container] = {}
     for each in asked.pod.containers():
         for resource, amount in each.requests.items():
@@ -151,7 +150,7 @@ def _largest_requests(asked: ClusterPod) -> Iterator[tuple[Container, str]]:
 def event(
     pods: Sequence[RejectedPod], count: int, what: Explained, more: str, rules: BreakerRules
 ) -> Inform:
-    """The event for the owner of these pods, of which so many were rejected within the window."""
+    """Return the event for the owner of these pods; ``count`` pods were rejected in the window."""
     newest = max(pods, key=lambda each: (each.rejected_at_seconds, each.uid))
     window = f"{rules.window_seconds:.0f} s"
     text = f"{numbers.counted(count, 'pod')} rejected within {window}, {newest.reason}. "

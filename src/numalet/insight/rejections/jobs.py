@@ -1,8 +1,9 @@
-"""Jobs that are suspended because all of their pods are rejected, and when they go on.
+"""Suspend Jobs whose pods are all rejected, and resume them.
 
-A suspended Job has no pods: the Job controller deletes those that have not ended. So a Job of which
-a pod has started, or is about to, is left alone. It goes on as soon as a node would admit one of
-its pods, and at the end of its mark in any case; then its pods show whether they are admitted.
+A suspended Job has no pods, because the Job controller deletes those that have not ended. Therefore
+a Job with a pod that started or is about to start is not suspended. A Job is resumed as soon as a
+node would admit one of its pods, and at the end of its mark in any case; then its pods show whether
+they are admitted.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from numalet.insight.rejections.rules import BreakerRules
 from numalet.insight.rejections.shape_questions import ShapeQuestions
 
 SETTLE_SECONDS: Final = 10.0
-"""After a Job went on, so long no other one of its shape does: its pods need the room first."""
+"""Time after a resumed Job in which no other Job of its shape is resumed."""
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 _MOST_COPIES: Final = 100
 
 
 class JobInputs(Value, kw_only=True):
-    """What the plan is made of.
+    """Input of the plan.
 
-    ``is_issued`` says whether an action with this verb was planned for a Job a moment ago;
-    ``resumed_at_seconds`` when a Job of a shape went on last, by the digest.
+    ``is_issued`` returns whether an action with this verb was just planned for a Job;
+    ``resumed_at_seconds`` is the last time when a Job of a shape was resumed, by digest.
     """
 
     facts: BreakerFacts
@@ -40,7 +41,7 @@ class JobInputs(Value, kw_only=True):
 
 
 def suspended(storms: Iterable[Sequence[RejectedPod]], given: JobInputs) -> Iterator[SuspendJob]:
-    """The Jobs to suspend, of storms that are on."""
+    """Yield the Jobs of current storms to suspend."""
     for pods in storms:
         jobs = {
             each.chain[0].uid: each
@@ -67,7 +68,7 @@ def suspended(storms: Iterable[Sequence[RejectedPod]], given: JobInputs) -> Iter
 
 
 def _with_bound_pods(cluster: Cluster) -> frozenset[str]:
-    """The uids of controllers of which a pod has a node and has not ended."""
+    """Return the uids of controllers with a pod that has a node and has not ended."""
     return frozenset(
         each.controller.uid
         for each in cluster.pods.values()
@@ -76,7 +77,7 @@ def _with_bound_pods(cluster: Cluster) -> frozenset[str]:
 
 
 def resumed(given: JobInputs) -> Iterator[ResumeJob]:
-    """The Jobs that go on: their time is over, or there is room for a pod of theirs."""
+    """Yield the Jobs to resume: their time is over, or one of their pods fits."""
     now, left = given.now_seconds, dict[str, int]()
     jobs = given.facts.suspended_jobs.values()
     for each in sorted(jobs, key=lambda job: (job.until_seconds, job.namespace, job.name)):
@@ -96,7 +97,7 @@ def resumed(given: JobInputs) -> Iterator[ResumeJob]:
 
 
 def _room(job: SuspendedJob, given: JobInputs, left: dict[str, int]) -> int:
-    """For how many more Jobs of this shape there is room."""
+    """Return for how many more Jobs of this shape there is room."""
     last = given.resumed_at_seconds.get(job.shape)
     if last is not None and 0 <= given.now_seconds - last < SETTLE_SECONDS:
         return 0

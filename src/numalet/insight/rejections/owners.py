@@ -1,8 +1,8 @@
-"""Who makes a pod again when it is rejected: the object at the end of its owner references.
+"""Find the owner that replaces a rejected pod: the end of its owner references.
 
 A pod of a Deployment belongs to a ReplicaSet, which a rollout replaces; a pod of a CronJob to one
-Job of many. What goes on is the owner at the top, of whatever kind. Where there are no references,
-or they can not be followed, the labels of the template stand for it; a bare pod is its own owner.
+Job of many. The lasting owner is the top one, of whatever kind. Without readable references, the
+labels of the template stand for it; a bare pod is its own owner.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ GENERATED_LABELS: Final = frozenset(
 """Labels that controllers write, with another value for each pod or template."""
 
 LABELS_KIND: Final = "labels"
-"""The kind of an owner that is known by the labels of its pods alone."""
+"""The kind of an owner that is known only by the labels of its pods."""
 
 
 class OwnerLink(Value, order=True):
-    """One owner of a chain. ``api_version`` is such as ``apps/v1``; objects of no namespace: ""."""
+    """One owner of a chain. ``api_version`` is such as ``apps/v1``; ``namespace`` may be empty."""
 
     api_version: str
     kind: str
@@ -43,12 +43,12 @@ class OwnerLink(Value, order=True):
 
     @property
     def group(self) -> str:
-        """The API group, empty for the core's."""
+        """The API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]
 
 
 class TopOwner(Value, order=True):
-    """What makes the pods. Of kind ``labels`` the name is the labels, as a selector is written."""
+    """The owner of the pods. For the kind ``labels`` the name is a label selector."""
 
     kind: str
     namespace: str
@@ -61,9 +61,9 @@ class TopOwner(Value, order=True):
 
 
 def next_owner(metadata: Mapping[str, Any], namespace: str) -> OwnerLink | None:
-    """The owner that the ``metadata`` of an object names: its controller, else the first one.
+    """Return the owner in the ``metadata`` of an object: its controller, else the first one.
 
-    An owner is in the namespace of what it owns, or in none: who asks for it sees which.
+    An owner is in the namespace of its dependent, or cluster-scoped; the caller has to try both.
     """
     references = [each for each in metadata.get("ownerReferences") or () if each.get("name")]
     controllers = [each for each in references if each.get("controller")]
@@ -81,7 +81,7 @@ def next_owner(metadata: Mapping[str, Any], namespace: str) -> OwnerLink | None:
 def top_owner(
     namespace: str, name: str, uid: str, labels: Mapping[str, str], chain: Iterable[OwnerLink]
 ) -> TopOwner:
-    """The owner of the pod with this name, uid and labels; ``chain`` begins with the nearest."""
+    """Return the owner of the pod with this name, uid and labels; ``chain`` is nearest first."""
     links = tuple(chain)
     if links:
         top = links[-1]

@@ -1,8 +1,8 @@
-"""The patches that carry out actions and undo them, made from an object as it is at that moment.
+"""Patches that perform actions and undo them, built from the current object.
 
-Each is a JSON merge patch and holds the object's resourceVersion, so that a change by others in
-between is refused by the API server (409) and not overwritten. None means that there is nothing to
-be done: the object is another one, or others have done it.
+Each is a JSON merge patch with the object's resourceVersion, so that the API server refuses it
+(409) after a change by others instead of overwriting the change. None means that the patch is not
+needed: the object is another one, or others have made the change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numalet.insight.rejections.marks import EndMark
 
 
 def tainting(node: Mapping[str, Any], action: TaintNode) -> dict[str, Any] | None:
-    """A patch of this Node object; None if it has a taint of this key that others set."""
+    """Return a patch for this Node; None if it has a taint of this key that others set."""
     taints = _taints(node)
     if any(each.get("key") == TAINT_KEY and not _is_own(each) for each in taints):
         return None
@@ -28,7 +28,7 @@ def tainting(node: Mapping[str, Any], action: TaintNode) -> dict[str, Any] | Non
 
 
 def lifting(node: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A patch that takes the breaker's taint off this Node object; None if it has none."""
+    """Return a patch that removes the breaker's taint; None without such a taint."""
     taints = _taints(node)
     kept = [each for each in taints if not _is_own(each)]
     if len(kept) == len(taints):
@@ -37,7 +37,7 @@ def lifting(node: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def suspending(job: Mapping[str, Any], action: SuspendJob) -> dict[str, Any] | None:
-    """A patch of this Job object; None if it is another one, is suspended, or has a pod running."""
+    """Return a patch for this Job; None if it is another one, suspended, or has a running pod."""
     spec, status = job.get("spec") or {}, job.get("status") or {}
     if _uid(job) != action.uid or spec.get("suspend") or status.get("ready"):
         return None
@@ -49,7 +49,7 @@ def suspending(job: Mapping[str, Any], action: SuspendJob) -> dict[str, Any] | N
 
 
 def resuming(job: Mapping[str, Any], action: ResumeJob) -> dict[str, Any] | None:
-    """A patch of this Job object; None if it is another one, or was not suspended here."""
+    """Return a patch for this Job; None if it is another one, or was not suspended here."""
     annotations = (job.get("metadata") or {}).get("annotations") or {}
     if _uid(job) != action.uid or marks.on_job(annotations) is None:
         return None

@@ -1,6 +1,6 @@
-"""What is to be done now about rejected pods, and what is to be remembered until the next time.
+"""Plan the current actions on rejected pods, and the state for the next plan.
 
-The memory is small and may be lost: what has to outlive a breaker stands on the objects.
+The state is small and may be lost: data that must outlive a breaker is stored on the objects.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _NO_ONE: Final[Sequence[RejectedPod]] = ()
 
 
 class BreakerState(Value, kw_only=True):
-    """What is remembered between two times. Moments are seconds since 1970.
+    """The state between two plans. Times are seconds since 1970.
 
-    ``again_at_seconds`` is when something may be due although nothing has changed; None: never.
+    ``again_at_seconds`` is when something may be due without any change; None: never.
     """
 
     window: Window = NO_WINDOW
     stormy: Mapping[StormKey, float] = MappingProxyType({})
-    """Storms that were on, and when their last pod was rejected."""
+    """Storms in progress, and when their last pod was rejected."""
     issued: Mapping[IssuedKey, float] = MappingProxyType({})
-    """When actions were planned, not longer ago than until they are planned again."""
+    """Times of planned actions, until they are planned again."""
     traps: Mapping[TrapKey, TrapMemory] = MappingProxyType({})
     informed: Mapping[StormKey, Informed] = MappingProxyType({})
     resumed: Mapping[str, float] = MappingProxyType({})
-    """When a Job of a shape went on last, by the digest."""
+    """The last time when a Job of a shape was resumed, by digest."""
     digests: Mapping[str, str] = MappingProxyType({})
-    """The digests of the shapes of pods that wait, by uid."""
+    """The digests of the shapes of waiting pods, by uid."""
     again_at_seconds: float | None = None
 
 
@@ -68,12 +68,12 @@ def planned(
     rules: BreakerRules,
     assessor: Assessor,
 ) -> tuple[BreakerState, tuple[Action, ...]]:
-    """What is remembered next, and what is to be done now, in the order in which to do it.
+    """Return the next state, and the current actions in the order of their execution.
 
-    ``rejections`` are all rejected pods that there are at this moment. An action whose effect is
-    not seen in the facts is planned again after ``retry_seconds``, a new taint sooner, so that a
-    failed one needs no report; one that was carried out changes nothing when it comes a second
-    time. ``assessor`` is the same one at every time: it remembers what nodes were asked.
+    ``rejections`` are all rejected pods that exist now. An action without a visible effect is
+    planned again after ``retry_seconds``, a new taint sooner, so that failures need no report;
+    repeating a completed action changes nothing. Pass the same ``assessor`` every time: it caches
+    decisions.
     """
     plan = _Plan(before, rejections, facts, now_seconds, rules, assessor)
     actions = tuple(plan.actions())
@@ -81,7 +81,7 @@ def planned(
 
 
 class _Plan:
-    """One plan; ``actions`` are asked for once, and ``after`` then."""
+    """One plan; call ``actions`` once, and ``after`` then."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Plan:
         self._recreated = RecreatePlan((), ())
 
     def _known_storms(self) -> dict[StormKey, float]:
-        """All that were ever over the budget, while a pod of them is not too long ago."""
+        """Return all storms that ever exceeded the budget and have a recent pod."""
         stormy = dict(self._before.stormy)
         for key, storm in self._storms.items():
             if key in stormy or storm.was_over_budget:
@@ -131,7 +131,7 @@ class _Plan:
         return {key: at for key, at in stormy.items() if at > oldest or key in self._pods}
 
     def actions(self) -> Iterator[Action]:
-        """What ends the storm comes first; what tidies up comes last."""
+        """Actions that end the storm are first, cleaning up is last."""
         allowed = self._rules.allowed
         if Measure.TAINT in allowed:
             self._taints = trap_taints.plan(self._before.traps, self._taint_inputs())
@@ -202,7 +202,7 @@ class _Plan:
         return _IsIssued(self._issued, kind)
 
     def after(self, actions: Sequence[Action], wanted: int) -> BreakerState:
-        """What is remembered, when these actions were planned, of so many that were wanted."""
+        """Return the next state after these actions, of ``wanted`` planned ones."""
         issued = {**self._issued, **{(each.verb, each.target): self._now for each in actions}}
         resumed = {
             shape: at
@@ -228,7 +228,7 @@ class _Plan:
     def _moments(
         self, resumed: Mapping[str, float], issued: Mapping[IssuedKey, float]
     ) -> Iterator[float]:
-        """When something may be due although nothing has changed."""
+        """Yield the times when something may be due without any change."""
         rules = self._rules
         for storm in self._storms.values():
             if storm.is_over_budget:
@@ -245,7 +245,7 @@ class _Plan:
 
 
 class _IsIssued(Value):
-    """Whether an action with a verb was planned a moment ago for an object of one kind."""
+    """Whether an action with a verb was just planned for an object of one kind."""
 
     issued: Mapping[IssuedKey, float]
     kind: str

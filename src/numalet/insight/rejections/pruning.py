@@ -1,9 +1,8 @@
-"""Which rejected pods are deleted: those that a ReplicaSet has replaced long ago, but the newest.
+"""Delete rejected pods that a ReplicaSet has replaced, except the newest ones.
 
-A ReplicaSet counts only pods that have not failed, so that a rejected one is nothing to it. A Job
-counts its failed pods, to give up after so many, and what a custom resource does with its own is
-not known here: such pods stay. So do pods whose owners could not all be read, and every pod of
-which a container ever ran: its logs and its exit code may be wanted.
+A ReplicaSet ignores failed pods. A Job counts its failed pods to give up after a limit, and the
+behaviour of custom resources is unknown: their pods stay. Pods with an unreadable owner stay too,
+and so does every pod with a container that ever ran: its logs and its exit code may be needed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _REPLACING_KINDS: Final = frozenset({"ReplicaSet", "Deployment"})
 
 
 def plan(storms: Iterable[Sequence[RejectedPod]], rules: BreakerRules) -> Iterator[Prune]:
-    """The pods to delete, of each storm the oldest first."""
+    """Yield the pods to delete, of each storm the oldest first."""
     for pods in storms:
         in_order = sorted(pods, key=lambda each: (each.rejected_at_seconds, each.uid))
         for each in in_order[: max(0, len(in_order) - rules.kept_failed_pods)]:
@@ -37,7 +36,7 @@ def plan(storms: Iterable[Sequence[RejectedPod]], rules: BreakerRules) -> Iterat
 
 
 def is_replaced(pod: RejectedPod) -> bool:
-    """Whether a ReplicaSet makes the pod, with nothing but a Deployment above it."""
+    """Return whether a ReplicaSet, with at most a Deployment above it, makes the pod."""
     return (
         pod.never_started
         and pod.chain_is_whole

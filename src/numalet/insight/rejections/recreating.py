@@ -1,9 +1,9 @@
-"""Bare pods that are created anew: nothing else would make them again.
+"""Create bare pods again, which have no controller to replace them.
 
-Only those that ask for it by annotation, and of which no container ever ran. The new one has a name
-of its own, so that to create it twice is refused by the API server; then the rejected one is
-deleted, and nothing is lost wherever that stops. Each attempt waits twice as long as the one
-before, and for as long as no node would admit the pod.
+Only pods with the annotation are recreated, and only if no container ever ran. The new pod has a
+unique name, so that the API server refuses a second creation; the rejected pod is deleted after
+that, and nothing is lost if the procedure stops in between. The wait doubles with each attempt, and
+lasts as long as no node would admit the pod.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOKEN_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S1
 
 
 class RecreatePlan(Value):
-    """``due_at_seconds`` is when the next pods may be created anew that have to wait a while."""
+    """``due_at_seconds`` is when the next waiting pods may be recreated."""
 
     actions: tuple[RecreatePod, ...]
     due_at_seconds: tuple[float, ...]
@@ -38,7 +38,6 @@ def plan(
     now_seconds: float,
     rules: BreakerRules,
 ) -> RecreatePlan:
-    """The pods to create anew now."""
     actions: list[RecreatePod] = []
     later: list[float] = []
     for each in sorted(rejections, key=lambda each: (each.rejected_at_seconds, each.uid)):
@@ -58,7 +57,7 @@ def plan(
 
 
 def _attempt(pod: RejectedPod) -> int:
-    """Which attempt comes next, counted from 1."""
+    """Return the number of the next attempt, counted from 1."""
     made = str(pod.annotations.get(marks.RECREATE_ATTEMPT) or "0")
     return int(made) + 1 if made.isascii() and made.isdecimal() and len(made) < 9 else 1
 
@@ -80,10 +79,10 @@ def _action(pod: RejectedPod, manifest: Mapping[str, Any], attempt: int) -> Recr
 
 
 def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -> dict[str, Any]:
-    """The manifest of the new pod: the old one as its author wrote it, as far as that is known.
+    """Return the manifest of the new pod: the author's original, as far as known.
 
-    Without what the API server, the scheduler and the kubelet wrote: status, the node, uid and
-    versions, and the volume of the ServiceAccount's token, which has a new name each time.
+    Fields that the API server, the scheduler and the kubelet wrote are removed: status, node, uid
+    and versions, and the volume of the ServiceAccount token, which gets a new name each time.
     """
     metadata, spec = old.get("metadata") or {}, copy.deepcopy(dict(old.get("spec") or {}))
     kept = {key: copy.deepcopy(metadata[key]) for key in _KEPT_METADATA if key in metadata}
@@ -99,7 +98,7 @@ def new_manifest(old: Mapping[str, Any], name: str, attempt: int, of_uid: str) -
 
 
 def _without_tokens(spec: dict[str, Any]) -> None:
-    """Take off the volumes of tokens that the API server added, and their mounts."""
+    """Remove the token volumes that the API server added, and their mounts."""
     added = {
         mount.get("name")
         for each in _containers(spec)

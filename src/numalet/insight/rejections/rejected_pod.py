@@ -1,4 +1,4 @@
-"""One pod that a kubelet rejected at admission, with what the breaker has to know of it."""
+"""A pod that a kubelet rejected at admission, with the facts that the breaker needs."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
         "EmptyPodSharedPoolError": "1.36",
     }
 )
-"""``status.reason`` of pods that count, and the first release of the kubelet that gives it.
+"""``status.reason`` of rejected pods, and the first release of the kubelet that gives it.
 
-1.20 stands for that release and for older ones, between which nothing is distinguished here.
+1.20 stands for that release and all older ones.
 """
 OUT_OF: Final = "OutOf"
-"""So begins the reason of a pod for which the sums of a node are too small, in every release."""
+"""Prefix of the reason if the sums of a node are too small, in every release."""
 
 RECREATE: Final = "numalet.dev/recreate"
-"""The annotation of a bare pod that wants to be created anew: "true"."""
+"""The annotation of a bare pod that requests recreation: "true"."""
 MIRROR: Final = "kubernetes.io/config.mirror"
 _SHAPE_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectedPod:
-    """A pod that failed at admission. Moments are seconds since 1970.
+    """A pod that failed at admission. Times are seconds since 1970.
 
-    ``pod`` is the same as the cluster's value has it, ``shape`` the digest of what decides about
-    it. ``chain`` are its owners, the nearest first; ``chain_is_whole`` is False where one of them
-    could not be read, so that others may be above it. ``manifest`` is the Pod object as the API
-    server has it, kept for a bare pod that wants to be created anew.
+    ``pod`` is the cluster's value of it, ``shape`` the digest of its shape. ``chain`` are its
+    owners, the nearest first; ``chain_is_whole`` is False if one of them could not be read, so that
+    others may be above it. ``manifest`` is the Pod object of the API server, kept for a bare pod
+    that requests recreation.
     """
 
     pod: ClusterPod
@@ -53,7 +53,7 @@ class RejectedPod:
     owner: TopOwner
     message: str = ""
     never_started: bool = True
-    """Whether none of its containers has ever run."""
+    """Whether all of its containers have never run."""
     chain: tuple[OwnerLink, ...] = ()
     chain_is_whole: bool = True
     labels: Mapping[str, str] = field(default_factory=lambda: NO_LABELS)
@@ -62,17 +62,14 @@ class RejectedPod:
 
     @property
     def uid(self) -> str:
-        """Of the pod."""
         return self.pod.pod.uid
 
     @property
     def namespace(self) -> str:
-        """Of the pod."""
         return self.pod.pod.namespace
 
     @property
     def name(self) -> str:
-        """Of the pod."""
         return self.pod.pod.name
 
     @property
@@ -82,7 +79,7 @@ class RejectedPod:
 
 
 def counts(reason: str) -> bool:
-    """Whether a pod that failed with this ``status.reason`` was rejected at admission."""
+    """Return whether ``status.reason`` of a failed pod means a rejection at admission."""
     return reason in REASONS or reason.startswith(OUT_OF)
 
 
@@ -93,10 +90,10 @@ def rejected(
     chain_is_whole: bool = True,
     seen_at_seconds: float | None = None,
 ) -> RejectedPod | None:
-    """The pod of this Pod object; None if no kubelet rejected it, or if it is being deleted.
+    """Return the rejected pod of a Pod object; None if it was not rejected, or is being deleted.
 
-    ``seen_at_seconds`` is when it was first seen to have failed. Without it that is taken from the
-    object, which knows no better than when the kubelet saw the pod.
+    ``seen_at_seconds`` is when the failure was first seen. The default is the time in the object
+    when the kubelet first saw the pod.
     """
     metadata, status = document.get("metadata") or {}, document.get("status") or {}
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
@@ -130,9 +127,9 @@ def rejected(
 
 
 def shape_digest(pod: ClusterPod) -> str:
-    """A name for the pod's shape: equal for pods that schedulers and kubelets treat alike.
+    """Return a name for the pod's shape: equal for pods that schedulers and kubelets treat alike.
 
-    It is short, and may stand in the value of a taint.
+    It is short enough for the value of a taint.
     """
     text = repr(shapes.key_of(pod))
     return hashlib.sha256(text.encode()).hexdigest()[:_SHAPE_DIGITS]
@@ -154,7 +151,7 @@ def _container_statuses(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _has_run(status: Mapping[str, Any]) -> bool:
-    """Whether the container was started at least once."""
+    """Return whether the container was started at least once."""
     state, last = status.get("state") or {}, status.get("lastState") or {}
     return bool(
         status.get("containerID")

@@ -1,4 +1,4 @@
-"""The limits within which the breaker acts, as one value."""
+"""The limits of the breaker as one value."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from numalet.insight.rejections.rejected_pod import RejectedPod
 
 
 class Measure(Enum):
-    """What the breaker may do; each is allowed for itself."""
+    """Actions of the breaker; each is enabled separately."""
 
     PRUNE = "prune"
-    """Delete rejected pods of ReplicaSets, but the newest few."""
+    """Delete rejected pods of ReplicaSets, except the newest few."""
     INFORM = "inform"
     """Write an event at the owner: why its pods are rejected, and what would work."""
     TAINT = "taint"
     """Keep pods away from trap nodes for a while."""
     SUSPEND = "suspend"
-    """Suspend a Job of which no pod runs, until a node would admit one."""
+    """Suspend a Job without running pods until a node would admit one."""
     RECREATE = "recreate"
-    """Create bare pods anew that ask for it by annotation."""
+    """Create bare pods with the annotation again."""
 
 
 EVERY_MEASURE: Final = frozenset(Measure)
 
 
 class BreakerScope(Value, kw_only=True):
-    """Whose pods matter; all others are neither counted nor touched.
+    """The pods that the breaker handles; it ignores all others.
 
     Names are patterns such as ``team-*``. An owner is ``Kind/name``; no pattern means every one.
     """
@@ -44,7 +44,6 @@ class BreakerScope(Value, kw_only=True):
     pod_labels: LabelSelector = field(default_factory=LabelSelector)
 
     def covers(self, pod: RejectedPod) -> bool:
-        """Whether this pod matters."""
         owner = f"{pod.owner.kind}/{pod.owner.name}"
         return (
             _is_meant(pod.namespace, self.namespaces, self.without_namespaces)
@@ -53,9 +52,9 @@ class BreakerScope(Value, kw_only=True):
         )
 
     def covers_waiting(self, pod: ClusterPod) -> bool:
-        """Whether a pod matters that waits for a node.
+        """Return whether the scope includes a pod that waits for a node.
 
-        Its top owner is not known, so that none does where owners are chosen.
+        Its top owner is unknown, so the result is False if the scope has owners.
         """
         return (
             not (self.owners or self.without_owners)
@@ -65,10 +64,10 @@ class BreakerScope(Value, kw_only=True):
 
 
 class BreakerRules(Value, kw_only=True):
-    """When the breaker acts, and how far.
+    """Thresholds and limits of the breaker.
 
     A storm is ``storm_budget`` rejections of one owner and shape within ``window_seconds``; a node
-    is a trap for the shape from ``node_budget`` of these on.
+    is a trap for the shape if it made at least ``node_budget`` of them.
     """
 
     allowed: frozenset[Measure] = EVERY_MEASURE
@@ -77,29 +76,32 @@ class BreakerRules(Value, kw_only=True):
     storm_budget: int = 5
     node_budget: int = 2
     kept_failed_pods: int = 3
-    """So many rejected pods of an owner and shape stay, the newest."""
+    """Number of rejected pods of an owner and shape that are kept, the newest."""
     pool_label: str = building.POOL_LABEL
-    """The label of a node that names its pool."""
+    """The node label with the name of the pool."""
     taint_share: float = 0.1
-    """Of the nodes of a pool, rounded down, so many have the taint at one time; never the last."""
+    """Share of the nodes of a pool that may have the taint, rounded down; never the last node."""
     taint_seconds: float = 300.0
     longest_taint_seconds: float = 3600.0
-    """A taint that comes again and again lasts twice as long each time, up to this."""
+    """A repeated taint lasts twice as long each time, up to this."""
     waiting_seconds: float | None = None
-    """The nodes that promise room for a pod which waits for so long, and which would all reject it,
-    are traps without a rejection, so that an autoscaler adds a node; None: they are not."""
+    """Age of a waiting pod after which nodes become traps without a rejection.
+
+    They are the nodes whose sums suffice for the pod, if all of them would reject it, so that an
+    autoscaler adds a node; None: never.
+    """
     inform_seconds: float = 3600.0
-    """An owner is informed of one cause at most so often."""
+    """Minimum time between two events of one cause for an owner."""
     suspend_seconds: float = 3600.0
     recreate_pause_seconds: float = 10.0
-    """Before a bare pod is created anew; doubled with each attempt."""
+    """Wait before a bare pod is recreated; doubled with each attempt."""
     recreate_attempts: int = 6
     retry_seconds: float = 30.0
-    """An action of which no effect is seen is planned again after this."""
+    """An action without a visible effect is planned again after this time."""
     taint_retry_seconds: float = 5.0
-    """The same for a taint on a node that is a trap still: a storm is quick."""
+    """The same for a taint on a node that is still a trap: a storm is quick."""
     most_actions: int = 200
-    """So many are planned at one time; others follow."""
+    """Limit of actions in one plan; the others are in the next plans."""
 
 
 def _is_meant(name: str, patterns: tuple[str, ...], without: tuple[str, ...]) -> bool:

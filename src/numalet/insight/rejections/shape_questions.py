@@ -1,4 +1,4 @@
-"""Which shapes wait, and what the engine says to them, for the planners of the single measures."""
+"""Waiting shapes and the engine's decisions on them, shared by the planners."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TRAP_TAINT: Final = Taint(TAINT_KEY, "", TaintEffect.NO_SCHEDULE)
 
 
 class WaitingShapes(Value):
-    """The shapes of pods that no node has yet: one pod of each, by its digest.
+    """The shapes of pods without a node: one pod of each, by digest.
 
-    ``digests`` are by the uid of the pod, so that each is worked out once. ``since_seconds`` has
-    the shapes of pods in the scope, and when the first one of each was created.
+    ``digests`` are by the uid of the pod, so that each is calculated once. ``since_seconds`` has
+    the shapes of pods in the scope, and when the first pod of each was created.
     """
 
     by_digest: Mapping[str, ClusterPod] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class WaitingShapes(Value):
 
 
 def waiting(cluster: Cluster, before: Mapping[str, str], scope: BreakerScope) -> WaitingShapes:
-    """The shapes that wait now; ``before`` are the digests that are known."""
+    """Return the waiting shapes; ``before`` are known digests."""
     by_digest: dict[str, ClusterPod] = {}
     digests: dict[str, str] = {}
     since: dict[str, float] = {}
@@ -44,10 +44,10 @@ def waiting(cluster: Cluster, before: Mapping[str, str], scope: BreakerScope) ->
 
 
 def settled(cluster: Cluster) -> Cluster:
-    """The cluster once kubelets have decided on the pods that are on their way to them.
+    """Return the cluster after kubelets have decided on the pods on their way.
 
-    In a storm many are, and the sums count them although they will be rejected: a node would seem
-    to lack what it has. It is the same object where none is on its way.
+    In a storm many pods are on their way; the sums include them although they will be rejected, and
+    a node would look fuller than it is. Returns the same object if there are no such pods.
     """
     names = {
         each.pod.node_name
@@ -60,7 +60,7 @@ def settled(cluster: Cluster) -> Cluster:
 
 
 class ShapeQuestions(Value):
-    """The engine, asked about shapes of which one pod is known by its digest.
+    """Decisions on shapes that are represented by one pod each, by digest.
 
     ``cluster`` is ``settled``.
     """
@@ -70,7 +70,7 @@ class ShapeQuestions(Value):
     pods: Mapping[str, ClusterPod]
 
     def is_admitted_on(self, node: str, shape: str) -> bool | None:
-        """Whether the node's kubelet would admit a pod of the shape; None if it is not known."""
+        """Return whether the node would admit a pod of the shape; None if unknown."""
         there, pod = self.cluster.nodes.get(node), self.pods.get(shape)
         if there is None or pod is None:
             return None
@@ -78,10 +78,10 @@ class ShapeQuestions(Value):
         return verdicts.table(pod.pod).verdict(verdicts.reader.facts(node, there.node)).admitted
 
     def heeds_taint(self, shape: str) -> bool:
-        """Whether the trap's taint keeps pods of the shape away, and they could go elsewhere.
+        """Return whether the taint keeps pods of the shape away, and they could run elsewhere.
 
-        A pod that tolerates every taint is sent to the node as before, and a DaemonSet makes its
-        pods for one node each.
+        A pod that tolerates every taint is still bound to the node, and a DaemonSet makes its pods
+        for one node each.
         """
         pod = self.pods.get(shape)
         if pod is None:
@@ -90,17 +90,17 @@ class ShapeQuestions(Value):
         return not tolerates and not pod.comes_with_its_node
 
     def count(self, pod: ClusterPod, most: int) -> int | None:
-        """How many copies of the pod fit now, counted up to ``most``.
+        """Return how many copies of the pod fit now, up to ``most``.
 
-        None if that is not known: none fits, and nothing can be decided on some nodes.
+        None if unknown: 0 copies fit on the decided nodes, and there are undecided ones.
         """
         fitting = self.assessor.count(self.cluster, pod, most)
         return None if not fitting and self.cluster.undecided else fitting
 
     def open_traps(self, shape: str) -> tuple[frozenset[str], bool]:
-        """The nodes to which the scheduler would send the shape and that would refuse it.
+        """Return the nodes that the scheduler would choose for the shape and that would refuse it.
 
-        And whether one might admit it: one does, or nothing can be decided on some node.
+        The second value is whether a node might admit it: one does, or there are undecided nodes.
         """
         pod = self.pods.get(shape)
         if pod is None:
@@ -115,10 +115,10 @@ class ShapeQuestions(Value):
         return traps, has_hope
 
     def hiding(self, shape: str) -> frozenset[str]:
-        """The nodes for whose sake an autoscaler adds none for the shape.
+        """Return the nodes that keep an autoscaler from adding one for the shape.
 
-        The scheduler would send it there, and all of them would refuse it. None where one would
-        admit it. Nodes on which nothing can be decided do not count.
+        The scheduler would choose them, and all would refuse it; empty if one would admit it.
+        Undecided nodes are ignored.
         """
         assessed = self.assessor.assess(self.cluster, self.pods[shape])
         to_it = {name: each for name, each in assessed.items() if each.scheduler is None}

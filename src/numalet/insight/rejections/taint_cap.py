@@ -1,10 +1,10 @@
-"""How many nodes may have the taint: a share of each pool, and never the last of its kind.
+"""The cap on tainted nodes: a share of each pool, and never the last of its kind.
 
-What counts is what Node objects say, and taints that were planned a moment ago and are not seen
-there yet. A taint of ``numalet fleet`` counts as well: it keeps the same pods away.
+The cap includes the taints of Node objects and recently planned taints that are not visible there
+yet. Taints of ``numalet fleet`` are included: they keep the same pods away.
 
 Nodes are *of one kind* if other taints keep the same pods away from them. Of each kind in a pool
-one stays that is ready, not cordoned and without the taint.
+one node without the taint remains that is ready and not cordoned.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ROUNDING: Final = 1e-9
 
 
 class TaintRoom(Mutable):
-    """What is left of the cap. Changed in place, for one plan.
+    """The rest of the cap. Mutable, for one plan.
 
-    ``slots`` is by pool, and below 0 where there are too many; ``usable`` are the nodes of each
-    kind to which the scheduler sends pods.
+    ``slots`` is by pool, and negative if there are too many; ``usable`` are the schedulable nodes
+    of each kind.
     """
 
     slots: dict[str, int]
@@ -36,7 +36,7 @@ class TaintRoom(Mutable):
     kinds: Mapping[str, NodeKind]
 
     def may_have(self, node: str) -> bool:
-        """Whether one more node may have the taint, this one."""
+        """Return whether this node may get the taint."""
         kind = self.kinds.get(node)
         if kind is None:
             return False
@@ -44,7 +44,7 @@ class TaintRoom(Mutable):
         return self.slots[kind[0]] > 0 and node in usable and len(usable) > 1
 
     def may_all_have(self, nodes: Iterable[str]) -> bool:
-        """Whether all of these may have it at one time."""
+        """Return whether all of these nodes may have the taint at the same time."""
         trial = TaintRoom(
             dict(self.slots), {kind: set(names) for kind, names in self.usable.items()}, self.kinds
         )
@@ -55,10 +55,10 @@ class TaintRoom(Mutable):
         return True
 
     def is_too_much_on(self, node: str, is_usable: bool) -> bool:
-        """Whether this node may not have the taint that it has.
+        """Return whether this tainted node exceeds the cap.
 
-        A pool has got smaller, or others have kept pods away from the rest of it. ``is_usable``:
-        pods are sent to the node without the taint.
+        The pool has shrunk, or others have closed the rest of it. ``is_usable``: the node is
+        schedulable without the taint.
         """
         kind = self.kinds[node]
         return self.slots[kind[0]] < 0 or (is_usable and not self.usable[kind])
@@ -70,7 +70,7 @@ class TaintRoom(Mutable):
         self.usable[kind].discard(node)
 
     def give_back(self, node: str, is_usable: bool) -> None:
-        """Count the taint on this node no more; ``is_usable``: pods are sent there without it."""
+        """Stop counting the taint on this node; ``is_usable``: it is schedulable without it."""
         kind = self.kinds[node]
         self.slots[kind[0]] += 1
         if is_usable:
@@ -80,7 +80,7 @@ class TaintRoom(Mutable):
 def room(
     nodes: Mapping[str, ListedNode], on_their_way: Iterable[str], rules: BreakerRules
 ) -> TaintRoom:
-    """What is left of the cap. ``on_their_way`` are nodes whose taint is not seen yet."""
+    """Return the rest of the cap. ``on_their_way`` are nodes with a taint not visible yet."""
     planned = frozenset(on_their_way)
     kinds = {name: kind_of(each, rules) for name, each in nodes.items()}
     counts: dict[str, int] = {}
@@ -98,12 +98,12 @@ def room(
 
 
 def most(nodes: int, rules: BreakerRules) -> int:
-    """How many of so many nodes of a pool may have the taint at one time."""
+    """Return how many nodes of a pool of this size may have the taint at the same time."""
     return max(0, min(nodes - 1, math.floor(nodes * rules.taint_share + _ROUNDING)))
 
 
 def kind_of(node: ListedNode, rules: BreakerRules) -> NodeKind:
-    """The pool of a node, and the other taints that keep pods away from it."""
+    """Return the pool of a node, and the other taints that keep pods away from it."""
     taints = frozenset(
         each
         for each in node.taints
@@ -113,7 +113,7 @@ def kind_of(node: ListedNode, rules: BreakerRules) -> NodeKind:
 
 
 def is_kept_away(node: ListedNode) -> bool:
-    """Whether the node has a taint of this key, the breaker's or that of ``numalet fleet``."""
+    """Return whether the node has a taint of the breaker or of ``numalet fleet``."""
     return any(
         each.key == TAINT_KEY and each.effect is not TaintEffect.PREFER_NO_SCHEDULE
         for each in node.taints
@@ -121,5 +121,5 @@ def is_kept_away(node: ListedNode) -> bool:
 
 
 def is_open_to_pods(node: ListedNode) -> bool:
-    """Whether the scheduler would send pods to the node, were it not for taints."""
+    """Return whether the node is schedulable apart from taints."""
     return node.is_ready and not node.is_cordoned

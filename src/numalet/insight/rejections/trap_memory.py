@@ -1,4 +1,4 @@
-"""What is remembered of a trap: how often it had the taint, and since when."""
+"""The history of a trap: how often it had the taint, and since when."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ TrapKey: TypeAlias = tuple[str, str]
 FIRST_PAUSE_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 600.0
 _FREE_LIFTS: Final = 3
-"""So often a taint is taken off at once when room appears; then only after a pause."""
+"""Number of times that a taint is removed as soon as there is room; later, after a pause."""
 _MOST_DOUBLINGS: Final = 20
 
 
 class TrapMemory(Value, kw_only=True):
-    """Moments are seconds since 1970.
+    """Times are seconds since 1970.
 
-    ``times`` is how often the node got the taint for this shape. Since it was planned last,
-    ``was_seen`` is whether the node was seen with it, and ``was_refused`` whether the engine has
-    refused the shape there. ``lifted_at_seconds`` is None while the taint is to be there.
+    ``times`` is how often the node got the taint for this shape. Since the last plan of it,
+    ``was_seen``: the node had it; ``was_refused``: the engine refused the shape there.
+    ``lifted_at_seconds`` is None while the taint is planned to stay.
     """
 
     times: int
@@ -35,20 +35,20 @@ class TrapMemory(Value, kw_only=True):
     lifted_at_seconds: float | None = None
 
     def taint_seconds(self, rules: BreakerRules) -> float:
-        """How long the taint lasts this time."""
+        """Return how long the taint lasts this time."""
         return min(_doubled(rules.taint_seconds, self.times), rules.longest_taint_seconds)
 
     def may_be_lifted(self, now_seconds: float) -> bool:
-        """Whether room counts that the engine sees now."""
+        """Return whether room that the engine sees now ends the taint."""
         if self.was_refused and self.times <= _FREE_LIFTS:
             return True
         pause = min(_doubled(FIRST_PAUSE_SECONDS, self.times), LONGEST_PAUSE_SECONDS)
         return now_seconds >= self.tainted_at_seconds + pause
 
     def is_awaited(self, now_seconds: float, rules: BreakerRules) -> bool:
-        """Whether the taint was planned lately and not seen yet, so that it may still come.
+        """Return whether the taint was planned recently and may still appear.
 
-        One that was seen and is gone was taken off by others.
+        If it was seen and is missing, others removed it.
         """
         age = now_seconds - self.tainted_at_seconds
         is_to_come = self.lifted_at_seconds is None and not self.was_seen
@@ -56,7 +56,7 @@ class TrapMemory(Value, kw_only=True):
 
 
 def newly_tainted(times: int, now_seconds: float, rules: BreakerRules) -> TrapMemory:
-    """The memory of a node that gets the taint now, for so many times."""
+    """Return the history of a node that gets the taint now, for the ``times``-th time."""
     made = TrapMemory(times=times, tainted_at_seconds=now_seconds, until_seconds=now_seconds)
     return replace(made, until_seconds=now_seconds + made.taint_seconds(rules))
 
@@ -67,7 +67,7 @@ def kept(
     now_seconds: float,
     rules: BreakerRules,
 ) -> dict[TrapKey, TrapMemory]:
-    """The memory without what is too old, and with the marks of nodes of which it has nothing."""
+    """Drop histories that are too old, and add those of marked nodes without one."""
     traps: dict[TrapKey, TrapMemory] = {}
     for key, each in before.items():
         end = each.until_seconds if each.lifted_at_seconds is None else each.lifted_at_seconds

@@ -1,22 +1,22 @@
-"""Which nodes get the taint, which keep it for longer, and from which it is taken off.
+"""Plan which nodes get the taint, keep it for longer, or lose it.
 
-A node is a trap for a shape if it rejected pods of it again and again. Once a storm is on, the
-first rejection is enough where the engine says that the node refuses the shape, or where the node
-was a trap for it before: otherwise each end of a taint would cost as many rejections as the first.
+A node is a trap for a shape if it rejected pods of it several times. During a storm the first
+rejection suffices if the engine refuses the shape there too, or if the node was a trap for it
+before; else each end of a taint would cost as many rejections as the first.
 
-A taint is in vain where the storm goes on at other nodes. If no node would admit the shape, and
-not all nodes that promise room for it may have the taint, none gets it.
+A taint is useless if the storm continues on other nodes. If no node would admit the shape, and the
+cap does not cover all nodes whose sums suffice for it, no node gets the taint.
 
 With ``BreakerRules.waiting_seconds`` the traps of a shape that waits for so long get the taint too,
-all of them or none: an autoscaler adds a node once no other one promises room.
+all of them or none: an autoscaler adds a node once the sums of no other one suffice.
 
-A taint that was planned counts until it is seen. Where the node is a trap after a few seconds still
-it is planned once more, since a storm is quick: the request may have failed, or others may have
-written over it. One that was seen and is gone was taken off by others, and counts no more.
+A planned taint is included in the cap until it is seen. If the node is still a trap after a few
+seconds the taint is planned again, since a storm is quick: the request may have failed, or others
+may have overwritten it. If it was seen and is missing, others removed it, and it is dropped.
 
 A taint ends with its time, and earlier if the node would admit the shape now, or if no pod of the
-shape waits any more. That the engine admits the shape is no news where it never refused it: the
-node has rejected what the engine admits, so then a pause has to pass, longer each time. As long
+shape waits any more. If the engine never refused the shape there, its admission proves nothing: the
+node has rejected pods that the engine admits. Then a pause has to pass, longer each time. As long
 as pods wait and the engine refuses, the taint is renewed before it ends.
 """
 
@@ -41,10 +41,10 @@ _CLOCKS_DIFFER_SECONDS: Final = 60.0
 
 
 class TaintInputs(Value, kw_only=True):
-    """What the plan is made of. ``waiting`` are digests of shapes that wait.
+    """Input of the plan. ``waiting`` are digests of shapes that wait.
 
-    ``waiting_since`` has those that may make traps, and since when they wait.
-    ``is_issued`` says whether an action with this verb was planned for a node a moment ago.
+    ``waiting_since`` are shapes that may make traps, and since when they wait. ``is_issued``
+    returns whether an action with this verb was just planned for a node.
     """
 
     nodes: Mapping[str, ListedNode]
@@ -58,7 +58,7 @@ class TaintInputs(Value, kw_only=True):
 
 
 class TaintPlan(Value, kw_only=True):
-    """``without_taint`` are, of each storm, traps that the cap leaves without the taint."""
+    """``without_taint`` are, of each storm, traps without a taint because of the cap."""
 
     traps: Mapping[TrapKey, TrapMemory]
     actions: tuple[LiftTaint | TaintNode, ...]
@@ -68,7 +68,7 @@ class TaintPlan(Value, kw_only=True):
 
 
 def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
-    """What is to be done about taints now."""
+    """Plan the changes of taints."""
     made = _Planner(before, given)
     actions: list[LiftTaint | TaintNode] = [*made.lifted()]
     actions += [*made.renewed(), *made.tainted(), *made.tainted_for_waiting()]
@@ -81,7 +81,7 @@ def plan(before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> TaintPlan:
 
 
 class _Planner:
-    """One plan. The steps are asked for once, in their order."""
+    """One plan. Each step is called once, in their order."""
 
     def __init__(self, before: Mapping[TrapKey, TrapMemory], given: TaintInputs) -> None:
         self.given = given
@@ -94,14 +94,14 @@ class _Planner:
                 self._marked[name] = mark
         self.traps = trap_memory.kept(before, self._marked, self._now, self._rules)
         self._awaited: dict[str, float] = {}
-        """Nodes with a taint that may still come, and when it is planned again."""
+        """Nodes with a taint that may still appear, and when it is planned again."""
         for (name, _), memory in self.traps.items():
             if name not in self._marked and memory.is_awaited(self._now, self._rules):
                 again = memory.tainted_at_seconds + self._rules.taint_retry_seconds
                 self._awaited[name] = max(again, self._awaited.get(name, again))
 
     def lifted(self) -> Iterator[LiftTaint]:
-        """Taints that end now. One that is on its way off is not seen to be gone yet."""
+        """Yield taints that end now. A taint being removed may still be visible."""
         # A trial: until a node is seen without the taint, no other one gets it instead.
         room = self._room()
         for name, mark in self._marked.items():
@@ -131,13 +131,13 @@ class _Planner:
         return None if is_new or self._is_wanted(mark.shape) else LiftCause.CALM
 
     def _is_wanted(self, shape: str) -> bool:
-        """Whether pods of the shape wait, or were rejected lately."""
+        """Return whether pods of the shape wait, or were rejected recently."""
         return shape in self.given.waiting or any(
             each.recent for (_, digest), each in self.given.storms.items() if digest == shape
         )
 
     def renewed(self) -> Iterator[TaintNode]:
-        """Taints that would end soon, and that pods of the shape still wait behind."""
+        """Yield renewals of taints that would end soon while pods of the shape wait."""
         for name, mark in self._marked.items():
             memory = self.traps[name, mark.shape]
             lasts_seconds = memory.taint_seconds(self._rules)
@@ -157,7 +157,7 @@ class _Planner:
                 )
 
     def tainted(self) -> Iterator[TaintNode]:
-        """New taints, of each storm for the nodes first that rejected most."""
+        """Yield new taints, of each storm for the nodes with the most rejections first."""
         room = self._room()
         lifted_at: dict[str, float] = {}
         for (node, _), memory in self.traps.items():
@@ -198,13 +198,13 @@ class _Planner:
         return count >= (1 if is_refused else self._rules.node_budget)
 
     def _left_out(self, candidates: list[str], storm: Storm, room: TaintRoom) -> frozenset[str]:
-        """All traps of the shape, if the taint would be in vain; else none."""
+        """Return all traps of the shape if the taint would be useless; else an empty set."""
         traps, has_hope = self.given.questions.open_traps(storm.key[1])
         every = (traps | frozenset(candidates)) - self._awaited.keys()
         return frozenset() if has_hope or room.may_all_have(every) else every
 
     def tainted_for_waiting(self) -> Iterator[TaintNode]:
-        """New taints on all traps of a shape that waits for too long, if all may have it."""
+        """Yield taints for all traps of a shape that waits too long, if the cap covers all."""
         room = self._room()
         for shape, since_seconds in sorted(self.given.waiting_since.items()):
             heeds = self.given.questions.heeds_taint(shape)
@@ -227,7 +227,7 @@ class _Planner:
     def _tainting(
         self, name: str, shape: str, why: str, room: TaintRoom, owner: str = ""
     ) -> TaintNode:
-        """A new taint; one that is awaited has its place in the room, and is planned once more."""
+        """Return a new taint; an expected one is in the cap already, and planned again."""
         known = self.traps.get((name, shape))
         is_planned_again = name in self._awaited
         times = 1 if known is None else known.times + (not is_planned_again)
@@ -240,14 +240,14 @@ class _Planner:
         return TaintNode(node=name, shape=shape, owner=owner, until_seconds=until, why=why)
 
     def _is_new(self, name: str) -> bool:
-        """Whether the taint was planned a moment ago, so that it is too soon to plan it again."""
+        """Return whether the taint was planned too recently to plan it again."""
         return self._now < self._awaited.get(name, self._now)
 
     def _room(self) -> TaintRoom:
         return taint_cap.room(self.given.nodes, self._awaited, self._rules)
 
     def moments(self) -> Iterator[float]:
-        """When something may be due although nothing has changed."""
+        """Yield the times when something may be due without any change."""
         for name, mark in self._marked.items():
             memory = self.traps[name, mark.shape]
             half = memory.taint_seconds(self._rules) / 2

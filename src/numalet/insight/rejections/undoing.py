@@ -1,4 +1,4 @@
-"""What undoes everything that the breaker has changed, going by the objects alone."""
+"""Undo all changes of the breaker, from the objects alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numalet.insight.rejections.actions import LiftCause, LiftTaint, ResumeJob
 def undo_plan(
     nodes: Iterable[Mapping[str, Any]], jobs: Iterable[Mapping[str, Any]]
 ) -> tuple[LiftTaint | ResumeJob, ...]:
-    """What undoes it, of all Node and Job objects as the API server has them; by their names.
+    """Return the undo actions for all given Node and Job objects, by name.
 
-    Pods that were deleted or created anew stay as they are: no container of the first ever ran, and
-    the second are the user's.
+    Deleted and recreated pods are left alone: no container of the first ever ran, and the second
+    belong to the user.
     """
     why = LiftCause.UNDO.value
     lifted = [

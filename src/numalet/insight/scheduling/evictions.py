@@ -1,17 +1,17 @@
-"""Whether evictions could help a pod on a node that refuses it.
+"""Decide whether evictions could help a pod on a node that refuses it.
 
 kube-scheduler evicts only pods of a lower priority (``PodPriority`` in ``SelectVictimsOnNode`` of
-the plugin DefaultPreemption, v1.32), and begins with all of them: where the pod does not fit then,
-it tries nothing smaller. So it is asked here. More room is not always better to a kubelet, so that
-in rare states fewer evictions would help where all do not; kube-scheduler does not find these
-either.
+the plugin DefaultPreemption, v1.32), and removes all of them first: if the pod does not fit then,
+it tries no smaller set. This module does the same. A kubelet may admit a pod with less room and
+refuse it with more, so that in rare states fewer evictions would help; kube-scheduler does not find
+these either.
 
-Pods of DaemonSets go if they are of a lower priority: a new one waits until the pod is there. A
-*static* pod comes back from its file whatever is done to its mirror in the API, so it stays. So do
-pods of which nothing but their records is known.
+Pods of DaemonSets of a lower priority are evicted: their replacement waits until the pod is bound.
+A *static* pod stays: the kubelet starts it again from its file. So do pods that are known only by
+their records.
 
-Where the pods that stay hold nothing, as those of most DaemonSets, what is left of a node is its
-class, and what they request: one decision for all such nodes.
+If the remaining pods have no allocations, like those of most DaemonSets, the node is described by
+its class and their requests, and one decision serves all such nodes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
 
 
 def may_go(there: Pod, new: Pod) -> bool:
-    """Whether kube-scheduler may evict a pod for a new one, and it does not come back."""
+    """Return whether kube-scheduler may evict a pod for a new one, and it does not return."""
     return not there.is_static and victims.priority(there) < victims.priority(new)
 
 
 def without(node: Node, uids: Iterable[str]) -> Node:
-    """The node once these pods are gone; what they hold is released at the next admission."""
+    """Remove these pods from the node; the next admission releases their allocations."""
     return node.at(node.snapshot.after_removal({*uids}))
 
 
 def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:
-    """Whether a node that refuses the shape admits it once all are gone that may be evicted."""
+    """Return whether a refusing node admits the shape after all possible evictions."""
     new, pods = of.table.pod, facts.node.snapshot.pods
     going = [uid for uid, there in pods.items() if may_go(there, new)]
     if not going:
@@ -59,12 +59,11 @@ def could_help(of: ShapeVerdicts, facts: StateFacts) -> bool:
 
 
 def admits(of: ShapeVerdicts, node: Node) -> bool:
-    """Whether a node in a state in which it is not would admit the shape."""
     return of.table.verdict(of.reader.reader.facts(node)).admitted
 
 
 def _key_of_what_is_left(facts: StateFacts, asking: Asking, staying: Sequence[Pod]) -> StateKey:
-    """Equal for nodes that are the same to the shape once all others have gone; empty: unknown."""
+    """Return a key that is equal for nodes that are alike to the shape after evictions, or ()."""
     snapshot, pod = facts.snapshot, asking.pod
     constraints = pod.constraints
     is_odd = snapshot.assumed or snapshot.cpu.pods or snapshot.memory.pods
@@ -98,10 +97,10 @@ def _key_of_what_is_left(facts: StateFacts, asking: Asking, staying: Sequence[Po
 
 
 def _is_accounted_for(facts: StateFacts) -> bool:
-    """Whether all that is not free is released with the pods that hold it.
+    """Return whether all that is not free is released with the pods that hold it.
 
-    Inside a group of NUMA nodes the figures of the single ones need not be true, so that what is
-    released there need not be what was free at first.
+    Inside a group of NUMA nodes the figures of single nodes may be wrong, so that a release there
+    may not restore the first figures.
     """
     memory, device = facts.snapshot.memory, facts.snapshot.device
     free = {

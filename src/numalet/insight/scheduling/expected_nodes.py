@@ -1,12 +1,11 @@
-"""The nodes of a cluster as they are expected to be, kept current one change at a time.
+"""The nodes of a cluster with the pods that they are expected to get, updated by single changes.
 
-    base        a node as it was published or rebuilt, or too little is known of it
-    promised    pods that a scheduler was let send there, and whose objects do not say so yet
-    expected    the base with the pods on their way and those promised; what is decided on
+    base        a node as published or rebuilt, or an undecided node
+    promised    pods that a scheduler may send there, and whose objects do not show it yet
+    expected    the base with pods on their way and promised pods; decisions are made on it
 
-Thousands of nodes are asked about many times in a second, so that nothing here goes through all of
-them: a change names its node, and ``changes`` is the list of these names for those who keep
-something for each node.
+Decisions concern thousands of nodes many times in a second, so that nothing here visits all nodes.
+Each change names its node, and ``changes`` lists these names for those who cache by node.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _MOST_CHANGES: Final = 100_000
 
 
 class Promise(Value):
-    """A pod for which a node was named to the scheduler, until a moment of any steady clock."""
+    """A pod for which a node was named to the scheduler, until a time of any steady clock."""
 
     pod: ClusterPod
     node_name: str
@@ -30,33 +29,35 @@ class Promise(Value):
 
 
 class ExpectedNodes:
-    """Changed in place; for one thread.
+    """A mutable collection, for one thread.
 
-    ``nodes`` and ``undecided`` are by name, and only to be read by others.
+    ``nodes`` and ``undecided`` are by name, and read-only for others.
     """
 
     def __init__(self) -> None:
         self.nodes: dict[str, ClusterNode] = {}
         self.undecided: dict[str, UndecidedNode] = {}
         self.changes: list[str] = []
-        """Names of nodes, in the order in which they changed; a name may be there many times."""
+        """Names of nodes in the order of their changes, with repetitions."""
         self.forgotten = 0
-        """How many changes are no longer in the list; who knows of fewer begins anew."""
+        """The number of changes dropped from the list; a reader that knows fewer reads all nodes
+        again.
+        """
         self._bases: dict[str, ClusterNode] = {}
         self._by_uid: dict[str, Promise] = {}
         self._on: dict[str, dict[str, Promise]] = {}
 
     @property
     def promises(self) -> Mapping[str, Promise]:
-        """By the uid of the pod."""
+        """Promises by the uid of the pod."""
         return self._by_uid
 
     def base(self, name: str) -> ClusterNode | None:
-        """The node as it is known, without what it is expected to get."""
+        """Return the node without the pods that it is expected to get."""
         return self._bases.get(name)
 
     def put(self, name: str, base: ClusterNode | UndecidedNode | None) -> None:
-        """The node as it is known now; None: it is gone."""
+        """Set the current knowledge of a node; None: the node was deleted."""
         self._bases.pop(name, None)
         self.undecided.pop(name, None)
         if isinstance(base, ClusterNode):
@@ -66,14 +67,14 @@ class ExpectedNodes:
         self._renew(name)
 
     def promise(self, promise: Promise) -> None:
-        """Count a pod on a node from now on; an earlier promise for it ends."""
+        """Promise a pod to a node; this ends an earlier promise for it."""
         self.release(promise.pod.pod.uid)
         self._by_uid[promise.pod.pod.uid] = promise
         self._on.setdefault(promise.node_name, {})[promise.pod.pod.uid] = promise
         self._renew(promise.node_name)
 
     def release(self, uid: str) -> None:
-        """Count the pod no longer: it is bound, or gone, or asked about anew."""
+        """End a promise: the pod is bound or deleted, or the scheduler tries it again."""
         promise = self._by_uid.pop(uid, None)
         if promise is None:
             return
@@ -84,14 +85,14 @@ class ExpectedNodes:
         self._renew(promise.node_name)
 
     def pass_time(self, now_seconds: float) -> list[Promise]:
-        """The promises that came to nothing in time, which end with this."""
+        """End and return the promises that expired."""
         late = [each for each in self._by_uid.values() if each.until_seconds <= now_seconds]
         for each in late:
             self.release(each.pod.pod.uid)
         return late
 
     def promised_on(self, name: str) -> tuple[Promise, ...]:
-        """What was promised on a node, in the order of the promises."""
+        """Return the promises for a node, oldest first."""
         return tuple(self._on.get(name, {}).values())
 
     def _renew(self, name: str) -> None:

@@ -1,7 +1,7 @@
-"""Which of some nodes admit a pod, and why not the others, as a scheduler's extender answers.
+"""The filter of a scheduler's extender: which nodes admit a pod, and why the others do not.
 
-Reasons are short, say whose they are, and are equal for equal causes: the scheduler counts them and
-shows them to the user as "0/40 nodes are available: 38 numalet: ...".
+Reasons are short, name numalet, and are equal for equal causes: the scheduler counts them and shows
+them to the user as "0/40 nodes are available: 38 numalet: ...".
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NODES_IN_A_TURN: Final = 8
 
 
 class FilterRules(Value, kw_only=True):
-    """What becomes of nodes on which nothing is decided.
+    """Answers for nodes without a decision.
 
-    ``passes_unknown``: nodes of which too little is known pass. ``passes_unexamined``: so do those
-    for which there was no time.
+    ``passes_unknown``: nodes with insufficient data pass. ``passes_unexamined``: nodes pass for
+    which there was not enough time.
     """
 
     passes_unknown: bool = True
@@ -39,10 +39,10 @@ class FilterRules(Value, kw_only=True):
 
 
 class Filtered(Value, kw_only=True):
-    """The answer: nodes that may have the pod, and the reason of each other one.
+    """The nodes that may have the pod, and a reason for each other node.
 
-    ``unresolvable`` are those of the failed ones where no eviction could help: see ``evictions``;
-    nothing is known of them; or they are left alone whatever goes.
+    ``unresolvable`` are failed nodes on which no eviction could help: see ``evictions``; nodes with
+    insufficient data; and nodes in a back-off.
     """
 
     passed: Sequence[str]
@@ -53,7 +53,7 @@ class Filtered(Value, kw_only=True):
 
 
 class NodeFilter:
-    """Answers about one pod after the other, and remembers. For one thread."""
+    """Answers one pod after the other and caches its decisions. For one thread."""
 
     def __init__(self, nodes: ExpectedNodes, rules: FilterRules = FilterRules()) -> None:
         self.nodes = nodes
@@ -68,10 +68,10 @@ class NodeFilter:
         may_go_on: Callable[[], bool] = lambda: True,
         now_seconds: float = 0.0,
     ) -> Filtered:
-        """Which of these nodes admit the pod; all of them, if no opinion on it is needed.
+        """Return which of these nodes admit the pod: all of them if no kubelet can refuse it.
 
-        ``may_go_on`` says whether there is still time; it is asked every few decisions. The moment
-        is by the clock that back-offs go by.
+        ``may_go_on`` returns whether there is still time; it is called every few decisions.
+        ``now_seconds`` is by the clock of the back-offs.
         """
         if not opinion.is_needed(pod.pod):
             return Filtered(passed=names)
@@ -112,9 +112,9 @@ class NodeFilter:
         )
 
     def decide_ahead(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
-        """Work out what ``filtered`` would about all nodes; whether nothing is left.
+        """Cache the decisions of ``filtered`` on all nodes; return whether all were made.
 
-        ``may_go_on`` is asked every few decisions; what was worked out by then is remembered.
+        ``may_go_on`` is called every few decisions.
         """
         if not opinion.is_needed(pod.pod):
             return True
@@ -135,7 +135,7 @@ class NodeFilter:
         return True
 
     def _text(self, of: ShapeVerdicts, name: str, verdict: NodeVerdict) -> str:
-        """The reason of a refusal; one for all nodes that are the same to the shape."""
+        """Return the reason of a refusal, worked out once for nodes that are alike to the shape."""
         known = of.texts.get(verdict.key)
         if known is None:
             if len(of.texts) >= _MOST_TEXTS:
@@ -149,9 +149,10 @@ class NodeFilter:
     def _incurable(
         self, of: ShapeVerdicts, refused: Iterable[str], may_go_on: Callable[[], bool]
     ) -> Iterator[str]:
-        """Those of these nodes, all of which refuse, on which no eviction could help.
+        """Yield those of these refusing nodes on which no eviction could help.
 
-        Nodes for which there is no time are left out: who preempts there asks before it evicts.
+        Nodes for which there is no time are left out: the scheduler calls preempt before it evicts
+        there.
         """
         asked = 0
         for name in refused:
@@ -166,7 +167,7 @@ class NodeFilter:
                 yield name
 
     def reason(self, pod: Pod, on: ClusterNode) -> str:
-        """Why this node, whatever else is known of it, does not admit the pod; empty if it does."""
+        """Return why this node does not admit the pod, apart from back-offs; empty if it does."""
         of = self.memory.of(pod)
         facts = of.reader.reader.facts(on.node)
         verdict = of.table.verdict(facts)
@@ -175,14 +176,12 @@ class NodeFilter:
         return reasons.text(facts, of.table.asking(facts.node_class).pod, verdict.rejection)
 
     def is_left_alone(self, pod: Pod, node_name: str, now_seconds: float) -> bool:
-        """Whether the node gets no pod of this shape now."""
         return node_name in self.left_alone(self.memory.of(pod), pod, now_seconds)
 
     def was_refused(self, pod: Pod, node_name: str, now_seconds: float) -> float:
-        """For how many seconds a node gets no pod of this shape, whose kubelet refused one now.
+        """Begin a back-off for a pod that its kubelet rejected now; return its length in seconds.
 
-        To be called once the rejected pod is no longer counted on the node. 0 for a node of which
-        nothing is known.
+        Call this after the rejected pod was removed from the node. 0 for an undecided node.
         """
         of, base = self.memory.of(pod), self.nodes.base(node_name)
         if base is None:
@@ -192,7 +191,7 @@ class NodeFilter:
         return self.back_offs.of_shape(shape)[node_name].seconds
 
     def left_alone(self, of: ShapeVerdicts, pod: Pod, now_seconds: float) -> frozenset[str]:
-        """Names of the nodes that get no pod of this shape now."""
+        """Return the names of the nodes that get no pod of this shape now."""
         if not self.back_offs:
             return frozenset()
         known = self.back_offs.of_shape(shapes.shape_key(pod))

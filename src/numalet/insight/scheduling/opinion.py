@@ -1,19 +1,19 @@
-"""Which pods the engine has to be asked about at all; most pods of most clusters are not of these.
+"""Which pods need a decision of the engine; most pods of most clusters do not.
 
-The scheduler counts CPU, memory, devices and pods of a node itself, and knows its labels and ports.
-A pod that a kubelet can refuse for nothing else needs no second opinion: it is answered at once,
-whatever is known of the nodes. A kubelet's managers have a say where one of these holds:
+The scheduler itself checks the CPU, memory, devices and pods of a node, its labels and its ports. A
+pod that a kubelet can refuse for no other reason gets its answer at once, even if nothing is known
+about the nodes. The managers of a kubelet decide on a pod if one of these is true:
 
 - The pod is Guaranteed: the CPU Manager and the Memory Manager place it.
 - A container has a limit of something besides CPU, memory, huge pages and ephemeral storage: the
-  Device Manager places it, and refuses even none of a device that is not healthy.
-- It asks for resources as a whole (``spec.resources``): releases and feature gates differ in what
-  they make of it, and v1.36 may refuse it as EmptyPodSharedPoolError.
+  Device Manager places it, and refuses even a request of 0 if a device is not healthy.
+- It has pod-level resources (``spec.resources``): releases and feature gates treat them
+  differently, and v1.36 may refuse it as EmptyPodSharedPoolError.
 - It has claims of dynamic resource allocation.
 
-And the kubelet asks what the scheduler does not: the system that the pod is for, strict groups, and
-whether sidecars are allowed. A *critical* pod is one like any other here: where the sums let it
-pass, nothing is evicted for it.
+The kubelet also checks the operating system of the pod, strict supplemental groups, and whether
+sidecars are allowed. A *critical* pod is not special here: if the sums suffice, nothing is evicted
+for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COUNTED: Final = (resources.CPU, resources.MEMORY, resources.EPHEMERAL_STORAGE)
 
 
 def is_needed(pod: Pod) -> bool:
-    """Whether a kubelet might refuse the pod although the scheduler's own checks let it pass."""
+    """Return whether a kubelet might refuse the pod after the scheduler's own checks passed."""
     constraints = pod.constraints or UNCONSTRAINED
     return (
         pod.qos_class is QosClass.GUARANTEED

@@ -1,16 +1,16 @@
-"""Whose going helps: victims that kube-scheduler has chosen by the sums, judged by the engine.
+"""Preemption: the engine checks the victims that kube-scheduler has chosen by sums.
 
-A scheduler that finds no node for a pod chooses pods of a lower priority to evict, by the sum of
-what they would free. Four GPUs that come free two on each NUMA node are none to a pod that
-wants four together, and their holders would have been killed for nothing. So a node stays a
-candidate only if its kubelet would admit the pod once the victims are gone.
+A scheduler that finds no node for a pod chooses pods of a lower priority to evict, by the sum that
+they would free. If they free two GPUs on each of two NUMA nodes, a pod that wants four together
+still does not fit, and they would have been killed for nothing. Therefore a node stays a candidate
+only if its kubelet would admit the pod without the victims.
 
-Where they do not help but a few more would, these are added: the scheduler takes other victims for
-a node than those that it chose (``ProcessPreemption`` of the extender, v1.20 to v1.36), as long as
-they are on it. Added are only pods that it could have chosen too, so of a lower priority, and of
-these none that a disruption budget guards, that a DaemonSet makes, or that goes anyway. What it
-chose stays in the set, so that what it checked still holds: room by the sums, ports, other pods
-that the new one must not be beside. (One that has to be *beside* an added victim would wait on.)
+If they do not suffice but a few more would, these are added: the scheduler accepts other victims
+than its own (``ProcessPreemption`` of the extender, v1.20 to v1.36), as long as they run on the
+node. Only pods are added that the scheduler could have chosen: of a lower priority, guarded by no
+disruption budget, made by no DaemonSet, and not ending already. Its own victims stay in the set, so
+that its checks still hold: sums, ports, and anti-affinity. (A pod with affinity to an added victim
+would stay pending.)
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from numalet.insight.scheduling.filtering import NodeFilter
 from numalet.insight.scheduling.shape_verdicts import ShapeVerdicts
 
 MOST_SETS: Final = 400
-"""So many sets of further victims are tried for one pod, on all nodes together."""
+"""Limit of the sets of further victims that are tried for one pod, on all nodes together."""
 MOST_ADDED: Final = 4
-"""The smallest set is searched for up to so many further victims; then any that works is taken."""
+"""The smallest set is searched up to this many further victims; beyond, any set that helps."""
 
 
 class VictimSet(Value):
-    """Pods of one node that would go, those of the highest priority first.
+    """Pods of one node to evict, those of the highest priority first.
 
-    ``violations`` is how many of them a disruption budget would keep.
+    ``violations`` is how many of them a disruption budget protects.
     """
 
     uids: tuple[str, ...]
@@ -49,22 +49,21 @@ class VictimSet(Value):
 
 
 class RunningPods(Value, kw_only=True):
-    """What the cluster knows of running pods: by uid, and which budgets guard them."""
+    """Running pods of the cluster by uid, and the budgets that guard them."""
 
     pods: Mapping[str, ClusterPod] = MappingProxyType({})
     budgets: Sequence[DisruptionBudget] = ()
 
     def guarded(self) -> frozenset[str]:
-        """The uids of the pods that a disruption budget guards."""
+        """Return the uids of the pods that a disruption budget guards."""
         return frozenset[str]().union(*[each.pod_uids for each in self.budgets])
 
 
 class Preempted(Value, kw_only=True):
-    """The answer: the sets that stay, by the name of the node.
+    """The sets that help, by node name.
 
-    ``useless`` are nodes whose sets do not help and were left out; ``enlarged`` those of the nodes
-    that stay whose sets have more victims now. ``unexamined`` counts nodes for which there was no
-    time.
+    ``useless`` are nodes whose sets do not help; ``enlarged`` are nodes whose sets got more
+    victims; ``unexamined`` counts nodes for which there was no time.
     """
 
     sets: Mapping[str, VictimSet]
@@ -81,7 +80,7 @@ def preempted(
     may_go_on: Callable[[], bool] = lambda: True,
     now_seconds: float = 0.0,
 ) -> Preempted:
-    """Which of these sets help the pod; ``may_go_on`` is asked before each node."""
+    """Return which of these sets help the pod; ``may_go_on`` is called before each node."""
     if not opinion.is_needed(pod.pod):
         return Preempted(sets=candidates)
     of = answers.memory.of(pod.pod)
@@ -116,8 +115,6 @@ def preempted(
 
 
 class _LargerSets:
-    """Searches further victims for sets that do not help."""
-
     def __init__(self, of: ShapeVerdicts, pod: Pod, running: RunningPods) -> None:
         self._of = of
         self._pod = pod
@@ -127,7 +124,7 @@ class _LargerSets:
         self._judge = StateJudge(pod)
 
     def beside(self, name: str, left: Node, given: VictimSet) -> VictimSet | None:
-        """The set with as few more as help; ``left`` is the node without the victims in it."""
+        """Return a set with added victims that helps; ``left`` is the node without ``given``."""
         known = [self._pods[uid] for uid in left.snapshot.pods if uid in self._pods]
         added = [
             Candidate(each, None, pod_demand.amounts(each.pod))
@@ -158,6 +155,6 @@ class _LargerSets:
         )
 
     def _rank(self, uid: str) -> int:
-        """kube-scheduler reads the highest priority of a set off its first pod."""
+        """kube-scheduler takes the highest priority of a set from its first pod."""
         known = self._pods.get(uid)
         return 0 if known is None else -victims.priority(known.pod)

@@ -1,9 +1,9 @@
-"""One line for each cause of a refusal, as ``kubectl describe pod`` shows it beside a count.
+"""One line for each cause of a refusal, as ``kubectl describe pod`` shows it with a count.
 
 The scheduler counts equal texts: "0/40 nodes are available: 38 numalet: no NUMA node has 4
-nvidia.com/gpu free, 2 numalet: memory is in a group of NUMA nodes". So a text says what the pod
-asks for, which is the same everywhere, and nothing of how much a node has; for that there is
-``numalet explain``. What stands in the way is found by ``insight/fleet/obstacles``.
+nvidia.com/gpu free, 2 numalet: memory is in a group of NUMA nodes". Therefore a text names the
+request, which is the same on all nodes, and never the free amount of one node; ``numalet explain``
+shows that. ``insight/fleet/obstacles`` finds the causes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOTHING_TO_SHARE: Final = "EmptyPodSharedPoolError"
 
 
 def text(facts: StateFacts, pod: Pod, rejection: Rejection) -> str:
-    """The line for a counted pod that the node with these facts refuses."""
+    """Return the line for a pod that the node with these facts refuses."""
     line = PREFIX + _of_obstacle(facts, pod, rejection)
     return line if len(line) <= MOST_CHARACTERS else line[: MOST_CHARACTERS - 3] + "..."
 
@@ -115,7 +115,7 @@ def _of_rejection(rejection: Rejection) -> str:
 
 
 def _of_cause(cause: Reason, provider: str) -> str:
-    """Why a manager did not allocate, although the policy let the hint pass."""
+    """Return why a manager did not allocate though the policy admitted the hint."""
     match cause:
         case NotWholeCores():
             return f"{numbers.counted(cause.requested, 'CPU')} would not be whole cores"

@@ -1,9 +1,8 @@
-"""Which of the nodes that a filter let pass is best for a pod, in the points of an extender.
+"""Which of the nodes that the filter let pass is best for a pod, in points of an extender.
 
-One node alone has the most points, so that the scheduler chooses it wherever our weight decides,
-and so that the pod can be promised to it. Nodes on which nothing was decided have none: of them too
-little is known, or there was no time. For a pod of which no kubelet has an opinion no node has any,
-and all is left to the scheduler.
+Exactly one node has the most points, so that the scheduler chooses it wherever our weight decides,
+and the pod can be promised to it. Nodes without a decision get no points: there was not enough data
+or time. If no kubelet can refuse the pod, no node gets points, and the scheduler decides alone.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _NODES_IN_A_TURN: Final = 32
 
 
 class Scored(Value):
-    """Points of every node that was asked about, 0 to 10, and the best one, if one was examined.
+    """Points from 0 to 10 for every node of the call, and the best node if one was examined.
 
-    ``unexamined`` counts those for which there was no time.
+    ``unexamined`` counts the nodes for which there was no time.
     """
 
     points: Mapping[str, int]
@@ -34,7 +33,7 @@ class Scored(Value):
 
 
 class NodeScorer:
-    """Answers about one pod after the other, and remembers. For one thread."""
+    """Answers one pod after the other and caches its ranks. For one thread."""
 
     def __init__(self, nodes: ExpectedNodes, memory: ShapeMemory, by: Preference) -> None:
         self._nodes = nodes
@@ -48,7 +47,7 @@ class NodeScorer:
         names: Sequence[str],
         may_go_on: Callable[[], bool] = lambda: True,
     ) -> Scored:
-        """The points of these nodes; ``may_go_on`` is asked every few decisions."""
+        """``may_go_on`` is called every few decisions."""
         self._was_asked = True
         if not opinion.is_needed(pod.pod):
             return Scored(dict.fromkeys(names, 0), None)
@@ -63,9 +62,9 @@ class NodeScorer:
         return Scored(points, preference.best(ranks), unexamined)
 
     def prepare(self, pod: ClusterPod, may_go_on: Callable[[], bool]) -> bool:
-        """Rank in advance the nodes that are known to admit the pod; whether nothing is left.
+        """Rank in advance the nodes that are known to admit the pod; return whether all are ranked.
 
-        Nothing is to be done until points were asked for: many schedulers never do.
+        Does nothing until the first ``scored``: many schedulers never ask for points.
         """
         if not self._was_asked:
             return True
@@ -74,7 +73,7 @@ class NodeScorer:
         return not self._rank(of, names, may_go_on)
 
     def _rank(self, of: ShapeVerdicts, names: Sequence[str], may_go_on: Callable[[], bool]) -> int:
-        """Rank the nodes that are not yet; how many were not reached."""
+        """Rank the nodes without a rank; return how many were not reached."""
         nodes, ranks = self._nodes.nodes, of.ranks
         missing = [name for name in names if name not in ranks and name in nodes]
         for at, name in enumerate(missing):

@@ -1,7 +1,7 @@
-"""The verdicts of expected nodes on shapes of pods, each worked out when it is asked for first.
+"""The verdicts of expected nodes on shapes of pods, each worked out on its first use.
 
-A table of a shape follows ``ExpectedNodes.changes``: what it has of a changed node is dropped, so
-that an answer about nodes that did not change costs one access for each of them.
+The table of a shape follows ``ExpectedNodes.changes`` and drops its entries for changed nodes, so
+that an answer costs one lookup for each unchanged node.
 """
 
 from __future__ import annotations
@@ -22,39 +22,37 @@ from numalet.insight.fleet.preference import Rank
 from numalet.insight.scheduling.expected_nodes import ExpectedNodes
 
 MOST_SHAPES: Final = 256
-"""So many shapes are remembered, those asked about last."""
+"""Number of shapes that are remembered, the most recently used ones."""
 _NODES_IN_A_TURN: Final = 32
 
 
 @dataclass(eq=False)
 class ShapeVerdicts:
-    """What is known of one shape. ``by_name`` is only to be read by others."""
+    """All that is known about one shape. ``by_name`` is read-only for others."""
 
     table: VerdictTable
     by_name: dict[str, NodeVerdict] = field(default_factory=dict)
     texts: dict[StateKey, str] = field(default_factory=dict)
-    """Of refusals, see ``reasons``."""
+    """Refusal texts, see ``reasons``."""
     ranks: dict[str, Rank | None] = field(default_factory=dict)
-    """Of nodes by name; None of one that does not admit the pod. Filled by ``scoring``."""
+    """By node name; None for a node that does not admit the pod. Filled by ``scoring``."""
     curable: dict[str, bool] = field(default_factory=dict)
-    """Of nodes that refuse, by name: whether evictions could help, see ``evictions``."""
+    """Refusing nodes by name: whether evictions could help, see ``evictions``."""
     emptied: dict[StateKey, bool] = field(default_factory=dict)
-    """Whether a node admits the shape of which so much is left, see ``evictions``."""
+    """Whether a node in this state after evictions admits the shape, see ``evictions``."""
     known_changes: int = 0
 
     @cached_property
     def footprints(self) -> Footprints:
-        """What a pod of the shape would take of a node."""
         return Footprints(self.table)
 
     @property
     def reader(self) -> NodeReader:
-        """The facts of the nodes."""
         return self.table.reader
 
 
 class ShapeMemory:
-    """The tables of the shapes that were asked about last, over the same nodes."""
+    """The tables of the most recently used shapes, over the same nodes."""
 
     def __init__(self, nodes: ExpectedNodes, most_shapes: int = MOST_SHAPES) -> None:
         self._nodes = nodes
@@ -63,11 +61,10 @@ class ShapeMemory:
         self._by_shape: OrderedDict[ShapeKey, ShapeVerdicts] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many shapes are remembered."""
         return len(self._by_shape)
 
     def of(self, pod: Pod) -> ShapeVerdicts:
-        """What is known of the pod's shape, without the nodes that changed since."""
+        """Return the table of the pod's shape, without the nodes that changed since."""
         key = shapes.shape_key(pod)
         known = self._by_shape.get(key)
         if known is None:
@@ -83,9 +80,9 @@ class ShapeMemory:
     def decide(
         self, of: ShapeVerdicts, names: Iterable[str], may_go_on: Callable[[], bool]
     ) -> tuple[str, ...]:
-        """Decide on the nodes of these names; those that were not reached are the answer.
+        """Decide on the nodes of these names; return the names of those not reached.
 
-        ``may_go_on`` is asked every few decisions.
+        ``may_go_on`` is called every few decisions.
         """
         nodes, by_name = self._nodes.nodes, of.by_name
         missing = [name for name in names if name not in by_name and name in nodes]
@@ -97,13 +94,13 @@ class ShapeMemory:
 
     @property
     def names(self) -> Iterable[str]:
-        """The names of all nodes on which can be decided."""
+        """The names of all nodes with enough data for a decision."""
         return tuple(self._nodes.nodes)
 
     def prepare(self, may_go_on: Callable[[], bool]) -> bool:
-        """Read the facts of nodes that are new or changed; whether nothing is left.
+        """Read the facts of new and changed nodes; return whether all were read.
 
-        Without it they are read when the next pod is asked about.
+        Facts that are not read here are read for the next pod.
         """
         self._reader.keep_only(self._nodes.nodes)
         every = self._nodes.nodes.items()

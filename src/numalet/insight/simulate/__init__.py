@@ -1,1 +1,1 @@
-"""Scenarios, and what happens in them."""
+"""Scenarios and their outcomes."""

@@ -1,18 +1,18 @@
-"""What differs between a recorded outcome and the one that was just computed.
+"""Compare a recorded outcome of a scenario with a computed one.
 
-Both are plain nested data in the format of a scenario's ``expect``. Everything that is present
-in the expectation is compared exactly, types included; objects have no order, lists have. Two
-things are left to chance or to Go's printing and therefore skipped: fields that a step names
-in ``nondeterministic`` (devices only), and the text of a start error of the stage
-``node-allocatable``. Feature gates that lack others are complained of in any order, as the
-kubelet walks a map of them; of several that can not be set chance decides which it names: the
-texts that are possible stand in ``start_error_by_chance`` of the computed outcome.
+Both are plain nested data in the format of a scenario's ``expect``. All that is present in the
+expectation is compared exactly, types included; objects have no order, lists have. Results of
+chance and of Go's printing are skipped: the fields that a step names in ``nondeterministic``
+(devices only), and the text of a start error of the stage ``node-allocatable``. The kubelet walks a
+map of feature gates, so the complaints about missing required gates match in any order. If several
+gates cannot be set, the kubelet names one of them by chance: the computed outcome lists the
+possible texts in ``start_error_by_chance``.
 
-An expectation that holds both initial states is a *full record*: there the absence of a field
-says something (no ``merged``: the policy is none; no ``memory``: the pod was rejected), so a
-field that was computed but not recorded is a difference as well. An expectation written by hand
-may name just what it is about. Inside a field, absence always counts: a container that is
-missing in ``memory`` has no memory blocks.
+An expectation with both initial states is a *full record*: there, a missing field is a statement
+(no ``merged``: the policy is none; no ``memory``: the pod was rejected), so a computed field that
+was not recorded is a difference too. An expectation written by hand may contain only its subject.
+Inside a field, absence is always a statement: a container that is missing in ``memory`` has no
+memory blocks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Final
 from numalet.core.model.value import Value
 
 SKIPPABLE: Final = ("devices", "devices_by_numa")
-"""What a step may declare to be nondeterministic."""
+"""Fields that a step may declare as nondeterministic."""
 
 _SKIPPED_TEXT_STAGE: Final = "node-allocatable"
 _GATE_NEEDS: Final = re.compile(
@@ -42,13 +42,13 @@ _NEVER_SURPLUS: Final = frozenset(
         "start_error_by_chance",
     }
 )
-"""Other forms of what is compared anyway: recorded or not, they add nothing."""
+"""Other forms of data that is compared anyway; they may be missing in a record."""
 _CAUSES: Final = ("start_error_stage", "start_error", "uid", "admitted", "reason", "message")
-"""What is compared first, because other differences follow from it."""
+"""Fields compared first, because the other differences follow from them."""
 
 
 class Absence(Enum):
-    """What stands on the side of a difference that has nothing there."""
+    """A side of a difference that has no value."""
 
     ABSENT = "nothing"
 
@@ -57,7 +57,7 @@ ABSENT: Final = Absence.ABSENT
 
 
 class OutcomeDifference(Value):
-    """One place where the two differ, such as ``steps[3].memory_state.checksum``."""
+    """A place where the outcomes differ, such as ``steps[3].memory_state.checksum``."""
 
     path: str
     expected: Any
@@ -67,21 +67,19 @@ class OutcomeDifference(Value):
 def compare(
     expected: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> tuple[OutcomeDifference, ...]:
-    """Every difference, causes before consequences; empty when the outcome is as recorded."""
+    """Return every difference, causes before consequences."""
     return tuple(differences(expected, actual))
 
 
 def first_difference(
     expected: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> OutcomeDifference | None:
-    """The first difference only, or None when the outcome is as recorded."""
     return next(differences(expected, actual), None)
 
 
 def differences(
     expected: Mapping[str, Any], actual: Mapping[str, Any]
 ) -> Iterator[OutcomeDifference]:
-    """Every difference, one after the other."""
     full = all(name in expected for name in _INITIAL_STATES)
     comparer = _Comparer(_surplus_fields if full else _no_surplus)
     yield from comparer.outcome("", expected, actual)
@@ -91,7 +89,7 @@ _Surplus = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[str]]
 
 
 def _surplus_fields(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[str]:
-    """Fields that were computed and should have been recorded."""
+    """Yield computed fields that a full record should contain."""
     unimportant = _NEVER_SURPLUS.union(_skipped(expected))
     for name, value in actual.items():
         if name not in expected and name not in unimportant and value is not None:
@@ -103,12 +101,10 @@ def _no_surplus(_expected: Mapping[str, Any], _actual: Mapping[str, Any]) -> Ite
 
 
 class _Comparer(Value):
-    """The walk through an outcome, its steps, and the pods of a restart."""
-
     surplus: _Surplus
 
     def outcome(self, path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference]:
-        """Differences of a whole outcome, of a step, or of a readmitted pod."""
+        """Yield the differences of a whole outcome, of a step, or of a readmitted pod."""
         if not isinstance(expected, Mapping) or not isinstance(actual, Mapping):
             yield from _values(path, expected, actual)
             return
@@ -130,7 +126,7 @@ class _Comparer(Value):
 
 
 def devices_varied(expected: Mapping[str, Any]) -> bool:
-    """Whether an outcome says that chance decided which devices a container got."""
+    """Return whether chance decided which devices a container of this outcome got."""
     parts: list[Any] = [expected, *_items(expected, "steps")]
     parts += [each for step in parts for each in _items(step, "readmitted")]
     return any(isinstance(part, Mapping) and _skipped(part) for part in parts)
@@ -154,7 +150,7 @@ def _skipped(expected: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _declaration(path: str, declared: Any) -> Iterator[OutcomeDifference]:
-    """Differences of ``nondeterministic`` itself from what may be declared there."""
+    """Check the content of ``nondeterministic`` itself."""
     if not isinstance(declared, list):
         yield OutcomeDifference(path, declared, list(SKIPPABLE))
         return
@@ -164,7 +160,7 @@ def _declaration(path: str, declared: Any) -> Iterator[OutcomeDifference]:
 
 
 def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> bool:
-    """Whether this is the text of a start error that prints Go's raw structures."""
+    """Return whether this is the text of a start error that prints Go's raw structures."""
     if name != "start_error" or not isinstance(expected, str):
         return False
     return (
@@ -175,14 +171,14 @@ def _is_skipped_text(name: str, expected: Any, actual: Mapping[str, Any]) -> boo
 
 
 def _in_another_order(expected: str, actual: object) -> bool:
-    """Whether both texts complain of the same gates that lack others, in whichever order."""
+    """Return whether both texts complain about the same missing gates in any order."""
     if not isinstance(actual, str) or _GATE_NEEDS.search(expected) is None:
         return False
     return _gate_needs(expected) == _gate_needs(actual)
 
 
 def _gate_needs(text: str) -> tuple[str, list[tuple[str, list[str]]]]:
-    """The text without its complaints of gates, and these: each gate and what it lacks."""
+    """Split a text into its rest and its complaints: each gate and the gates it requires."""
     needs = [(gate, sorted(lacking.split(", "))) for gate, lacking in _GATE_NEEDS.findall(text)]
     return _GATE_NEEDS.sub("", text), sorted(needs)
 
@@ -205,7 +201,6 @@ def _lists(path: str, expected: Any, actual: Any, items: _Items) -> Iterator[Out
 
 
 def _values(path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference]:
-    """Differences of two values that are compared exactly, all the way down."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for name, value in expected.items():
             place = _member(path, name)
@@ -223,7 +218,7 @@ def _values(path: str, expected: Any, actual: Any) -> Iterator[OutcomeDifference
 
 
 def _member(path: str, name: str) -> str:
-    """The path of a member; names that are no plain words are quoted in brackets."""
+    """Return the path of a member; names with special characters are quoted in brackets."""
     text = str(name)
     if text.replace("-", "").replace("_", "").isalnum():
         return f"{path}.{text}" if path else text

@@ -1,9 +1,9 @@
-"""Other devices that the kubelet may have given, where a plugin prefers none.
+"""Other device allocations that the kubelet may have made if a plugin has no preference.
 
-The kubelet takes what its map yields first, so a record shows one outcome of several. Which devices
-a container got is not compared where the record says that it varied; but what the pods after it are
-offered depends on it. So a record is met if it comes out with *some* order of the devices.
-Here an order puts devices without a NUMA node last, as the kubelet does, and is else as if drawn.
+The kubelet takes devices in the order of its map, so a record shows one outcome of several. If a
+record says that the devices of a container varied, they are not compared; but the devices offered
+to later pods depend on them. Therefore a record passes if it is reproduced with *some* device
+order. Like the kubelet, an order puts devices without a NUMA node last; the rest is pseudo-random.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numalet.core.model.value import Value
 from numalet.core.node.node import Devices
 
 ORDER_COUNT = 12
-"""How many orders are tried of a record that does not come out with the first."""
+"""Number of orders that are tried if the first does not reproduce a record."""
 
 
 class DeviceOrder(Value):
-    """Plugins that prefer the first devices of an order; ``number`` says of which."""
+    """Plugins that prefer devices by a pseudo-random order with the seed ``number``."""
 
     devices: Devices
     number: int
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """The first devices of the order, besides those that must be included."""
+        """Prefer the required devices, then the first ones of the order."""
         without_node = {
             device.device_id
             for device in self.devices.get(question.resource, ())
@@ -50,5 +50,4 @@ class DeviceOrder(Value):
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Accepted."""
         return NO_SAY.allocate(container, resource, device_ids)

@@ -1,8 +1,8 @@
-"""What came out of a scenario, in the format in which outcomes are recorded.
+"""The outcome of a scenario in the recorded format.
 
-The format is plain nested data, described in the reference of the scenario file. Fields that
-have no meaning for a step are left out: no hints under the topology policy none, no placements
-for a rejected pod.
+The format is plain nested data, described in the reference of the scenario file. Fields without a
+meaning for a step are left out: there are no hints under the topology policy none, and no
+placements for a rejected pod.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.simulate.scenario import CPU_STATE_FILE, MEMORY_STATE_FILE, StateFiles
 
 PROVIDERS = ("device", "cpu", "memory")
-"""The kubelet's hint providers; a record names them also where they had no hints."""
+"""The kubelet's hint providers; a record names them even without hints."""
 
 
 def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
-    """What became of one pod; the texts are those of the kubelet."""
+    """Return the outcome for one pod; the texts are the kubelet's."""
     document: dict[str, Any] = {
         "admitted": decision.admitted,
         "reason": reason,
@@ -51,7 +51,7 @@ def verdict(decision: Decision, reason: str, message: str) -> dict[str, Any]:
 
 
 def placements(snapshot: Snapshot, pod: Pod) -> dict[str, Any]:
-    """What the containers of an admitted pod hold; those that hold nothing are left out."""
+    """Return the allocations of an admitted pod; containers without one are left out."""
     records = snapshot.device.records.get(pod.uid, {})
     cpus = snapshot.cpu.exclusive.get(pod.uid, {})
     names = [container.name for container in pod.containers()]
@@ -90,7 +90,7 @@ def _device_ids(held: Mapping[str, DeviceRecord]) -> dict[str, list[str]]:
 def _devices_by_numa(
     inventory: Inventory, held: Mapping[str, DeviceRecord]
 ) -> dict[str, dict[str, int]]:
-    """How many devices have which NUMA nodes; the key is empty for those that have none."""
+    """Count devices by their NUMA nodes; the key is empty for devices without one."""
     return {
         resource: dict(
             Counter(
@@ -103,7 +103,7 @@ def _devices_by_numa(
 
 
 def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
-    """The state files, parsed; ``memory_state_blocks`` where the kubelet's order is by chance."""
+    """Return the parsed state files; ``memory_state_blocks`` if their order is by chance."""
     document: dict[str, Any] = {}
     if files.get(CPU_STATE_FILE):
         document[f"{prefix}cpu_state"] = json.loads(files[CPU_STATE_FILE])
@@ -116,7 +116,7 @@ def states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
 
 
 def raw_states(files: StateFiles, prefix: str = "") -> dict[str, Any]:
-    """The exact texts of the state files, without a text whose order is by chance."""
+    """Return the exact texts of the state files, except those whose order is by chance."""
     document = {}
     if files.get(CPU_STATE_FILE):
         document[f"{prefix}cpu_state_raw"] = files[CPU_STATE_FILE]
@@ -155,7 +155,7 @@ def _resource_hints(hints: ResourceHints) -> list[dict[str, Any]] | dict[str, An
 
 
 def _summary(rule: HintRule) -> dict[str, Any]:
-    """What matters of hints that are too many to be listed."""
+    """Summarise hints that are too many to list."""
     return {
         "preferred_size": rule.preferred_size,
         "smallest_size": rule.smallest_size,

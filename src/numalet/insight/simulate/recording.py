@@ -1,8 +1,7 @@
-"""A scenario in its written form: what ``numalet simulate --record`` appends to a file.
+"""Write a scenario in the form that ``numalet simulate --record`` appends to a file.
 
-The written form holds everything that decided something, so that replaying it gives the same
-outcome. Quantities are written as the API server hands them out; the machine is the one that
-the kubelet saw.
+The written form contains all that influenced a decision, so that a replay has the same outcome.
+Quantities are in the form of the API server; the machine is the one that the kubelet saw.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from numalet.insight.simulate.scenario import (
 
 
 def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
-    """The scenario with its outcome as plain nested data, ready to be one line of JSON."""
+    """Return the scenario with its outcome as plain data for one line of JSON."""
     recorded: dict[str, Any] = {
         "name": scenario.name,
         "tags": list(scenario.tags),
@@ -57,7 +56,7 @@ def document(scenario: Scenario, outcome: Outcome) -> dict[str, Any]:
 
 
 def _own_settings(config: NumaletConfig) -> dict[str, Any]:
-    """What a scenario does not have by default: in it the managers alone decide."""
+    """Return settings that differ from the default of scenarios, where only the managers decide."""
     settings: dict[str, Any] = {}
     if config.behaviour.predicates_are_asked:
         settings["generalPredicates"] = True
@@ -69,7 +68,6 @@ def _own_settings(config: NumaletConfig) -> dict[str, Any]:
 
 
 def machine_document(machine: MachineInfo) -> dict[str, Any]:
-    """The machine in the form of a scenario."""
     recorded: dict[str, Any] = {"numa_nodes": [_node(node) for node in machine.nodes]}
     if machine.os is not OperatingSystem.LINUX:
         recorded["os"] = machine.os.value
@@ -78,7 +76,7 @@ def machine_document(machine: MachineInfo) -> dict[str, Any]:
 
 
 def _totals(machine: MachineInfo) -> dict[str, Any]:
-    """Totals of the machine that are not the sums over its nodes, as on one without NUMA."""
+    """Return totals that are not the sums over the nodes, as on a machine without NUMA."""
     cores = [core for node in machine.nodes for core in node.cores]
     pages: Counter[int] = Counter()
     for node in machine.nodes:
@@ -123,7 +121,7 @@ def _core(core: CoreInfo) -> dict[str, Any]:
 
 
 def config_document(config: KubeletConfig) -> dict[str, Any]:
-    """The equivalent fields of KubeletConfiguration.
+    """Return the equivalent fields of KubeletConfiguration.
 
     Defaults are written out, except those of the thresholds, which depend on the machine.
     """
@@ -183,7 +181,7 @@ def _restart(step: RestartStep) -> dict[str, Any]:
 
 
 def pod_document(pod: Pod) -> dict[str, Any]:
-    """The pod as a manifest; the QoS class is in its status, because it may have been given."""
+    """Return the pod as a manifest; its status has the QoS class, which may have been preset."""
     spec: dict[str, Any] = {"containers": [_container(each) for each in pod.app_containers]}
     if pod.init_containers:
         spec["initContainers"] = [_container(each) for each in pod.init_containers]
@@ -213,11 +211,11 @@ def pod_document(pod: Pod) -> dict[str, Any]:
 
 
 def _status(pod: Pod) -> dict[str, Any]:
-    """The status, as far as it decides something."""
+    """Return the part of the status that influences decisions."""
     status: dict[str, Any] = {"phase": pod.phase} if pod.phase else {}
     if pod.pod_level is None or pod.pod_level.qos_class is pod.qos_class:
         status["qosClass"] = pod.qos_class.value
-    # Else there are two classes, and which of them counts is for the release to say.
+    # If both classes are known, the release decides which one is used.
     if pod.allocated is not None:
         status["containerStatuses"] = _entries(pod.allocated.containers)
         status["initContainerStatuses"] = _entries(pod.allocated.init_containers)
@@ -229,7 +227,7 @@ def _entries(allocated: Mapping[str, Resources]) -> list[dict[str, Any]]:
 
 
 def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
-    """Write into a pod's spec what it demands of its node."""
+    """Write the pod's demands on its node into its spec."""
     if constraints.selector:
         spec["nodeSelector"] = dict(constraints.selector)
     if constraints.os_name:
@@ -247,7 +245,7 @@ def _constrain(spec: dict[str, Any], constraints: NodeConstraints) -> None:
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": required}
     if constraints.ports:
-        # They are the pod's; which of its containers has them decides nothing.
+        # Ports belong to the pod; which container lists them has no effect.
         spec["containers"][0]["ports"] = [
             {"hostPort": port.number, "protocol": port.protocol, "hostIP": port.address}
             for port in constraints.ports
@@ -272,7 +270,6 @@ def _texts(resources: Resources) -> Mapping[str, str]:
 
 
 def devices_document(resource: str, devices: Iterable[Device]) -> dict[str, Any]:
-    """The devices of one resource in the form of a scenario."""
     return {"resource": resource, "devices": [_device(device) for device in devices]}
 
 

@@ -1,9 +1,8 @@
-"""Runs a scenario on the engine, and compares the outcome with what was recorded.
+"""Run a scenario on the engine, and compare the outcome with the recorded one.
 
-The meaning of the steps is in the reference of the scenario file: an admitted pod's containers
-start at once, a restart keeps containers running and shows their pods to the new kubelet one after
-the other before all sources are ready. Nothing is decided here; every number comes from the node or
-from its state files.
+The reference of the scenario file defines the steps: the containers of an admitted pod start at
+once; a restart keeps containers running and shows their pods to the new kubelet one after the other
+before all sources are ready. The node and its state files provide every number.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ class ScenariosNothingExpected(Finding):
 
 
 class Passed(Value):
-    """Everything that was recorded came out."""
+    """The outcome is as recorded."""
 
 
 class Failed(Value):
-    """Something else came out; the first difference."""
+    """The outcome differs; the first difference."""
 
     first: OutcomeDifference
 
 
 class Skipped(Value):
-    """The scenario records nothing that could be compared."""
+    """The scenario has no recorded outcome."""
 
     why: Finding
 
@@ -56,7 +55,6 @@ Verdict: TypeAlias = Passed | Failed | Skipped
 
 
 def check(scenario: Scenario) -> Verdict:
-    """Whether the scenario's recorded outcome is what comes out."""
     if scenario.expect is None:
         return Skipped(ScenariosNothingExpected())
     difference = comparison.first_difference(scenario.expect, run(scenario))
@@ -66,7 +64,7 @@ def check(scenario: Scenario) -> Verdict:
 
 
 def _came_out_otherwise(scenario: Scenario, expected: Outcome) -> bool:
-    """Whether the record comes out with other devices, where it says that these varied."""
+    """Return whether another device order reproduces a record whose devices varied."""
     if not comparison.devices_varied(expected):
         return False
     orders = (DeviceOrder(scenario.devices, number) for number in range(ORDER_COUNT))
@@ -76,7 +74,6 @@ def _came_out_otherwise(scenario: Scenario, expected: Outcome) -> bool:
 
 
 def run(scenario: Scenario, plugins: PreferredDevices = NO_SAY) -> Outcome:
-    """What comes out of the scenario, in the format in which outcomes are recorded."""
     started = nodes.start(
         scenario.config,
         scenario.machine,
@@ -112,12 +109,10 @@ def _start_error(refused: StartRefused) -> dict[str, Any]:
 
 
 class _Recorder(Value):
-    """Turns what a step did into the outcome of that step."""
-
     record_raw: bool
 
     def step(self, record: Record, node: Node) -> dict[str, Any]:
-        """The outcome; ``node`` is the node after the step."""
+        """Return the outcome of a step; ``node`` is the node after it."""
         match record:
             case NotRestarted(refused):
                 return _start_error(refused)

@@ -1,8 +1,8 @@
-"""The settings that the container runtime would get for a container, field by field of its API.
+"""The resource settings that the container runtime would get for a container, by API field.
 
-The runtime gets them once, when the container is created. A field that is empty is not set: then
-the container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is passed
-as one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
+The runtime gets them once, when the container is created. An empty field is not set, and the
+container may use everything. Windows numbers CPUs by *groups* of 64, so a set of CPUs is passed as
+one mask per group. Kubelet: ``PreCreateContainer``, ``groupMasks``, v1.32.
 """
 
 from __future__ import annotations
@@ -26,14 +26,12 @@ class LinuxSettings(Value):
 
 
 class GroupMask(NamedTuple):
-    """CPUs of one group as a mask of 64 bits."""
-
     cpu_group: int
     cpu_mask: int
 
 
 class WindowsSettings(Value):
-    """``windows.resources``: the CPUs, by ascending group, where the kubelet has no order."""
+    """``windows.resources``: CPUs by ascending group, where the kubelet has no order."""
 
     affinity_cpus: tuple[GroupMask, ...]
 
@@ -42,7 +40,7 @@ Settings: TypeAlias = LinuxSettings | WindowsSettings
 
 
 def of_decision(decision: Decision) -> Mapping[str, Settings]:
-    """The runtime's settings of each container of the pod; none for a rejected pod."""
+    """Return the settings of each container of the pod; empty for a rejected pod."""
     if not decision.admitted:
         return {}
     names = [container.name for container in decision.pod.containers()]
@@ -61,7 +59,6 @@ def _linux(decision: Decision, container: str) -> LinuxSettings:
 
 
 def group_masks(cpus: Iterable[int]) -> tuple[GroupMask, ...]:
-    """The CPUs as one mask for each group that has some."""
     masks: dict[int, int] = {}
     for cpu in cpus:
         group, position = divmod(cpu, CPUS_PER_GROUP)

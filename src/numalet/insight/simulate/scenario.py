@@ -1,8 +1,7 @@
-"""A scenario: a machine, a configuration, what happens in which order, and what should come out.
+"""A scenario: a machine, a configuration, steps in their order, and the expected outcome.
 
-A scenario is a plain value. Its written form is a line of JSON (see the reference of the
-scenario file); reading it is the business of ``insight.usecases.scenario_file``. Names and
-tags are for people: nothing decides by them.
+A scenario is a plain value. Its written form is a line of JSON (see the reference of the scenario
+file), which ``insight.usecases.scenario_file`` reads. Names and tags are only for readers.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from numalet.core.model.value import Value
 from numalet.core.node.node import NO_DEVICES, Devices
 
 StateFiles: TypeAlias = Mapping[str, str]
-"""Contents of state files by file name. At a restart an empty text stands for a deleted file."""
+"""Contents of state files by file name. At a restart an empty text means a deleted file."""
 
 Outcome: TypeAlias = Mapping[str, Any]
-"""What came out, or should come out, as plain nested data."""
+"""A computed or expected outcome as plain nested data."""
 
 CPU_STATE_FILE = cpu_file.FILE_NAME
 MEMORY_STATE_FILE = memory_file.FILE_NAME
@@ -39,15 +38,13 @@ class AdmitStep(Value):
 
 
 class RemoveStep(Value):
-    """A pod is deleted and its containers stop."""
-
     pod_uid: str
 
 
 class RestartStep(Value):
-    """The kubelet restarts and sees the pods again in this order; others are gone.
+    """The kubelet restarts and sees the pods again in this order; others are deleted.
 
-    What is not None replaces what the kubelet had before.
+    Fields that are not None replace the kubelet's former values.
     """
 
     order: tuple[str, ...]
@@ -60,11 +57,10 @@ Step: TypeAlias = AdmitStep | RemoveStep | RestartStep
 
 
 class Scenario(Value, kw_only=True):
-    """Everything that goes in, and ``expect``, the expected outcome, if there is one.
+    """The input of a run, and ``expect``, the expected outcome if there is one.
 
-    ``numalet`` are our own settings; without them everything is as in the kubelet.
-    ``state_files`` are there before the first start. With ``record_raw`` the outcome has the
-    exact texts of the state files too.
+    ``numalet`` are our own settings; the defaults are the kubelet's. ``state_files`` exist before
+    the first start. With ``record_raw`` the outcome includes the exact texts of the state files.
     """
 
     name: str
@@ -80,5 +76,4 @@ class Scenario(Value, kw_only=True):
 
     @property
     def behaviour(self) -> Behaviour:
-        """The rules of the mode that the scenario names."""
         return self.numalet.behaviour

@@ -1,8 +1,8 @@
-"""A node that goes through steps, one after the other, with a record of what each did.
+"""A node that executes steps one after the other, with a record of each step.
 
-The meaning of a step is in the reference of the scenario file: an admitted pod's containers
-start at once; a restart keeps containers running, reads the state files, and shows the pods to
-the new kubelet one after the other before all sources are ready.
+The reference of the scenario file defines the steps: the containers of an admitted pod start at
+once; a restart keeps containers running, reads the state files, and shows the pods to the new
+kubelet one after the other before all sources are ready.
 """
 
 from __future__ import annotations
@@ -30,19 +30,17 @@ class Asked(Value):
 
 
 class Removed(Value):
-    """A pod was deleted."""
-
     pod_uid: str
 
 
 class Restarted(Value):
-    """The kubelet restarted and decided anew on the pods it saw, in this order."""
+    """The kubelet restarted and admitted the pods again in this order."""
 
     decisions: tuple[Decision, ...]
 
 
 class NotRestarted(Value):
-    """The kubelet did not start again; nothing follows."""
+    """The kubelet did not start again, which ends the session."""
 
     refused: StartRefused
 
@@ -51,9 +49,9 @@ Record: TypeAlias = Asked | Removed | Restarted | NotRestarted
 
 
 class Session(Value):
-    """The node now, what a restart starts from, and every pod that was seen, by uid.
+    """The current node, the input of a restart, and every pod that was seen, by uid.
 
-    ``plugins`` are asked for preferred devices after a restart, too.
+    ``plugins`` are called for preferred devices after a restart too.
     """
 
     config: KubeletConfig
@@ -64,7 +62,7 @@ class Session(Value):
     pods: Mapping[str, Pod] = MappingProxyType({})
 
     def after(self, step: Step) -> tuple[Session, Record]:
-        """The session after one step, and what the step did."""
+        """Return the session after one step, and the record of the step."""
         match step:
             case AdmitStep(pod):
                 node, decision = self.node.admit(pod)
@@ -91,10 +89,10 @@ class Session(Value):
 
 
 def _replaced(files: StateFiles, given: StateFiles | None) -> StateFiles:
-    """The files that a restarted kubelet finds."""
+    """Return the files that a restarted kubelet finds."""
     return not_deleted({**files, **(given or {})})
 
 
 def not_deleted(files: StateFiles) -> StateFiles:
-    """The files that are there; an empty text stands for a deleted one."""
+    """Drop the files with an empty text, which stands for a deleted file."""
     return {name: text for name, text in files.items() if text}

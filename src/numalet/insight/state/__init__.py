@@ -1,1 +1,1 @@
-"""The kubelet's state files examined: read, verified, compared, rebased."""
+"""Read, verify, compare and rebase the kubelet's state files."""

@@ -1,7 +1,7 @@
-"""What must hold of the entries of ``memory_manager_state``, alone and with the node map.
+"""Rules for the entries of ``memory_manager_state``, alone and with the node map.
 
-A breach is a finding, as in ``state_memory_rules``. Where groups overlap, which the kubelet itself
-brings about, the finding is a warning that says whether the kubelet starts again on the file.
+A violation is a finding, as in ``memory_rules``. The kubelet itself can make groups overlap; that
+finding is a warning that says whether the kubelet starts again with the file.
 """
 
 from __future__ import annotations
@@ -148,13 +148,13 @@ class StateWouldNotRestart(Finding):
 
 
 def breaches(state: MemoryState) -> Iterator[Finding]:
-    """Every broken rule of the entries, and of entries and node map together."""
+    """Yield all violations of the entries, and of entries and node map together."""
     ledger = state.ledger
     of_blocks = [finding for key in ledger.holders() for finding in _container(ledger, key)]
     of_blocks += _whole_pods(ledger)
     yield from of_blocks
     yield from _pods_without_containers(ledger)
-    # With blocks on nodes that are not there, or no map, the sums can not be compared.
+    # With blocks on missing nodes, or without a map, the sums cannot be compared.
     if ledger.nodes and not of_blocks and all(map(is_node_id, ledger.nodes)):
         yield from _sums(ledger)
         yield from _groups(ledger)
@@ -180,7 +180,7 @@ def _container(ledger: MemoryLedger, key: ContainerKey) -> Iterator[Finding]:
 
 
 def _whole_pods(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Blocks of pods that were placed as a whole, on nodes that are not there."""
+    """Pod-level blocks on missing nodes."""
     for uid, blocks in ledger.pods.items() if ledger.nodes else ():
         for at, block in enumerate(blocks):
             absent = sorted(set(block.nodes) - ledger.nodes.keys())
@@ -244,7 +244,7 @@ def _block(
 
 
 def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Where the blocks of a type are not what its tables have reserved."""
+    """The blocks of a type differ from the reserved sums of its tables."""
     blocks: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for _, block in ledger.counted_blocks():
@@ -260,7 +260,7 @@ def _sums(ledger: MemoryLedger) -> Iterator[Finding]:
 
 
 def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
-    """Groups that overlap, or anything else that the kubelet would not start with."""
+    """Groups that overlap, or another state with which the kubelet would not start."""
     overlapping = overlapping_groups(ledger)
     if overlapping:
         restart = state_restart.would_restart(ledger)
@@ -288,7 +288,7 @@ def _groups(ledger: MemoryLedger) -> Iterator[Finding]:
 
 
 def overlapping_groups(ledger: MemoryLedger) -> dict[int, list[int]]:
-    """Nodes with more than one group: of their own, of a block, or of a node of theirs."""
+    """Return nodes with more than one group: their own, a block's, or another node's."""
     groups = {node_id: {node.group} for node_id, node in ledger.nodes.items()}
     for _, block in ledger.counted_blocks():
         for node_id in block.nodes:

@@ -1,4 +1,4 @@
-"""What became different since ``cpu_manager_state`` was written: CPUs, and the reserved ones."""
+"""Changes of CPUs and reserved CPUs since ``cpu_manager_state`` was written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DriftStrictReservation(Finding):
 
 
 def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
-    """Every difference between the sets in the file and those of machine and rules."""
+    """Yield the differences between the sets in the file and those of machine and rules."""
     policy, ledger = staff.static_cpus, state.ledger
     if policy is None or not (ledger.default or ledger.exclusive):
         return
@@ -62,7 +62,7 @@ def drift(staff: Roster, state: CpuState) -> Iterator[Finding]:
     yield from _cpus(policy, ledger)
     yield from _reserved(policy, ledger)
     for finding in cpu_rules.breaches(state, None):
-        # An empty pool has its own line above.
+        # The line for an empty pool is reported above.
         if finding.severity is Severity.ERROR or isinstance(finding, StateContainerIds):
             yield finding
 
@@ -75,7 +75,7 @@ def _held(ledger: CpuLedger) -> CpuSet:
 
 
 def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
-    """CPUs that are gone, or that the file does not know."""
+    """CPUs that are missing, or that the file does not know."""
     there = cpu_mask.to_set(policy.topology.cpus)
     listed = ledger.default | _held(ledger)
     gone = listed - there
@@ -87,7 +87,7 @@ def _cpus(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
 
 
 def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
-    """How many containers hold one of these CPUs."""
+    """Return how many containers hold one of these CPUs."""
     return sum(
         bool(held & cpus)
         for containers in ledger.exclusive.values()
@@ -96,7 +96,7 @@ def _count(ledger: CpuLedger, cpus: CpuSet) -> int:
 
 
 def _reserved(policy: CpuStaticPolicy, ledger: CpuLedger) -> Iterator[Finding]:
-    """Reserved CPUs that are where they must not be."""
+    """Reserved CPUs in a wrong place."""
     reserved = cpu_mask.to_set(policy.reserved.cpus)
     overlap = reserved & _held(ledger)
     if overlap:

@@ -1,8 +1,8 @@
-"""What must hold inside ``cpu_manager_state``, and where it does not.
+"""Rules for the content of ``cpu_manager_state``.
 
-A breach is a finding, as in ``state_memory_rules``. That the sets make up all CPUs can be said
-only where the machine is known. Containers of one pod may share CPUs (an init container and
-those after it); the kubelet does not check whether those of two pods do.
+A violation is a finding, as in ``memory_rules``. The rule that the sets contain all CPUs needs the
+machine. Containers of one pod may share CPUs (an init container and later ones); the kubelet does
+not check whether containers of two pods do.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class StateCpusInNoSet(WarningFinding):
 
 
 def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Every broken rule; ``machine`` is None if it is not known."""
+    """Yield all violations; ``machine`` is None if it is not known."""
     by_id = state.ledger.exclusive.get("", {})
     if by_id:
         yield StateContainerIds(
@@ -132,12 +132,12 @@ def breaches(state: CpuState, machine: MachineInfo | None) -> Iterator[Finding]:
 
 
 def place(path: str = "") -> Location:
-    """A member of the file; without a path the file."""
+    """Return the place of a member, or of the file."""
     return Location(cpu_file.FILE_NAME, f"$.{path}" if path else "")
 
 
 def _none(ledger: CpuLedger) -> Iterator[Finding]:
-    """Policy none writes nothing but its name."""
+    """The policy none writes only its name."""
     if ledger.default or ledger.exclusive:
         yield StateNoneHoldsCpus(
             default=cpu_set.text(ledger.default),

@@ -1,8 +1,8 @@
-"""What must hold inside ``kubelet_internal_checkpoint``, and where it does not.
+"""Rules for the content of ``kubelet_internal_checkpoint``.
 
-A breach is a finding, as in ``state_memory_rules``. Nothing in this file keeps a kubelet from
-starting, and much in it is written once only: on which NUMA node a device is, what its plugin
-answered. Such a member can be wrong without anything showing it.
+A violation is a finding, as in ``memory_rules``. Nothing in this file keeps a kubelet from
+starting, and much of it is written only once: the NUMA node of a device, the answer of its plugin.
+Such a member can be wrong without visible effects.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class StateDeviceOnAbsentNode(Finding):
 
 
 def breaches(state: DeviceState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Every broken rule; ``machine`` is None if it is not known."""
+    """Yield all violations; ``machine`` is None if it is not known."""
     entries = state.document.entries or ()
     for at, entry in enumerate(entries):
         where = place(f"Data.PodDeviceEntries[{at}]")
@@ -145,7 +145,7 @@ def breaches(state: DeviceState, machine: MachineInfo | None) -> Iterator[Findin
 
 
 def place(path: str = "") -> Location:
-    """A member of the file; without a path the file."""
+    """Return the place of a member, or of the file."""
     return Location(device_file.FILE_NAME, f"$.{path}" if path else "")
 
 
@@ -212,7 +212,7 @@ def _nodes(entry: DeviceEntry, machine: MachineInfo, where: Location) -> Iterato
 
 
 def _twice(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
-    """Of two entries for the same the kubelet takes the last."""
+    """The kubelet uses the last of two entries for the same container and resource."""
     counts = Counter((e.pod_uid, e.container, e.resource) for e in entries)
     for (uid, container, resource), count in sorted(counts.items()):
         if count > 1:
@@ -226,7 +226,7 @@ def _twice(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
 
 
 def _holders(entries: tuple[DeviceEntry, ...]) -> Iterator[Finding]:
-    """Containers of one pod may share a device: an init container and those after it."""
+    """Containers of one pod may share a device: an init container and later ones."""
     pods: dict[tuple[str, str], set[str]] = {}
     for entry in entries:
         for name in _devices(entry):

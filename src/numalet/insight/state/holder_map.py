@@ -1,8 +1,8 @@
-"""The content of state files, as rows: nodes by group, the pool, and what every container holds.
+"""The content of state files as rows: nodes by group, the pool, the containers' allocations.
 
-A *group* is a set of NUMA nodes whose memory is given away together; its sums are what counts,
-because inside a group the kubelet's figures per node are left to the order of events. A node
-that is alone is a group of itself. Sizes in bytes.
+A *group* is a set of NUMA nodes whose memory is allocated together. Only its sums are reliable,
+because the kubelet's figures per node inside a group depend on the order of events. A single node
+is a group of its own. Sizes are in bytes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from numalet.insight.state import state_diff
 from numalet.insight.state.reading import States
 
 BY_ID: Final = "container ID"
-"""Stands for the pod of a container that a file of the first format knows by its ID."""
+"""Placeholder for the pod of a container that a first-format file names by container ID."""
 
 
 class HolderNodeRow(Value):
-    """One NUMA node."""
-
     node_id: int
     assignments: int
     types: tuple[TypeRow, ...]
@@ -49,10 +47,10 @@ class HeldMemory(Value):
 
 
 class HolderRow(Value):
-    """One container and all that it holds; ``name`` is ``namespace/pod`` or the uid.
+    """The allocation of one container; ``name`` is ``namespace/pod`` or the uid.
 
-    ``is_stale`` says that its pod is known to be gone or finished, and what it holds is given back
-    when the next pod asks for admission.
+    ``is_stale``: its pod was deleted or has ended, and the kubelet releases the allocation when the
+    next pod asks for admission.
     """
 
     key: ContainerKey
@@ -64,7 +62,7 @@ class HolderRow(Value):
 
 
 class StateMap(Value):
-    """All of it. What is in no file is empty or None."""
+    """The whole content. Parts that no file has are empty or None."""
 
     policies: Mapping[Literal["cpu", "memory"], str]
     groups: tuple[GroupRow, ...]
@@ -76,9 +74,9 @@ class StateMap(Value):
 def state_map(
     states: States, names: Mapping[str, str], is_gone: Callable[[str], bool] = lambda uid: False
 ) -> StateMap:
-    """The map; ``names`` are ``namespace/pod`` by uid, as far as they are known.
+    """Return the map; ``names`` are ``namespace/pod`` by uid, as far as known.
 
-    ``is_gone`` says of a uid that no pod of it runs any more.
+    ``is_gone`` returns whether a pod with this uid does not run any more.
     """
     policies: dict[Literal["cpu", "memory"], str] = {}
     if states.cpu is not None:
@@ -111,7 +109,7 @@ def _groups(states: States) -> tuple[GroupRow, ...]:
     for key in sorted(ledger.holders()):
         for block in ledger.blocks_of(key.pod_uid, key.container) or ():
             holders.setdefault(tuple(sorted(set(block.nodes))), {})[key] = None
-    # Where groups overlap, the nodes that say so need not be all nodes of the group.
+    # If groups overlap, the nodes with this group may be fewer than its members.
     rows = [
         GroupRow(
             numa_mask.ids(group),

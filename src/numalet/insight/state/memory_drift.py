@@ -1,8 +1,8 @@
-"""What became different since ``memory_manager_state`` was written: drift, node by node.
+"""Changes of the machine since ``memory_manager_state`` was written, by NUMA node.
 
-The kubelet compares totals to the byte, and they are not the same after every boot: with address
-randomisation the kernel's image lies on another NUMA node, and early allocations differ by some
-pages. Such a *small* change is distinguished from memory that was added or removed.
+The kubelet compares totals to the byte, and they vary between boots: address randomisation moves
+the kernel's image to another NUMA node, and early allocations differ by some pages. Such *small*
+changes are distinguished from added or removed memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DriftNodeNew(Finding):
 
 
 class TotalFinding(Finding):
-    """Another total of a node; the classes say what probably caused it. Sizes are bytes."""
+    """Another total of a node; the subclasses name the probable cause. Sizes are bytes."""
 
     node: int
     found: int
@@ -93,14 +93,14 @@ class DriftReserved(Finding):
 
 
 MOST_OF_A_BOOT_BYTES: Final = 128 << 20
-"""The kernel's image and what it frees late: tens of MiB. No memory module is that small."""
+"""The kernel's image and late-freed memory: tens of MiB. Memory modules are larger."""
 
 _MOST_LOST_ON_THE_WAY_BYTES: Final = 4 << 20
-"""What moves from one node to another comes to nothing in the sum, but for some pages."""
+"""A move between nodes changes the sum by a few pages at most."""
 
 
 def drift(staff: Roster, state: MemoryState) -> Iterator[Finding]:
-    """Every difference between the node map in the file and the one of machine and rules."""
+    """Yield the differences between the node map in the file and that of machine and rules."""
     nodes, now = state.ledger.nodes, roster.initial_memory(staff.rules)
     if not nodes:
         return
@@ -121,7 +121,7 @@ def _at(node_id: int) -> Location:
 
 
 def _holders(ledger: MemoryLedger, node_id: int) -> int:
-    """How many containers hold something on this node."""
+    """Return how many containers have an allocation on this node."""
     return sum(
         any(node_id in block.nodes for block in blocks)
         for containers in ledger.blocks.values()
@@ -135,7 +135,7 @@ def _delta(before: NodeMemory, after: NodeMemory) -> int:
 
 
 def _totals(deltas: Mapping[int, int], nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """What probably changed the nodes' totals, judged by all nodes together."""
+    """Yield the probable causes of changed totals, judged by all nodes together."""
     changed = {node_id: delta for node_id, delta in deltas.items() if delta}
     small = {n: delta for n, delta in changed.items() if abs(delta) <= MOST_OF_A_BOOT_BYTES}
     goes_round = (

@@ -1,9 +1,9 @@
-"""What must hold in the node map of ``memory_manager_state``, and where it does not.
+"""Rules for the node map of ``memory_manager_state``.
 
-A breach is a finding: its code is the rule, its place the member of the file. Errors are what no
-kubelet writes. Warnings are what the kubelet itself brings about now and then (groups that overlap,
-reservations that wrap around), or what is right and will still make trouble. For the entries see
-``state_block_rules``.
+A violation is a finding: its code is the rule, its place the member of the file. Errors are states
+that no kubelet writes. Warnings are states that the kubelet itself causes now and then (overlapping
+groups, reservations that wrap around), or valid states that cause trouble later. ``block_rules``
+checks the entries.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ _STATIC = MemoryPolicy.STATIC.value.lower()
 
 
 def breaches(state: MemoryState, machine: MachineInfo | None) -> Iterator[Finding]:
-    """Every broken rule of the node map; ``machine`` is None if it is not known."""
+    """Yield all violations of the node map; ``machine`` is None if it is not known."""
     yield from _policy(state)
     for node_id, node in state.ledger.nodes.items():
         yield from _node(state, node_id, node)
@@ -188,7 +188,7 @@ def breaches(state: MemoryState, machine: MachineInfo | None) -> Iterator[Findin
 
 
 def place(path: str = "") -> Location:
-    """A member of the file; without a path the file."""
+    """Return the place of a member, or of the file."""
     return Location(memory_file.FILE_NAME, f"$.{path}" if path else "")
 
 
@@ -233,7 +233,7 @@ def _node(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findin
 
 
 def is_node_id(node_id: int) -> bool:
-    """Whether a NUMA node can have this id; a kubelet takes only those up to 63."""
+    """Return whether a NUMA node can have this id; a kubelet accepts ids up to 63."""
     return 0 <= node_id <= HIGHEST_NODE_ID
 
 
@@ -267,7 +267,7 @@ def _table(
 
 
 def _group(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Finding]:
-    """What is wrong with the group of a node by itself; overlaps come with the blocks."""
+    """Check the group of one node; ``block_rules`` reports overlaps."""
     at = place(f"machineState.{node_id}.cells")
     cells = _cells(state, node_id)
     group = list(cells)
@@ -282,13 +282,13 @@ def _group(state: MemoryState, node_id: int, node: NodeMemory) -> Iterator[Findi
 
 
 def _cells(state: MemoryState, node_id: int) -> tuple[int, ...]:
-    """The group of a node as it stands in the file."""
+    """Return the group of a node as the file has it."""
     stored = (state.document.nodes or {})[node_id]
     return () if stored is None else stored.group or ()
 
 
 def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
-    """The kubelet crashes over a pod that asks for a type which some node lacks."""
+    """The kubelet crashes when a pod requests a type that some node lacks."""
     for name in sorted({name for node in nodes.values() for name in node.tables}):
         lacking = [node_id for node_id, node in nodes.items() if name not in node.tables]
         if lacking and name != resources.MEMORY:
@@ -296,7 +296,7 @@ def _types_of_nodes(nodes: Mapping[int, NodeMemory]) -> Iterator[Finding]:
 
 
 def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[Finding]:
-    """Where the node map is not that of the machine; reservations are not compared."""
+    """The node map differs from the machine; reservations are not compared."""
     there = tables.initial_nodes(machine, {})
     left_out = native_rules.left_out_by_class(nodes, machine)
     if nodes.keys() | set(left_out) != there.keys():
@@ -304,7 +304,7 @@ def _machine(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> Iterator[
     for node_id in sorted(nodes.keys() & there.keys()):
         actual, expected = _totals(nodes[node_id]), _totals(there[node_id])
         for name in sorted(actual.keys() | expected.keys()):
-            # No pages of a size that the node does not list are those of native mode.
+            # Native mode writes a count of 0 for a page size that the node lacks.
             if actual.get(name) != expected.get(name) and (actual.get(name), name in expected) != (
                 0,
                 False,

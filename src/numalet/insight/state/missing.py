@@ -1,7 +1,7 @@
-"""State files that are missing beside others: a kubelet has the CPU and the memory file, or none.
+"""Missing state files: a kubelet has both the CPU and the memory file, or neither.
 
-Both are written at the first start, whatever the policies. A kubelet takes a missing one for an
-empty one, and gives away once more what running containers hold.
+It writes both at its first start, whatever the policies. It treats a missing file as empty, and
+allocates resources of running containers a second time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAIR = (cpu_file.FILE_NAME, memory_file.FILE_NAME)
 
 
 def findings(files: Mapping[str, str]) -> Iterator[Finding]:
-    """A warning for the file that is missing from a directory where the other one has pods."""
+    """Warn about the missing file of a directory whose other file has pods."""
     states = reading.read(files)
     pods = {
         cpu_file.FILE_NAME: 0

@@ -1,7 +1,7 @@
-"""What of a ``memory_manager_state`` a kubelet would refuse, though native mode writes it.
+"""Content of a ``memory_manager_state`` that native mode writes and a kubelet refuses.
 
-A file does not say in which mode it was written. These findings are notes: the file is sound, and
-they matter only to those who want to give it to a kubelet.
+A file does not record its mode. These findings are notes: the file is valid, and they matter only
+if a kubelet is to use it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numalet.core.model.machine_queries import NodeClass, node_class
 
 
 class NativeNote(NoteFinding):
-    """What of a file only native mode writes."""
+    """Content that only native mode writes."""
 
     why = "Native mode writes what no kubelet does; only numalet starts with it."
 
@@ -74,7 +74,7 @@ HIGHEST_NODE_ID: Final = 1023
 
 
 def notes(nodes: Mapping[int, NodeMemory], machine: MachineInfo | None) -> Iterator[Finding]:
-    """What keeps a kubelet from starting with this node map; ``machine`` None if not known."""
+    """Yield the reasons why a kubelet does not start with this node map."""
     highest, most = EXACT.highest_node_id, EXACT.default_node_limit
     high = [i for i in nodes if highest is not None and highest < i <= HIGHEST_NODE_ID]
     if high and highest is not None:
@@ -98,9 +98,9 @@ def notes(nodes: Mapping[int, NodeMemory], machine: MachineInfo | None) -> Itera
 
 
 def left_out_by_class(nodes: Mapping[int, NodeMemory], machine: MachineInfo) -> tuple[int, ...]:
-    """Nodes of the machine that the file leaves out, if all are such as native mode leaves out.
+    """Return nodes of the machine missing from the file, if native mode omits all of them.
 
-    Empty if some node that is left out is an ordinary one.
+    Empty if an ordinary node is missing.
     """
     missing = [node for node in machine.nodes if node.node_id not in nodes]
     if any(node_class(node) is NodeClass.CPU for node in missing):

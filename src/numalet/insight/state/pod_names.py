@@ -1,8 +1,8 @@
-"""Names of the pods in state files, from what the kubelet's pod resources API lists.
+"""Names of the pods in state files, from the answer of the kubelet's pod resources API.
 
-The files know pods by uid and the API by name; neither knows both. A listed pod is the one with
-this uid if every container of it holds exactly what the files say, and no other pair fits too.
-Ended init containers are in the files only. Kubelet: ``PodResourcesLister.List``, v1.32.
+The files identify pods by uid, and the API by name. A listed pod matches a uid if every container
+has exactly the allocation in the files, and the match is unique. Ended init containers are in the
+files only. Kubelet: ``PodResourcesLister.List``, v1.32.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numalet.insight.state.reading import States
 def names(
     states: States, holders: Iterable[HolderRow], listed: Iterable[ListedPod]
 ) -> dict[str, str]:
-    """Names by uid of the pods that can be identified."""
+    """Return the names of identified pods by uid."""
     pods: dict[str, dict[str, Holdings]] = {}
     for row in holders:
         held = pods.setdefault(row.key.pod_uid, {})

@@ -1,4 +1,4 @@
-"""The pods that run, as the kubelet of these state files sees them after its start."""
+"""The running pods after a start of the kubelet with these state files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RestartPodMoved(WarningFinding):
 
 
 def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[Finding]:
-    """The pods that are lost or moved; ``after_reboot`` is the same without a running container."""
+    """Yield lost and moved pods; ``after_reboot`` is the same start without running containers."""
     for each, rebooted in zip(restart.pods, after_reboot.pods, strict=True):
         if not each.decision.admitted:
             yield RestartPodRejected(**restarts.rejection(each))
@@ -56,7 +56,7 @@ def findings(restart: KubeletRestart, after_reboot: KubeletRestart) -> Iterator[
 
 
 def moved(pod: Readmission) -> Iterator[RestartPodMoved]:
-    """The containers of the pod that do not keep what they have."""
+    """Yield the containers of the pod whose allocation changes."""
     for move in pod.moves:
         yield RestartPodMoved(
             pod=str(pod.pod),

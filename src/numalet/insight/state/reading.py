@@ -1,8 +1,8 @@
-"""State files read for people: content first, judgement later.
+"""Read state files for people, including damaged ones.
 
-A kubelet reads a file until something is wrong and then stops. An administrator of a node wants to
-see the content of a bad file too; so a *state* here is the content of a file, whether or not its
-checksum is right, and ``seal`` is the result of the checksum.
+A kubelet stops reading at the first error. An administrator needs the content of a bad file too, so
+a *state* is the content of a file independent of its checksum, and ``seal`` is the result of the
+checksum.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from numalet.core.model.value import Value, replace
 
 
 class Seal(Enum):
-    """The result of the checksum of a file, and by which rule it is right."""
+    """The result of the checksum of a file, and the matching rule."""
 
     SOUND = "sound"
     FIRST_FORMAT = "first-format"
     """CPU Manager: the format keyed by container id, which the kubelet still reads."""
     UNSEALED = "unsealed"
-    """Checksum 0 or none, which the kubelet accepts: of the Memory Manager from some release on."""
+    """Checksum 0 or missing, which newer kubelets accept for the Memory Manager."""
     EARLY_LAYOUT = "early-layout"
     """Memory Manager: right by the rule of the early layout, which the kubelet does not read."""
     WRONG = "wrong"
@@ -55,20 +55,17 @@ _SEALS: Mapping[ChecksumVerdict, Seal] = MappingProxyType(
 
 
 class MemoryState(Value):
-    """The content of ``memory_manager_state``."""
-
     document: MemoryDocument
     ledger: MemoryLedger
     rules: ReleaseRules = pod_entries.ANY_FORMAT
 
     @property
     def policy_name(self) -> str:
-        """The policy under which the file was written."""
+        """The policy of the kubelet that wrote the file."""
         return self.document.policy_name
 
     @property
     def checksum(self) -> int:
-        """The checksum in the file."""
         return self.document.checksum
 
     @property
@@ -87,7 +84,7 @@ class MemoryState(Value):
 class CpuState(Value):
     """The content of ``cpu_manager_state``.
 
-    Containers of the first format are known by their ID. They are of the pod ``""`` here.
+    Containers of the first format have only their ID. Here they belong to the pod ``""``.
     """
 
     reading: CpuReading
@@ -95,12 +92,11 @@ class CpuState(Value):
 
     @property
     def policy_name(self) -> str:
-        """The policy under which the file was written."""
+        """The policy of the kubelet that wrote the file."""
         return self.reading.document.policy_name
 
     @property
     def checksum(self) -> int:
-        """The checksum in the file."""
         return self.reading.checksum
 
     @property
@@ -118,19 +114,16 @@ class CpuState(Value):
 
 
 class DeviceState(Value):
-    """The content of ``kubelet_internal_checkpoint``; it knows no policy."""
-
     document: DeviceDocument
     written: WrittenCheckpoint
 
     @property
     def policy_name(self) -> None:
-        """Nothing: the Device Manager has no policy."""
+        """Always None: the Device Manager has no policy."""
         return
 
     @property
     def checksum(self) -> int:
-        """The checksum in the file."""
         return self.document.checksum
 
     @property
@@ -147,7 +140,7 @@ State: TypeAlias = MemoryState | CpuState | DeviceState
 
 
 class States(Value):
-    """The state files of a directory, each as far as it is there and can be read."""
+    """The state files of a directory that exist and can be read."""
 
     memory: MemoryState | None = None
     cpu: CpuState | None = None
@@ -156,9 +149,9 @@ class States(Value):
 
 
 def read(files: Mapping[str, str], rules: ReleaseRules = pod_entries.ANY_FORMAT) -> States:
-    """The content of the files, by name, as a kubelet of these rules reads them.
+    """Read files, by name, as a kubelet with these rules does.
 
-    What can not be decoded is among ``unreadable``.
+    Files that cannot be decoded are in ``unreadable``.
     """
     by_name = {name: read_file(name, text, rules) for name, text in sorted(files.items())}
     memory = by_name.get(memory_file.FILE_NAME)
@@ -175,7 +168,7 @@ def read(files: Mapping[str, str], rules: ReleaseRules = pod_entries.ANY_FORMAT)
 def read_file(
     name: str, text: str, rules: ReleaseRules = pod_entries.ANY_FORMAT
 ) -> State | Finding:
-    """The content of one state file, or why it can not be decoded."""
+    """Return the content of one state file, or why it cannot be decoded."""
     match name:
         case memory_file.FILE_NAME:
             return _read_memory(text, rules)
@@ -186,10 +179,9 @@ def read_file(
 
 
 def read_of(release: Release | None, name: str, text: str) -> State | Finding:
-    """The content of one file of a kubelet of this release, whose feature gates are not known.
+    """Read a file of a kubelet of this release, whose feature gates are unknown.
 
-    It is read with the gates as they are by default, and if it is not sound so, with all of them.
-    Without a release it may be of any format.
+    The default gates are tried first, then all gates. Without a release any format is accepted.
     """
     if release is None:
         return read_file(name, text)

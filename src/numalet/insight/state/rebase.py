@@ -1,11 +1,11 @@
-"""State files made anew for the machine as it is, keeping every assignment that still fits.
+"""Rebase state files onto the current machine, keeping every record that still fits.
 
-The kubelet compares its files with the machine to the byte, and the only way out that it offers is
-to delete them, which forgets what running containers hold. Rebased files have the same content for
-as many containers as possible, and a kubelet with these rules starts with them. A container is kept
-whole or not at all, because a record that is there is not filled up. Smaller ones come first, so
-that as many as possible stay. The device checkpoint never keeps a kubelet from starting, so it is
-left alone.
+The kubelet compares its files with the machine to the byte, and its only remedy is to delete them,
+which loses the allocations of running containers. Rebased files keep as many containers as
+possible, and a kubelet with these rules starts with them. A container is kept whole or not at all,
+because the kubelet does not complete an existing record. Smaller ones are tried first, so that as
+many as possible are kept. The device checkpoint never keeps a kubelet from starting, so it stays
+unchanged.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ class Lost(Value):
 
 
 class Rebased(Value):
-    """New texts of the files that must change, and what became of every record, by file.
+    """New texts of the files that must change, and the fate of every record, by file.
 
-    ``unusable`` are files from which nothing can be kept: their content can not be trusted.
+    ``unusable`` are files whose content cannot be trusted.
     """
 
     files: Mapping[str, str]
@@ -130,7 +130,7 @@ class Rebased(Value):
 
 
 class _Part(Value):
-    """One file: the text to write, or None to leave it, and its records."""
+    """One file: the text to write, or None to keep it, and its records."""
 
     text: str | None
     kept: tuple[ContainerKey, ...] = ()
@@ -138,9 +138,9 @@ class _Part(Value):
 
 
 def rebase(staff: Roster, files: StateFiles) -> Rebased:
-    """The files with which a kubelet of these rules starts, made of these files.
+    """Return the files with which a kubelet of these rules starts.
 
-    A file that it accepts as it is stays to the byte; one that is missing stays missing.
+    Valid files are not touched; missing files stay missing.
     """
     if staff.rules.managers_are_stand_ins:
         return Rebased({}, {}, (), {})
@@ -177,14 +177,14 @@ def _memory(staff: Roster, text: str) -> _Part | Finding:
         )
     old = memory_document.to_ledger(document)
     if not rules.state_files_have_pods:
-        # To this kubelet a pod that was placed as a whole is a pod of its containers.
+        # This kubelet does not know pod-level placements, only containers.
         old = replace(old, pods={})
     policy = staff.rules.memory.policy
     if policy is MemoryPolicy.NONE:
         new, lost = NO_MEMORY, _all_lost(old.holders(), memory_file.FILE_NAME, policy.value)
     else:
         new, lost = rebased_memory(old, roster.initial_memory(staff.rules))
-    # With groups that overlap it is left to chance whether the kubelet accepts the file.
+    # With overlapping groups, chance decides whether the kubelet accepts the file.
     if _is_accepted(staff, memory_file.FILE_NAME, text) and not lost:
         return _Part(None, tuple(sorted(old.holders())))
     return _Part(memory_file.write(policy.value, new, rules), tuple(sorted(new.holders())), lost)
@@ -198,7 +198,7 @@ def _all_lost(keys: list[ContainerKey], file: str, policy: str) -> tuple[Lost, .
 def rebased_memory(
     old: MemoryLedger, initial: Mapping[int, NodeMemory]
 ) -> tuple[MemoryLedger, tuple[Lost, ...]]:
-    """The ledger on this empty node map with every record that fits, and those that do not."""
+    """Return the ledger on this empty node map with every record that fits, and the others."""
     nodes = dict(initial)
     blocks: dict[str, Mapping[str, Blocks]] = {}
     lost: list[Lost] = []
@@ -223,7 +223,7 @@ def rebased_memory(
 
 
 def _counted(ledger: MemoryLedger) -> Iterator[tuple[Blocks, tuple[ContainerKey, ...]]]:
-    """What is counted on the nodes as one, and whose it is: a container's, or a whole pod's."""
+    """Yield allocations accounted as one, and their containers: one, or all of a pod."""
     for uid in ledger.blocks:
         keys = tuple(sorted(ledger.holders(uid)))
         if uid in ledger.pods:
@@ -237,7 +237,7 @@ def _size(held: Blocks) -> int:
 
 
 def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
-    """Why these blocks can not be put on the nodes, all of them at once; None if they can."""
+    """Return why these blocks cannot be allocated together; None if they can."""
     groups = {block.nodes for block in held}
     if not held or () in groups:
         return RebaseNoBlocks()
@@ -256,7 +256,7 @@ def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
                 group=numa_mask.text(mask), node=node_id, other=numa_mask.text(node.group)
             )
     if len({frozenset(nodes[node_id].tables) for node_id in node_ids}) > 1:
-        # The kubelet would crash over such a group when it starts.
+        # The kubelet would crash at its start because of such a group.
         return RebaseTypesDiffer(group=numa_mask.text(mask))
     for block in held:
         there = [nodes[i].tables.get(block.resource) for i in node_ids]
@@ -272,7 +272,7 @@ def _misfit(nodes: Mapping[int, NodeMemory], held: Blocks) -> Finding | None:
 
 
 def _is_malformed(held: Blocks) -> bool:
-    """Whether no kubelet gives a container such blocks: of one set of nodes, one per type."""
+    """Return whether no kubelet makes such blocks: they need one node set, one block per type."""
     node_ids = held[0].nodes
     return (
         any(block.nodes != node_ids for block in held)
@@ -296,7 +296,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
         old = replace(old, pods={})
     if _is_accepted(staff, cpu_file.FILE_NAME, text):
         return _Part(None, tuple(sorted(old.holders())))
-    # Containers of the first format are known by an id that only the runtime can resolve.
+    # First-format containers have an id that only the runtime can resolve.
     unnamed = tuple(
         Lost(ContainerKey("", each), cpu_file.FILE_NAME, RebaseContainerId())
         for each in sorted(reading.document.container_ids)
@@ -310,7 +310,7 @@ def _cpu(staff: Roster, text: str) -> _Part | Finding:
 
 
 def rebased_cpus(old: CpuLedger, policy: CpuStaticPolicy) -> tuple[CpuLedger, tuple[Lost, ...]]:
-    """The ledger of this policy with every record that fits, and those that do not."""
+    """Return the ledger of this policy with every record that fits, and the others."""
     base = policy.initial_default
     holder: dict[int, str] = {}
     exclusive: dict[str, dict[str, CpuSet]] = {}
@@ -321,7 +321,7 @@ def rebased_cpus(old: CpuLedger, policy: CpuStaticPolicy) -> tuple[CpuLedger, tu
         if uid in pods:
             exclusive[uid][key.container] = _cpus(old, key)
             continue
-        # What a pod has as a whole fits or is lost with all of its containers.
+        # A pod-level allocation is kept or lost with all of its containers.
         cpus = old.pods.get(uid) or _cpus(old, key)
         why = _cpu_misfit(cpus, policy, base, holder, uid)
         if why is not None:
@@ -342,7 +342,7 @@ def _cpus(ledger: CpuLedger, key: ContainerKey) -> CpuSet:
 def _cpu_misfit(
     cpus: CpuSet, policy: CpuStaticPolicy, base: CpuSet, holder: Mapping[int, str], pod_uid: str
 ) -> Finding | None:
-    """Why a container can not go on holding these CPUs; None if it can."""
+    """Return why a container cannot keep these CPUs; None if it can."""
     if not cpus:
         return RebaseNoCpus()
     gone = cpus - policy.allocatable

@@ -1,8 +1,8 @@
-"""Whether v1.32 would start again on a memory state file, machine unchanged.
+"""Predict whether v1.32 would start again with a memory state file on the same machine.
 
-The kubelet puts every block on an empty node map again and compares. Where groups overlap, the
-block that is put there last gives a node its group, and the kubelet takes pods and containers
-in random order; so the answer may be left to chance. Kubelet: ``validateState``, v1.32.
+The kubelet puts every block on an empty node map again and compares. If groups overlap, the last
+block on a node determines its group, and the kubelet visits pods and containers in random order; so
+the answer may depend on chance. Kubelet: ``validateState``, v1.32.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 
 _MOST_PERMUTED = 5
-"""Up to so many containers that disagree are tried in every order; of more, those on the same
-nodes stay together, because what comes last on a node decides, and these decide the same."""
+"""Up to this number, disagreeing containers are tried in every order.
+
+Above it, those on the same nodes stay together, because only the last one on a node matters, and
+they are alike.
+"""
 
 
 class Restart(Enum):
-    """What becomes of the next start."""
+    """The result of the next start."""
 
     YES = "yes"
     BY_CHANCE = "by chance"
@@ -31,7 +34,7 @@ class Restart(Enum):
 
 
 def would_restart(ledger: MemoryLedger) -> Restart:
-    """Whether v1.32 would start with this ledger on the machine that the ledger describes."""
+    """Predict whether v1.32 would start with this ledger on the ledger's machine."""
     initial = emptied(ledger.nodes)
     accepted = {
         not isinstance(validation.restored(each, initial), Finding)
@@ -43,13 +46,13 @@ def would_restart(ledger: MemoryLedger) -> Restart:
 
 
 def _as_counted(ledger: MemoryLedger) -> MemoryLedger:
-    """The ledger in which a pod that was placed as a whole has one record, which has no name."""
+    """Return the ledger with one nameless record for each pod-level placement."""
     whole = {uid: {"": held} for uid, held in ledger.pods.items() if held and uid in ledger.blocks}
     return MemoryLedger(ledger.nodes, {**ledger.blocks, **whole}) if whole else ledger
 
 
 def emptied(nodes: Mapping[int, NodeMemory]) -> dict[int, NodeMemory]:
-    """The same node map with nothing on it."""
+    """Return the node map without allocations."""
     return {
         node_id: NodeMemory(
             0,
@@ -67,11 +70,11 @@ def _emptied(table: MemoryTable) -> MemoryTable:
 
 
 def _orders(ledger: MemoryLedger) -> Iterator[MemoryLedger]:
-    """The ledger with its records in the orders that matter."""
+    """Yield the ledger with its records in all relevant orders."""
     disagreeing = _disagreeing(ledger)
     others = [key for key in ledger.holders() if key not in disagreeing]
     for last in _arranged(ledger, disagreeing):
-        # A name that stands for pod and container keeps the records of one pod apart.
+        # A joined name of pod and container keeps the records of one pod apart.
         yield MemoryLedger(
             ledger.nodes,
             {
@@ -101,7 +104,7 @@ def _blocks(ledger: MemoryLedger, key: ContainerKey) -> Blocks:
 
 
 def _disagreeing(ledger: MemoryLedger) -> list[ContainerKey]:
-    """The containers with a block on a node that another block sees in another group."""
+    """Return containers with a block on a node that another block has in another group."""
     groups: dict[int, set[int]] = {}
     for _, mask in _masks(ledger):
         for node_id in numa_mask.ids(mask):

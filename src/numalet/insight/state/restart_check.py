@@ -1,8 +1,8 @@
-"""Whether a kubelet with this configuration, on this machine, would accept state files; why not.
+"""Check whether a kubelet with this configuration and machine would accept state files.
 
-The answer is the engine's own start. The *drift* is what became different since the files were
-written, per NUMA node, which separates an ordinary reboot from a change of hardware, of
-configuration, or of the file itself. Every drift is a finding.
+The answer comes from a start of the engine. The *drift* is the difference between files and machine
+by NUMA node, which distinguishes an ordinary reboot from a change of hardware, of configuration, or
+of the file itself. Every difference is a finding.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _OF_MACHINE = (
     cpu_drift.DriftCpusGone,
     cpu_drift.DriftCpusNew,
 )
-"""What the machine does, and no configuration."""
+"""Changes caused by the machine, never by a configuration."""
 
 
 class RestartAnswer(Enum):
@@ -93,13 +93,13 @@ class RestartAnswer(Enum):
     """Groups overlap, and the kubelet visits containers in random order."""
     REFUSED = "refused"
     NOT_ASKED = "not-asked"
-    """It does not start with this configuration, whatever is in the files."""
+    """The kubelet does not start with this configuration, independent of the files."""
 
 
 class RestoreCheck(Value):
-    """The answer, the kubelet's refusal if there is one, the drift, and what rebasing keeps.
+    """The answer, the kubelet's refusal if there is one, the drift, and the kept records.
 
-    ``pods`` are findings about pods that run; None if no pods were given, or it does not start.
+    ``pods`` are findings on running pods; None without pods, or without a start.
     """
 
     answer: RestartAnswer
@@ -111,7 +111,7 @@ class RestoreCheck(Value):
 
     @property
     def loses_pods(self) -> bool:
-        """Whether the kubelet rejects a pod that runs."""
+        """Return whether the kubelet rejects a running pod."""
         return any(each.severity is Severity.ERROR for each in self.pods or ())
 
 
@@ -123,7 +123,7 @@ def check(
     pods: Sequence[Pod] = (),
     identity: NodeIdentity = UNKNOWN_NODE,
 ) -> RestoreCheck:
-    """What a kubelet, or a node in native mode, that starts now makes of the files and the pods."""
+    """Start a kubelet, or a node in native mode, with these files and pods."""
     checked = replace(_check(config, machine, files, behaviour), behaviour=behaviour)
     if not pods:
         return checked
@@ -152,7 +152,7 @@ def _check(
     staff = roster.build(rules)
     if isinstance(staff, StartRefused):
         return RestoreCheck(RestartAnswer.NOT_ASKED, staff, (), None)
-    # Whatever the format, so that it can be said what is in a file that this kubelet refuses.
+    # Read any format, to show the content of a file that this kubelet refuses.
     states = reading.read(files, rules.release_rules.and_also(state_files_have_pods=True))
     drift = tuple(_drift(staff, states))
     if refused is not None and not is_about_files(refused):
@@ -161,17 +161,17 @@ def _check(
 
 
 def is_about_files(refused: StartRefused) -> bool:
-    """Whether it is a state file that keeps the kubelet from starting, or makes it crash."""
+    """Return whether a state file prevents the start or crashes the kubelet."""
     return refused.findings[0].code.partition("/")[0] in _OF_FILES
 
 
 def is_about_machine(drift: Iterable[Finding]) -> bool:
-    """Whether the machine is another one than when the files were written."""
+    """Return whether the machine has changed since the files were written."""
     return any(isinstance(finding, _OF_MACHINE) for finding in drift)
 
 
 def _answer(refused: StartRefused | None, drift: Iterable[Finding]) -> RestartAnswer:
-    """By chance, if nothing but groups that overlap is in the way."""
+    """By chance, if overlapping groups are the only problem."""
     has_errors = any(finding.severity is Severity.ERROR for finding in drift)
     if not has_errors and any(
         isinstance(finding, StateGroupsOverlap) and finding.restart == Restart.BY_CHANCE.value
@@ -195,7 +195,7 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
             yield from cpu_drift.drift(staff, states.cpu)
     if states.memory is not None:
         yield from _of_file(memory_file.FILE_NAME, states.memory, staff.rules.memory.policy.value)
-        # What was damaged or edited is no evidence about the machine.
+        # A damaged or edited file is not evidence about the machine.
         if states.memory.seal is not Seal.WRONG and staff.rules.memory.policy is not _NO_MEMORY:
             yield from memory_drift.drift(staff, states.memory)
             yield from _contradictions(states.memory)
@@ -206,7 +206,7 @@ def _drift(staff: Roster, states: States) -> Iterator[Finding]:
 
 
 def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
-    """What is wrong with a file as a whole: its seal, its policy."""
+    """Check a file as a whole: its seal, its policy."""
     where = Location(name)
     if state.seal is Seal.WRONG:
         severity = Severity.WARNING if name == device_file.FILE_NAME else Severity.ERROR
@@ -220,6 +220,6 @@ def _of_file(name: str, state: State, policy: str | None) -> Iterator[Finding]:
 
 
 def _contradictions(state: MemoryState) -> Iterator[Finding]:
-    """Where the file contradicts itself, whatever the machine."""
+    """Contradictions inside the file, independent of the machine."""
     yield from memory_rules.breaches(state, None)
     yield from block_rules.breaches(state)

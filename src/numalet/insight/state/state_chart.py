@@ -1,7 +1,7 @@
-"""State files as a node to be drawn: its NUMA nodes, and who holds what.
+"""State files as a node to draw: its NUMA nodes and the allocations.
 
-The files do not say which CPUs a NUMA node has, nor where a device is that no container holds. Both
-are known with the machine; without it blocks have no CPUs, and exclusive CPUs stand with the pod.
+The files contain neither the CPUs of a NUMA node nor the place of a free device. Both are known
+with the machine; without it blocks have no CPUs, and exclusive CPUs are drawn with the pod.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_RECORDS: Final[Records] = MappingProxyType({})
 
 
 class StateMachine(Value):
-    """The machine that state files are about, with the devices that are known there."""
+    """The machine of the state files, with its known devices."""
 
     info: MachineInfo
     devices: Devices = NO_DEVICES
@@ -40,7 +40,7 @@ class StateMachine(Value):
 def state_chart(
     states: States, title: str, names: Mapping[str, str], machine: StateMachine | None = None
 ) -> NodeMap:
-    """The node that the files describe; ``names`` are ``namespace/pod`` by uid, where known."""
+    """Return the node of the files; ``names`` are ``namespace/pod`` by uid, if known."""
     memory = memory_ledger.EMPTY_LEDGER if states.memory is None else states.memory.ledger
     cpu = cpu_ledger.EMPTY_LEDGER if states.cpu is None else states.cpu.ledger
     given = NO_DEVICES if machine is None else machine.devices
@@ -57,19 +57,19 @@ def state_chart(
     )
     blocks = chart.nodes
     if machine is None:
-        # That no CPU is known does not make a NUMA node one without CPUs.
+        # A NUMA node without known CPUs may still have some.
         blocks = tuple(replace(each, node_class=NodeClass.CPU) for each in blocks)
     return replace(chart, nodes=blocks, pods=tuple(_named(each, names) for each in chart.pods))
 
 
 def _in_no_pool(snapshot: Snapshot, machine: MachineInfo) -> CpuSet:
-    """CPUs that are neither shared nor anyone's: those that are reserved strictly."""
+    """Return CPUs that are neither shared nor exclusive: the strictly reserved ones."""
     exclusive = (cpus for held in snapshot.cpu.exclusive.values() for cpus in held.values())
     return frozenset(machine.cpu_ids).difference(snapshot.cpu.default, *exclusive)
 
 
 def _devices(states: States, given: Devices) -> DeviceLedger:
-    """What the checkpoint says, of the devices that are given, and of others that it names."""
+    """Merge the given devices with those that the checkpoint names."""
     written = None if states.device is None else states.device.written
     records = _NO_RECORDS if written is None else written.records
     known = {name: {each.device_id: each for each in listed} for name, listed in given.items()}
@@ -90,7 +90,7 @@ def _devices(states: States, given: Devices) -> DeviceLedger:
 
 
 def _held(records: Records) -> dict[str, dict[str, tuple[int, ...]]]:
-    """The NUMA nodes of each device that a container holds, by resource."""
+    """Return the NUMA nodes of each allocated device, by resource."""
     places: dict[str, dict[str, tuple[int, ...]]] = {}
     for containers in records.values():
         for of_container in containers.values():
@@ -109,7 +109,7 @@ def _named(pod: MapPod, names: Mapping[str, str]) -> MapPod:
 
 
 def _machine(memory: MemoryLedger) -> MachineInfo:
-    """A machine with these NUMA nodes, of which no more is known."""
+    """Return a machine with these NUMA nodes, without further facts."""
     sizes = {
         node_id: sum(table.total for table in node.tables.values())
         for node_id, node in memory.nodes.items()

@@ -1,7 +1,7 @@
-"""What differs between two sets of state files: their content, member by member.
+"""Compare the content of two sets of state files, member by member.
 
-Checksums and the order of members and blocks are no content. A difference names a *subject* (a
-NUMA node, a container, a resource), what of it differs, and both values; None is "not there".
+Checksums and the order of members and blocks are ignored. A difference has a *subject* (a NUMA
+node, a container, a resource), a member of it, and both values; None means absent.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from numalet.core.model.value import Value
 from numalet.insight.state.reading import CpuState, DeviceState, MemoryState, State, States
 
 Compared: TypeAlias = int | str | None
-"""Numbers are bytes, but for the number of assignments of a node."""
+"""Numbers are bytes, except the number of assignments of a node."""
 
 Member: TypeAlias = tuple[str, str]
-"""Subject, and what of it."""
+"""A subject and its member."""
 
 ASSIGNMENTS = "assignments"
 
 
 class StateDifference(Value):
-    """One member that is not the same in both."""
+    """One member with different values."""
 
     file: str
     subject: str
@@ -36,7 +36,7 @@ class StateDifference(Value):
 
     @property
     def change_bytes(self) -> int | None:
-        """How much more it is after, where both are sizes."""
+        """Return the increase, if both values are sizes."""
         if self.what == ASSIGNMENTS or isinstance(self.before, str) or isinstance(self.after, str):
             return None
         if self.before is None or self.after is None:
@@ -45,7 +45,7 @@ class StateDifference(Value):
 
 
 def differences(before: States, after: States) -> tuple[StateDifference, ...]:
-    """Everything that differs, file by file, in the order of names and node ids."""
+    """Return all differences, file by file, in the order of names and node ids."""
     pairs: tuple[tuple[str, State | None, State | None], ...] = (
         (cpu_file.FILE_NAME, before.cpu, after.cpu),
         (memory_file.FILE_NAME, before.memory, after.memory),
@@ -55,7 +55,7 @@ def differences(before: States, after: States) -> tuple[StateDifference, ...]:
 
 
 def unreadable(states: States) -> tuple[Finding, ...]:
-    """Findings about the files that can not be compared, because they can not be decoded."""
+    """Return findings on files that cannot be decoded and compared."""
     return tuple(finding.at(Location(name)) for name, finding in states.unreadable.items())
 
 
@@ -128,7 +128,7 @@ def _device(state: DeviceState) -> Iterator[tuple[Member, Compared]]:
 
 
 def devices_text(record: DeviceRecord) -> str:
-    """The devices of a record with their NUMA nodes: ``gpu0@0, gpu1@0+1, nic``."""
+    """Format the devices of a record with their NUMA nodes: ``gpu0@0, gpu1@0+1, nic``."""
     nodes: dict[str, list[int]] = {}
     for node_id, ids in sorted(record.by_node.items()):
         for name in ids:

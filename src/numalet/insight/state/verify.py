@@ -1,9 +1,9 @@
-"""Whether state files are sound: decodable, rightly sealed, and free of contradictions.
+"""Verify state files: decodable, with a valid checksum, and free of contradictions.
 
-Errors are what no kubelet writes, and CPUs of two pods, which it writes where cores have
-unequal numbers of threads. Warnings are what it brings about itself, formats that
-are right by an older rule, and what it reads and then goes on without. A file is *sound* without
-either, *doubtful* with warnings only, *broken* with an error.
+Errors are states that no kubelet writes, and CPUs shared by two pods, which it writes on cores with
+unequal numbers of threads. Warnings are states that it causes itself, formats that are valid by an
+older rule, and content that it reads and then drops. A file is *sound* without either, *doubtful*
+with warnings only, *broken* with an error.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _RULES: Final[Mapping[type[Finding], str]] = {
     CpuStateBadDefault: _CPU_LIST,
     CpuStateBadCpus: _CPU_LIST,
 }
-"""What must hold of a file, where a start that a file prevents has a reason of its own."""
+"""Rules for a file whose error, when it prevents a start, has a different reason."""
 
 
 class Soundness(Enum):
@@ -81,7 +81,7 @@ class Soundness(Enum):
 
 
 class FileReport(Value):
-    """One file: its seal and policy as far as it can be decoded, and every breach."""
+    """One file: its seal and policy as far as it can be decoded, and every violation."""
 
     name: str
     policy_name: str | None
@@ -92,17 +92,17 @@ class FileReport(Value):
 
     @property
     def soundness(self) -> Soundness:
-        """The worst of the findings."""
+        """Return the worst of the findings."""
         return soundness(self.findings)
 
 
 def verify(
     files: Mapping[str, str], machine: MachineInfo | None = None, release: Release | None = None
 ) -> tuple[FileReport, ...]:
-    """A report for every file, by name; with a machine also whether they are about it.
+    """Return a report for every file, by name; with a machine, compare the files with it.
 
-    The files are those of a kubelet of the release, whatever its feature gates are; without one
-    they may be of any format.
+    The files are those of a kubelet of the release with any feature gates; without a release any
+    format is accepted.
     """
     return tuple(verify_file(name, text, machine, release) for name, text in sorted(files.items()))
 
@@ -110,7 +110,7 @@ def verify(
 def verify_directory(
     files: Mapping[str, str], machine: MachineInfo | None = None, release: Release | None = None
 ) -> tuple[FileReport, ...]:
-    """The same for all files of a directory: one that is missing beside another is reported too."""
+    """Verify all files of a directory, and report a missing one."""
     missing = (
         FileReport(finding.where.document, None, None, None, None, (finding,))
         for finding in state_missing.findings(files)
@@ -120,12 +120,12 @@ def verify_directory(
 
 
 def rule(finding: Finding) -> str:
-    """What must hold of a state file, and does not by this finding."""
+    """Return the rule that this finding violates."""
     return _RULES.get(type(finding), finding.why)
 
 
 def soundness(findings: Iterable[Finding]) -> Soundness:
-    """The worst of these findings; a note is no harm."""
+    """Return the worst of these findings; notes are ignored."""
     severities = {finding.severity for finding in findings}
     if Severity.ERROR in severities:
         return Soundness.BROKEN
@@ -135,7 +135,7 @@ def soundness(findings: Iterable[Finding]) -> Soundness:
 def verify_file(
     name: str, text: str, machine: MachineInfo | None = None, release: Release | None = None
 ) -> FileReport:
-    """The report about one file, which has one of the names that a kubelet uses."""
+    """Return the report on one file, which has a name that a kubelet uses."""
     state = reading.read_of(release, name, text)
     if isinstance(state, Finding):
         findings = (_placed(state, name, Severity.ERROR),)
@@ -160,7 +160,7 @@ def _breaches(state: State, machine: MachineInfo | None) -> Iterator[Finding]:
 
 
 def _seal(name: str, state: State) -> Iterator[Finding]:
-    """The findings about the checksum."""
+    """Check the checksum."""
     match state.seal:
         case Seal.SOUND:
             return

@@ -1,4 +1,4 @@
-"""Two releases compared: everything that changes, as findings, the worst first."""
+"""Compare two releases and report every change as a finding, the worst first."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ class UpgradeRuleEnds(NoteFinding):
 
 
 class ReleasesCompared(Value):
-    """What changes from one release to another, the worst first.
+    """The changes from one release to another, the worst first.
 
-    ``refused_before`` and ``refused_after`` are the refusals to start, None where it starts.
+    ``refused_before`` and ``refused_after`` are the refusals to start, None if it starts.
     """
 
     before: Release
@@ -125,10 +125,10 @@ class ReleasesCompared(Value):
 
 
 def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
-    """What changes between two subjects that differ in their release."""
+    """Return the changes between two subjects that differ in their release."""
     first, second = rules.check(before), rules.check(after)
     settable = _settable(before), _settable(after)
-    # Of files that neither release starts with, the finding says what is in them.
+    # If neither release starts with the files, one finding covers their content.
     known = () if first.refused is not None and after.state_files else first.start
     changes = [
         *_starts(before, after, first, second),
@@ -147,9 +147,9 @@ def compare(before: LintSubject, after: LintSubject) -> ReleasesCompared:
 
 
 def _settable(subject: LintSubject) -> LintSubject:
-    """The subject without the gates and the flags that its release refuses.
+    """Return the subject without the gates and flags that its release refuses.
 
-    They would be taken out before the upgrade, and then the pods are what matters.
+    The user would remove them before the upgrade; then the pods are relevant.
     """
     given, release = subject.config.feature_gates, subject.release
     kept = {
@@ -174,7 +174,7 @@ def _left_out(given: LintSubject, settable: LintSubject) -> Iterator[Finding]:
 
 
 def _decisions(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """What becomes of pods and state files, as far as the kubelets start."""
+    """Yield changes to pods and state files, as far as the kubelets start."""
     first, second = pods.seen(before), pods.seen(after)
     if isinstance(second, StartRefused):
         return
@@ -208,9 +208,9 @@ def _starts(
 def _own_findings(
     before: LintSubject, after: LintSubject, first: Checked, second: Checked
 ) -> tuple[Finding, ...]:
-    """What our own rules find of the second release alone.
+    """Return our findings on the second release alone.
 
-    Of a node that does not start they find less, so only nodes that both start are compared.
+    They are fewer for a node that does not start, so both nodes must start for a comparison.
     """
     if first.refused is not None or second.refused is not None:
         first, second = rules.check(before), rules.check(after)
@@ -219,12 +219,12 @@ def _own_findings(
     found = _without(first.own, second.own)
     if not after.state_files:
         return found
-    # Of pods that run, ``pods.lost`` finds the same as an error.
+    # ``pods.lost`` reports the same as an error for running pods.
     return tuple(each for each in found if not isinstance(each, LintPodRejectedAfterRestart))
 
 
 def _without(known: Iterable[Finding], found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What is found and was not known. The same in other words is no change."""
+    """Return new findings. The same finding in other words is not a change."""
     identities = {_identity(finding) for finding in known}
     return tuple(finding for finding in found if _identity(finding) not in identities)
 
@@ -234,7 +234,7 @@ def _identity(finding: Finding) -> tuple[str, str]:
 
 
 def _gates(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """Gates that are set and stand otherwise, and those that decide something and are not set."""
+    """Yield configured gates that change, and unset gates that have an effect."""
     earlier, later = before.release.name, after.release.name
     given = before.config.feature_gates
     for gate in sorted({*given, *gates.deciding(), *on_claim_documents.gates_of(before)}):
@@ -293,9 +293,9 @@ def _maturity(maturity: Maturity | None) -> str:
 
 
 def _rules(before: LintSubject, after: LintSubject) -> Iterator[Finding]:
-    """Rules of the kubelet that hold in one of the releases alone, with these gates.
+    """Yield kubelet rules that only one of the releases follows, with these gates.
 
-    What changes words alone is no news for who upgrades.
+    Rules that change only texts are left out.
     """
     earlier, later = before.release.name, after.release.name
     for rule in ReleaseRules.stated.values():

@@ -1,4 +1,4 @@
-"""State files of one release under another: what is lost on the way there, and the way back."""
+"""State files of one release under another: losses on the way there, and the way back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class UpgradeNoWayBack(WarningFinding):
 def changes(
     before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """What the state files mean to each release, and whether the earlier reads the later's."""
+    """Yield effects of the upgrade on these state files, and whether a downgrade works."""
     earlier, later = before.release.name, after.release.name
     if before.state_files:
         nodes = first.began, second.began
@@ -80,7 +80,7 @@ def changes(
 
 
 def _whole_pods(first: Node, second: Node, earlier: str, later: str) -> Iterator[Finding]:
-    """What pods hold as a whole, which some releases do not know."""
+    """Yield pod-level allocations, which some releases do not know."""
     uids = {*first.snapshot.cpu.pods, *first.snapshot.memory.pods}
     for uid in sorted(uids):
         held, holds = (_of_pod(node, uid) for node in (first, second))
@@ -95,13 +95,12 @@ def _whole_pods(first: Node, second: Node, earlier: str, later: str) -> Iterator
 
 
 def _of_pod(node: Node, uid: str) -> Placement:
-    """What a pod holds as a whole."""
     of = node.snapshot
     return Placement(of.cpu.pods.get(uid, cpu_set.EMPTY), of.memory.pods.get(uid, ()), {})
 
 
 def _way_back(before: LintSubject, later: Node) -> StartRefused | None:
-    """The refusal of the earlier release to start with files that the later has written anew."""
+    """Return why the earlier release does not start with files that the later one wrote."""
     written = later.at(replace(later.snapshot, files_as_read={})).state_files()
     started = starting.started(before, written)
     return started if isinstance(started, StartRefused) else None

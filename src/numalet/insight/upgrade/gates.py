@@ -1,4 +1,4 @@
-"""Feature gates as they stand in a release, and those that decide something here."""
+"""Feature gates of a release, and those with an effect on decisions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _OPTION_GATES: Final = (
 
 
 def deciding() -> tuple[str, ...]:
-    """The gates on which rules and options depend, in any release; sorted."""
+    """Return the gates on which rules and options of any release depend; sorted."""
     whens = [when for release in RELEASES for when in release.rules.values()]
     of_rules = {gate for when in whens for gate in (*when.on, *when.off)}
     return tuple(sorted({*_OPTION_GATES, *of_rules}))
 
 
 def standing(gate: Gate | None) -> str:
-    """How a gate stands, for example ``beta, on``."""
+    """Describe a gate, for example ``beta, on``."""
     if gate is None:
         return "not known"
     return f"{gate.stage.value}, {'locked to ' if gate.is_locked else ''}{_on(gate)}"

@@ -1,8 +1,8 @@
-"""The same pods, in the same order, under two releases: which are decided otherwise.
+"""The same pods, in the same order, under two releases: which decisions differ.
 
-With state files the kubelet is one that was replaced while the pods ran. What they hold is then a
-fact, and a pod that the later release rejects is lost, whatever the earlier one would decide.
-Without files the pods come to an empty node.
+With state files the kubelet was replaced while the pods ran. Their allocations are facts, and a pod
+that the later release rejects is lost, independent of the earlier one's decision. Without files the
+pods arrive on an empty node.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class UpgradeStartsOnce(Finding):
 
 
 def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
-    """What a kubelet decides on the pods of a subject; with state files on pods that run."""
+    """Decide on the pods of a subject; with state files, on running pods."""
     if subject.state_files:
         return starting.restarted(subject, subject.state_files, subject.pods)
     began = starting.started(subject, {})
@@ -93,9 +93,9 @@ def seen(subject: LintSubject) -> KubeletRestart | StartRefused:
 
 
 def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
-    """The pods that run and that the kubelet of a subject rejects or moves after its start.
+    """Yield running pods that the kubelet of a subject rejects or moves after its start.
 
-    What it writes then may keep it from starting a second time, or lose pods.
+    The files that it writes then may prevent a second start, or lose pods.
     """
     for each in restarted.rejected:
         yield _rejected(subject, each, "runs")
@@ -113,7 +113,7 @@ def lost(subject: LintSubject, restarted: KubeletRestart) -> Iterator[Finding]:
 
 
 def _as_it_writes(pod: Pod) -> Pod:
-    """The pod with the status that its kubelet writes: no entry without ``allocatedResources``."""
+    """Return the pod with its kubelet's status: no entry without ``allocatedResources``."""
     if pod.allocated is None:
         return pod
     both = (pod.allocated.containers, pod.allocated.init_containers)
@@ -124,9 +124,9 @@ def _as_it_writes(pod: Pod) -> Pod:
 def changes(
     before: LintSubject, after: LintSubject, first: KubeletRestart, second: KubeletRestart
 ) -> Iterator[Finding]:
-    """The pods that one release decides otherwise than the other.
+    """Yield the pods with different decisions in the two releases.
 
-    With state files the pods run, and what matters of them is what ``lost`` finds.
+    With state files the pods run, and ``lost`` finds the relevant differences.
     """
     earlier, later = before.release.name, after.release.name
     for one, other in zip(first.pods, second.pods, strict=True):

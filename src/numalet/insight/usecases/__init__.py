@@ -1,1 +1,1 @@
-"""One module per question of a user: its files are read, the pure rooms answer."""
+"""Use cases: a module for each question of a user reads its files and calls the pure packages."""

@@ -1,8 +1,8 @@
-"""A check, from what the user named to all findings.
+"""``numalet check``, from the arguments of the user to all findings.
 
-Reads machine, configuration, state files and pods; whatever can not be read of any of them is
-reported at once. What can be read, the rules of ``insight.lint`` judge. Of several configurations
-and machines every combination is judged, and each of them is read once.
+Reads machine, configuration, state files and pods, and reports every reading error at once. The
+rules of ``insight.lint`` check all that was read. With several configurations and machines every
+combination is checked, and each input is read once.
 """
 
 from __future__ import annotations
@@ -45,15 +45,14 @@ _BEST_FIRST: Final = (0, UNDECIDED, 1, 2)
 
 
 def worst_status(statuses: Iterable[int]) -> int:
-    """The exit status of several checks."""
     return max(statuses, key=_BEST_FIRST.index)
 
 
 class CheckInputs(Value, kw_only=True):
-    """What the user named.
+    """The arguments of the user.
 
-    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
-    in a file. ``pods_run`` says that the pods run on the node and are seen again (``PodOptions``).
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` contains the
+    same. ``pods_run``: the pods run on the node and are admitted again (``PodOptions``).
     """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -70,10 +69,10 @@ class CheckInputs(Value, kw_only=True):
 
 
 class CheckResult(Value):
-    """The findings that count, in words, and the number of pods that they are about.
+    """The findings that are not ignored, in words, and the number of pods in the input.
 
-    ``claim_count`` is the number of claims, templates of them, classes and slices.
-    ``ignored_count`` is the number of findings that do not count, by option or by comment.
+    ``claim_count`` is the number of claims, claim templates, device classes and resource slices.
+    ``ignored_count`` is the number of findings that an option or a comment ignores.
     """
 
     checked: Checked
@@ -84,7 +83,7 @@ class CheckResult(Value):
     claim_count: int = 0
 
     def exit_status(self, *, strict: bool = False) -> int:
-        """0 clean, 1 no start or errors (``strict``: or warnings), 4 the start is undecided."""
+        """Return 0: clean, 1: no start or errors (``strict``: or warnings), 4: undecided start."""
         bad, refused = rows.failing(strict=strict), self.checked.refused
         is_undecided = refused is not None and refused.is_undecided
         if any(row.severity in bad for row in self.rows) or not (refused is None or is_undecided):
@@ -93,10 +92,10 @@ class CheckResult(Value):
 
 
 class CheckCombination(Value):
-    """One of several configurations on one of several machines, by the names that were given.
+    """One of several configurations on one of several machines, with the names that were given.
 
-    ``config`` is None without a file, ``machine`` None for the live one. ``result`` is None where a
-    part can not be read; ``unusable`` says why then.
+    ``config`` is None without a file, ``machine`` is None for the live one. ``result`` is None if a
+    part cannot be read; ``unusable`` gives the reasons.
     """
 
     config: str | None
@@ -106,27 +105,26 @@ class CheckCombination(Value):
 
     @property
     def name(self) -> str:
-        """What the combination is called in texts."""
         return f"{self.config or 'no file'} on {self.machine or 'this machine'}"
 
     @property
     def rows(self) -> tuple[FindingRow, ...]:
-        """The findings that count, or why nothing could be checked."""
+        """Return the findings that are not ignored, or the reasons why the check was impossible."""
         return self.unusable if self.result is None else self.result.rows
 
     def exit_status(self, *, strict: bool = False) -> int:
-        """0 clean, 1 it fails, 2 a part can not be read, 4 undecided whether it starts."""
+        """Return 0: clean, 1: it fails, 2: a part cannot be read, 4: undecided start."""
         return 2 if self.result is None else self.result.exit_status(strict=strict)
 
 
 class _Part(Value, Generic[T]):
-    """A part of the input that was read: its value, or None and why."""
+    """A part of the input: its value, or None and the findings of its reader."""
 
     value: T | None
     findings: tuple[Finding, ...]
 
     def get(self, findings: Findings) -> T | None:
-        """The value; None, and the findings added to these, if it could not be read."""
+        """Return the value; if it could not be read, add its findings to these and return None."""
         findings.extend(self.findings)
         return self.value
 
@@ -137,7 +135,7 @@ def _read(part: Callable[[], T]) -> _Part[T]:
 
 
 class CheckParts(Value):
-    """Everything that a check reads, as far as it could be read, and where from."""
+    """All parts of a check that could be read, and their sources."""
 
     machine: _Part[LoadedMachine]
     gathered: _Part[GatheredConfig]
@@ -149,23 +147,23 @@ class CheckParts(Value):
 
 
 class ReadSubject(Value):
-    """What is checked, and what the readers of its parts noticed."""
+    """The subject of the check, and the notes of its readers."""
 
     subject: LintSubject
     noticed: tuple[Finding, ...]
 
 
 def check(pieces: CheckInputs) -> CheckResult:
-    """What is wrong with these pieces.
+    """Return the findings on these inputs.
 
     Raises:
-        BadInput: one of them can not be read.
+        BadInput: one of them cannot be read.
     """
     return _judged(pieces, parts_of(pieces))
 
 
 def parts_of(pieces: CheckInputs) -> CheckParts:
-    """Everything that a check of these pieces reads. Raises ``BadInput``: one is named twice."""
+    """Read all parts of a check. Raises ``BadInput`` if an input is named twice."""
     yaml_source.refuse_second_reader((*pieces.pods, pieces.config.config_file))
     machine = _read(pieces.machine.open)
     inputs = _inputs(pieces)
@@ -180,14 +178,14 @@ def parts_of(pieces: CheckInputs) -> CheckParts:
 
 
 def with_release(parts: CheckParts, release: Release) -> CheckParts:
-    """The same, with the configuration as the kubelet of this release reads it."""
+    """Return the parts with the configuration as the kubelet of this release reads it."""
     return replace(parts, config=_loaded(parts.gathered, release.name))
 
 
 def _loaded(
     gathered: _Part[GatheredConfig], release: str | None, kubelets: Sequence[KubeletAtHand] = ()
 ) -> _Part[LoadedConfig]:
-    """The configuration as a release reads it, or why its sources could not be read."""
+    """Return the configuration as a release reads it, or why its sources could not be read."""
     if gathered.value is None:
         return _Part(None, gathered.findings)
     return _read(partial(gathered.value.loaded, release, kubelets))
@@ -196,10 +194,10 @@ def _loaded(
 def check_each(
     pieces: CheckInputs, configs: Sequence[Path], machines: Sequence[str]
 ) -> tuple[CheckCombination, ...]:
-    """What is wrong with each of these configurations on each of these machines.
+    """Check each of these configurations on each of these machines.
 
-    Without any the one of ``pieces`` counts; those that come twice are checked once. What can not
-    be read spoils the combinations that need it, and no others.
+    Without any, those of ``pieces`` are checked; duplicates are checked once. An input that cannot
+    be read spoils only the combinations that need it.
 
     Raises:
         BadInput: the standard input is named twice.
@@ -238,7 +236,7 @@ def check_each(
 
 
 def _with_kubelets(pieces: CheckInputs, pods: LoadedPods | None, *, is_live: bool) -> ConfigSources:
-    """Where the configuration comes from, with the kubelets that the other pieces show."""
+    """Return the configuration sources, with the kubelets that the other inputs show."""
     if pods is None:
         return with_kubelets(pieces.config, is_live=is_live, root=pieces.state_dir)
     return with_kubelets(
@@ -251,14 +249,14 @@ def _with_kubelets(pieces: CheckInputs, pods: LoadedPods | None, *, is_live: boo
 
 
 def _machine_choice(pieces: CheckInputs, name: str | None) -> MachineChoice:
-    """The machine of this name; others than shapes have their own memory, and keep it."""
+    """Only shapes take ``memory``; other machines have their own."""
     if name is None or machine_shape.resembles_shape(name):
         return replace(pieces.machine, text=name)
     return replace(pieces.machine, text=name, memory_per_node=None)
 
 
 def _judged(pieces: CheckInputs, parts: CheckParts) -> CheckResult:
-    """What the rules find; raises ``BadInput`` with everything that could not be read."""
+    """Run the rules; raises ``BadInput`` with everything that could not be read."""
     read = subject_of(pieces, parts)
     checked = rules.check(read.subject, read.noticed)
     counted, ignored_count = counted_rows(pieces, checked.findings)
@@ -276,7 +274,7 @@ def _judged(pieces: CheckInputs, parts: CheckParts) -> CheckResult:
 def counted_rows(
     pieces: CheckInputs, found: Iterable[Finding]
 ) -> tuple[tuple[FindingRow, ...], int]:
-    """The findings that count, in words and with their files, and how many others there are."""
+    """Return the findings not ignored, in words and with their files, and the number of others."""
     placed = _placed(map(partial(_in_state_file, pieces), found), pieces.config)
     placed_rows = rows.rows(placed)
     counted = choosing.counted(placed_rows, pieces.choice, cache(_lines_of))
@@ -284,7 +282,7 @@ def counted_rows(
 
 
 def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
-    """What is checked; raises ``BadInput`` with everything that could not be read."""
+    """Return the subject; raises ``BadInput`` with everything that could not be read."""
     findings = Findings()
     machine = parts.machine.get(findings)
     config = parts.config.get(findings)
@@ -320,7 +318,7 @@ def subject_of(pieces: CheckInputs, parts: CheckParts) -> ReadSubject:
 
 
 def _lines_of(document: str) -> Sequence[str]:
-    """The lines of a file, none if it is no file; what was read once can be read again."""
+    """Return the lines of a file, empty for other sources; the file was read before."""
     if not Path(document).is_file():
         return ()
     text = Findings().collect(lambda: yaml_source.read_text(document))
@@ -328,7 +326,7 @@ def _lines_of(document: str) -> Sequence[str]:
 
 
 class _Inputs(Value):
-    """The documents of the files that could be read, and why others could not."""
+    """The documents of the readable files, and the findings on the others."""
 
     documents: Sequence[tuple[str, Sequence[YamlDocument]]]
     findings: tuple[Finding, ...]
@@ -364,7 +362,7 @@ def _state_files(pieces: CheckInputs) -> Mapping[str, str]:
 
 
 def _pod_places(pieces: CheckInputs, inputs: _Inputs, pods: LoadedPods) -> dict[str, Location]:
-    """The file of every pod, by uid. Of several files the pods of each are made once more."""
+    """Return the file of every pod, by uid. Of several files, the pods of each are built again."""
     if len(inputs.documents) == 1:
         ((path, _),) = inputs.documents
         return {pod.uid: Location(path) for pod in pods.pods}
@@ -378,7 +376,7 @@ def _pod_places(pieces: CheckInputs, inputs: _Inputs, pods: LoadedPods) -> dict[
 
 
 def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
-    """The finding with the file that it is about, if that is a state file."""
+    """Return the finding with its state file, if it is about one."""
     name = state_directory.FILE_OF_ROOM.get(finding.code.partition("/")[0])
     if pieces.state_dir is None or name is None or finding.where.document:
         return finding
@@ -387,7 +385,7 @@ def _in_state_file(pieces: CheckInputs, finding: Finding) -> Finding:
 
 
 def _placed(findings: Iterable[Finding], sources: ConfigSources) -> tuple[Finding, ...]:
-    """Findings about what the configuration lacks are about its file, if there is one."""
+    """Findings about missing configuration get the place of its file, if there is one."""
     if sources.config_file is None:
         return tuple(findings)
     name = str(sources.config_file)

@@ -1,7 +1,7 @@
-"""A cluster from whatever has it: dumps of kubectl, folders, the standard input, a description.
+"""Read a cluster from dumps of kubectl, folders, the standard input, or a fleet file.
 
-A dump says which nodes there are and which pods run on them. Which machine and configuration a
-node has it says only where the node publishes them; otherwise the user says it in a class file.
+A dump contains the nodes and their pods. The machine and configuration of a node are in it only if
+the node publishes them; else a class file describes them.
 """
 
 from __future__ import annotations
@@ -45,12 +45,11 @@ class ClusterDescribedAndListed(Finding):
 
 
 class ClusterSources(Value, kw_only=True):
-    """What the user named: files, folders, or ``-``; one description of a fleet, or dumps.
+    """The paths of the user: files, folders, or ``-``; one fleet file, or dumps.
 
-    With ``is_description`` the one path is a description, whatever is in it; otherwise it is one by
-    how it begins.
-    ``class_file`` is a description whose pools say of which machine and configuration nodes of a
-    dump are. ``pool_label`` is the label of nodes that names their pool.
+    With ``is_description`` the one path is a fleet file; else its first lines decide.
+    ``class_file`` is a fleet file whose pools describe the machine and configuration of nodes of a
+    dump. ``pool_label`` is the node label with the name of the pool.
     """
 
     paths: Sequence[str]
@@ -60,9 +59,9 @@ class ClusterSources(Value, kw_only=True):
 
 
 class OpenedCluster(Value):
-    """A cluster, and what is known beside it: the classes of its nodes by name.
+    """A cluster and the classes of its nodes by name.
 
-    ``published_seconds`` is when nodes changed their objects last, in seconds since 1970.
+    ``published_seconds`` is when nodes last changed their objects, in seconds since 1970.
     """
 
     cluster: Cluster
@@ -71,19 +70,19 @@ class OpenedCluster(Value):
 
 
 def open_cluster(sources: ClusterSources) -> Cluster:
-    """The cluster, all that it holds in memory.
+    """Read a cluster into memory.
 
     Raises:
-        BadInput: a file can not be read, or there are no nodes in it.
+        BadInput: a file cannot be read, or there are no nodes in it.
     """
     return opened(sources).cluster
 
 
 def opened(sources: ClusterSources) -> OpenedCluster:
-    """The cluster with what is known beside it.
+    """Read a cluster with the classes of its nodes.
 
     Raises:
-        BadInput: a file can not be read, or there are no nodes in it.
+        BadInput: a file cannot be read, or there are no nodes in it.
     """
     yaml_source.refuse_second_reader((*sources.paths, sources.class_file or ""))
     with _without_collection():
@@ -105,10 +104,10 @@ def opened(sources: ClusterSources) -> OpenedCluster:
 
 
 def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedCluster:
-    """The cluster of objects that were listed or read; ``paths`` say where.
+    """Build the cluster from objects that were listed or read; ``paths`` are their sources.
 
     Raises:
-        BadInput: the class file can not be read, or there are no nodes.
+        BadInput: the class file cannot be read, or there are no nodes.
     """
     given = classes_of(sources)
     rules = given.rules()
@@ -128,10 +127,10 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
 
 
 def classes_of(sources: ClusterSources) -> Fleet:
-    """What the class file describes; nothing if there is none.
+    """Read the class file; the fleet is empty without one.
 
     Raises:
-        BadInput: it can not be read.
+        BadInput: it cannot be read.
     """
     if sources.class_file is None:
         return Fleet(())
@@ -139,7 +138,7 @@ def classes_of(sources: ClusterSources) -> Fleet:
 
 
 def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
-    """The classes that rules can give nodes, by name: one for each release."""
+    """Return the classes of these rules by name: one for each release."""
     every = (
         replace(rule.spec, behaviour=replace(rule.spec.behaviour, release=release))
         for rule in rules
@@ -150,10 +149,10 @@ def specs_of(rules: Iterable[ClassRule]) -> dict[str, ClassSpec]:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Make many values that stay, and have none of them visited again and again meanwhile.
+    """Disable the garbage collector while many long-lived values are created.
 
-    A cluster has no cycles and lives as long as its command. The garbage collector would walk over
-    a million objects several times while they are made, and once at each full collection after.
+    A cluster has no cycles and lives as long as its command. The collector would walk over a
+    million objects several times during the creation, and once in each full collection later.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""What a comparison is made of, gathered: pods, machines, configurations, policies, releases."""
+"""Gather the input of a comparison: pods, machines, configurations, policies, releases."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ NO_FILE: Final = "no file"
 
 
 class Comparison(Value, kw_only=True):
-    """What the user wants to have compared; an empty list leaves the value of the configuration.
+    """The arguments of the user; an empty list keeps the value of the configuration.
 
-    ``options`` are texts as the kubelet's flag has them, an empty one for no options; ``releases``
-    are names, or several in one text with commas.
+    ``options`` are texts in the form of the kubelet's flag, empty for no options; ``releases`` are
+    names, or several in one text with commas.
     """
 
     pieces: SimulateInputs
@@ -63,7 +63,7 @@ class Comparison(Value, kw_only=True):
 
 
 class PreparedMatrix(Value):
-    """The variants, the pods, and the findings of reading them."""
+    """The variants, the pods, and the findings of their readers."""
 
     variants: tuple[Variant, ...]
     pods: tuple[Pod, ...]
@@ -71,10 +71,10 @@ class PreparedMatrix(Value):
 
 
 def compare(comparison: Comparison) -> PreparedMatrix:
-    """The variants that are to be compared.
+    """Return the variants to compare.
 
     Raises:
-        BadInput: with everything that is wrong in a part of it.
+        BadInput: with everything that is wrong in its parts.
     """
     pieces = comparison.pieces
     configs_named = [each.config_file for each in comparison.configs or (pieces.config,)]
@@ -138,7 +138,7 @@ def compare(comparison: Comparison) -> PreparedMatrix:
 
 
 def _derived(pods: Sequence[Pod], variants: Sequence[Variant]) -> tuple[Finding, ...]:
-    """The note on pods whose amounts are derived, if one of the variants goes by them."""
+    """Return the note on pods with derived amounts, if a variant uses these amounts."""
     configs = [each.config for each in variants]
     return amounts_derived(
         pods,
@@ -151,7 +151,7 @@ def _name_of(sources: ConfigSources) -> str:
 
 
 def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """The values that were given, each once; all of them where none was given."""
+    """Return the given values without duplicates, or all known ones if empty."""
     values = [value.strip() for text in given for value in text.split(",")]
     unknown = [value for value in values if value not in known]
     if unknown:
@@ -163,7 +163,7 @@ def _choices(option: str, given: Sequence[str], known: Sequence[str]) -> Sequenc
 
 
 def _releases(texts: Sequence[str]) -> tuple[Release, ...]:
-    """The releases of these names, each once. Raises ``BadInput``."""
+    """Return the releases of these names without duplicates. Raises ``BadInput``."""
     findings = Findings()
     where = Location(kubelet_version.RELEASE_FLAG)
     names = [name for text in texts for name in text.split(",")]
@@ -173,7 +173,7 @@ def _releases(texts: Sequence[str]) -> tuple[Release, ...]:
 
 
 def _options(text: str) -> Options:
-    """Options of the topology policy, from a text as the kubelet's flag has it."""
+    """Parse options of the topology policy in the form of the kubelet's flag."""
     if not text:
         return ()
     flags = kubelet_flags.parse([("--topology-manager-policy-options", text)])
@@ -182,7 +182,7 @@ def _options(text: str) -> Options:
 
 
 def orders(count: int, pods: int, seed: int) -> list[Order]:
-    """So many orders of so many pods: the given one first, then shuffled ones by the seed."""
+    """Return ``count`` orders of the pods: the given one, then random ones by the seed."""
     arrivals: list[Order] = [range(pods)]
     chance = random.Random(seed)  # noqa: S311 - it is to be repeatable, not secret
     for _ in range(count - 1):

@@ -1,8 +1,8 @@
-"""What an explanation is made of, gathered: the pod, its queue, other machines.
+"""Gather the input of an explanation: the pod, its queue, other machines.
 
-Machine, configuration and state files come as for a simulation. The pod that is explained is
-the last one of its file unless it is named; pods before it, and those of ``--after``, asked for
-admission before it, in this order.
+Machine, configuration and state files are read as for a simulation. The explained pod is the last
+one of its file unless the user names one; the pods before it, and those of ``--after``, ask for
+admission first, in this order.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class ExplainBudget(Finding):
 
 
 class ExplainInputs(Value, kw_only=True):
-    """What the user asks to have explained.
+    """The arguments of the user.
 
-    ``pieces`` has everything but the pods and the machine. ``machines`` are the machine of the
-    node, and others on which the pod might run. ``name`` says which pod of the file ``pod``,
-    ``names`` are files that name the pods of the state files.
+    ``pieces`` has all but the pods and the machine. ``machines`` are the machine of the node and
+    others on which the pod might run. ``name`` selects a pod of the file ``pod``; ``names`` are
+    files with the names of the pods in the state files.
     """
 
     pieces: SimulateInputs
@@ -91,9 +91,9 @@ class ExplainInputs(Value, kw_only=True):
 
 
 class PreparedCase(Value):
-    """The case, or why the kubelet does not start; and the findings of reading it.
+    """The case, or why the kubelet does not start; and the findings of the readers.
 
-    ``fleet_notes`` grows as the other machines are read, each when it is tried.
+    ``fleet_notes`` grows while the other machines are read, each on its first use.
     """
 
     case: Case | StartRefused
@@ -103,11 +103,11 @@ class PreparedCase(Value):
 
 
 def prepare(question: ExplainInputs) -> PreparedCase:
-    """The case that the question is about; other machines are not read yet.
+    """Build the case of this question; other machines are not read yet.
 
     Raises:
-        BadInput: with everything that is wrong in any of its parts; later, when one of the other
-            machines is tried, with everything that is wrong in these.
+        BadInput: with everything that is wrong in its parts; later, when another machine is tried,
+            with everything that is wrong in the machines.
     """
     config = question.pieces.config.config_file
     yaml_source.refuse_second_reader((*question.after, question.pod, config))
@@ -143,13 +143,13 @@ def prepare(question: ExplainInputs) -> PreparedCase:
     notes = (
         *prepared.notes,
         *pods_ignored(prepared.ignored),
-        # The contradiction, which comes first, says so too.
+        # A contradiction, which precedes this, contains the same fact.
         *(_asked_anew(pod, prepared.rejected) if other is None else ()),
     )
     fleet = _Fleet(pieces, question.machines[1:])
     case = cases.build(
         session,
-        # Pods that were rejected, or wait for a node, hold nothing.
+        # Pods that were rejected or wait for a node have no allocations.
         [
             each
             for each in asking[: asking.index(pod)]
@@ -166,7 +166,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
 
 
 def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
-    """Names, by uid, of the pods of the state files, as far as they are known."""
+    """Return the names of the pods of the state files by uid, as far as they are known."""
     if not known.by_uid and not known.listed:
         return {}
     states = reading.read(prepared.scenario.state_files)
@@ -175,9 +175,9 @@ def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
 
 
 def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> Pod:
-    """The pod that the name, ``namespace/name`` or uid means.
+    """Return the pod with this name, ``namespace/name`` or uid.
 
-    Without a name it is the last one that a kubelet rejected, else the last one.
+    Without a name it is the last rejected pod, else the last one.
     """
     if name is None:
         return next((pod for pod in reversed(pods) if pod.uid in rejected), pods[-1])
@@ -191,7 +191,7 @@ def _chosen(pods: Sequence[Pod], name: str | None, rejected: Container[str]) -> 
 
 
 def _asked_anew(pod: Pod, rejected: Mapping[str, RecordedRejection]) -> list[Finding]:
-    """A note if a kubelet rejected the pod before."""
+    """Return a note if a kubelet rejected the pod before."""
     if pod.uid not in rejected:
         return []
     return [ExplainAskedAnew(pod=str(pod), reason=rejected[pod.uid].reason)]
@@ -199,14 +199,14 @@ def _asked_anew(pod: Pod, rejected: Mapping[str, RecordedRejection]) -> list[Fin
 
 @dataclass
 class _Fleet:
-    """The other machines, each read when it is tried; ``notes`` are those of the reading."""
+    """The other machines, each read on its first use; ``notes`` are those of the readers."""
 
     pieces: SimulateInputs
     names: Sequence[str]
     notes: list[Finding] = field(default_factory=list)
 
     def read(self, name: str) -> MachineInfo:
-        """The machine of this name.
+        """Read the machine of this name.
 
         Raises:
             BadInput: with everything that is wrong in any of the machines.
@@ -223,7 +223,7 @@ class _Fleet:
 
 
 def machine_named(pieces: SimulateInputs, name: str) -> LoadedMachine:
-    """The machine of this name; memory per node is for shapes alone."""
+    """Only shapes take the memory per node."""
     choice = replace(pieces.machine, text=name)
     if not machine_shape.resembles_shape(name):
         choice = replace(choice, memory_per_node=None)
@@ -234,7 +234,7 @@ _SECONDS: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)s?", re.ASCII)
 
 
 def seconds(text: str) -> float:
-    """The seconds that a budget such as ``5s`` or ``0.5`` means; raises ``BadInput``."""
+    """Parse a budget such as ``5s`` or ``0.5`` into seconds; raises ``BadInput``."""
     match = _SECONDS.fullmatch(text)
     if match is None:
         raise BadInput([ExplainBudget(value=text)])
@@ -242,6 +242,6 @@ def seconds(text: str) -> float:
 
 
 def budgeted(seconds: float) -> Callable[[], bool]:
-    """Whether there is still time, of so many seconds from now."""
+    """Return a function that is true for this many seconds from now."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end

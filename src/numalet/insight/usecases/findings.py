@@ -1,4 +1,4 @@
-"""What several use cases refuse."""
+"""Findings shared by several use cases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PodsAmountsDerived(NoteFinding):
 
 
 def amounts_derived(pods: Iterable[Pod], rules: Iterable[ReleaseRules]) -> tuple[Finding, ...]:
-    """A note on pods whose amounts are unknown, if a kubelet by these rules goes by them."""
+    """Return a note on pods with unknown amounts, if a kubelet with these rules uses them."""
     lacking = [str(each) for each in pods if counting.lacks_amounts(each)]
     if not lacking or not any(each.allocated_resources_count for each in rules):
         return ()
@@ -39,7 +39,7 @@ def amounts_derived(pods: Iterable[Pod], rules: Iterable[ReleaseRules]) -> tuple
 
 
 def pods_ignored(ignored: Mapping[Ignored, int]) -> tuple[Finding, ...]:
-    """A note on pods of the input that hold nothing on any node, if there are some."""
+    """Return a note on pods of the input that occupy no node."""
     causes = (Ignored.FINISHED, Ignored.NOT_SCHEDULED)
     counts = [
         f"{ignored[cause]} ({cause.value.replace('-', ' ')})"

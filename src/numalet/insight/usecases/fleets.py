@@ -1,4 +1,4 @@
-"""A fleet out of its description: machines opened, kubelets started, pods placed or waiting."""
+"""Build a fleet from its file: open machines, start kubelets, place pods."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class FleetNodeNotThere(Finding):
 
 
 class FleetClass(Value):
-    """A pool with an empty node of it, and the class that this is of.
+    """A pool with an empty node and its class.
 
-    ``notes`` are what the kubelet would only warn of.
+    ``notes`` are warnings of the kubelet.
     """
 
     pool: FleetPool
@@ -72,21 +72,21 @@ class FleetClass(Value):
 
 
 class Fleet(Value):
-    """What a description describes, its machines and configurations opened."""
+    """The content of a fleet file with opened machines and configurations."""
 
     pools: tuple[FleetClass, ...]
     pods: tuple[ClusterPod, ...] = ()
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """What its configurations are warned of, each once."""
+        """Return the warnings about its configurations, without duplicates."""
         findings = Findings()
         for each in self.pools:
             findings.extend(each.notes)
         return findings.distinct
 
     def rules(self) -> tuple[ClassRule, ...]:
-        """Which nodes of a dump are of which pool's machine and configuration."""
+        """Return the rules that assign machine and configuration of a pool to nodes of a dump."""
         return tuple(
             ClassRule(
                 spec=each.spec,
@@ -98,10 +98,10 @@ class Fleet(Value):
         )
 
     def cluster(self, pool_label: str) -> Cluster:
-        """The nodes of all pools with the pods that name them; the other pods wait.
+        """Return the nodes of all pools with the pods that name them; the other pods wait.
 
         Raises:
-            BadInput: a pod names a node that is not there.
+            BadInput: a pod names a node that does not exist.
         """
         bound: dict[str, list[ClusterPod]] = {}
         for each in self.pods:
@@ -122,7 +122,7 @@ class Fleet(Value):
 
 
 def load(path: str) -> Fleet:
-    """The fleet that a file describes.
+    """Read a fleet file.
 
     Raises:
         BadInput: with everything that is wrong in it and in the files that it names.
@@ -143,7 +143,7 @@ def load(path: str) -> Fleet:
 
 
 def _of_pools(wrong: Iterable[tuple[FleetPool, Finding]], document: str) -> Iterator[Finding]:
-    """What is wrong with pools: each thing once, however many pools have it, with their names."""
+    """Merge equal errors of several pools into one that names the pools."""
     having: dict[str, list[tuple[FleetPool, Finding]]] = {}
     for pool, finding in wrong:
         having.setdefault(repr((finding.code, finding.where, finding.fields)), []).append(
@@ -216,14 +216,14 @@ def _devices(
 
 
 def _beside(text: str, folder: Path) -> str:
-    """A path as it is meant from the folder of the description; what is no path stays."""
+    """Resolve a path relative to the folder of the fleet file; other texts stay unchanged."""
     if text.startswith(profile_library.PREFIX) or resembles_shape(text):
         return text
     return str(folder / text)
 
 
 def _pods(described: FleetFile, findings: Findings) -> Iterator[ClusterPod]:
-    """The pods of the description in their order; those of a workload wait for a node."""
+    """Yield the pods of the fleet file in their order; those of a workload wait for a node."""
     uids: dict[str, str] = {}
     for place, each in enumerate(_objects(described, findings)):
         for made in _pods_of(each, place, findings):

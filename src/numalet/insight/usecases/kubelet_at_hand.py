@@ -1,8 +1,8 @@
-"""Where a kubelet's configuration comes from, with the kubelets that the rest of the input shows.
+"""Find the kubelet whose configuration is used, from the rest of the input.
 
-So that its release is followed where none is named: a Node object among the documents, or a
-kubelet that runs on this machine if that is the machine that is asked about. Of the latter the
-configuration, the state files and the devices are used, too, where the user names none.
+Its release is used if the user names none: that of a Node object among the documents, or of a
+kubelet on this machine if the question is about this machine. Of the latter, configuration, state
+files and devices are used too, if the user names none.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def with_kubelets(
     root: Path | None = None,
     proc: Path = kubelets.PROC,
 ) -> ConfigSources:
-    """The sources with every kubelet that the input shows.
+    """Return the sources with every kubelet that the input shows.
 
     Args:
-        sources: what the user named.
-        is_live: whether this machine is asked about, on which a kubelet may run.
+        sources: the configuration sources of the user.
+        is_live: whether the question is about this machine, on which a kubelet may run.
         shown: the kubelets of Node objects.
-        node_name: the name of the node, if it is known; other nodes' kubelets do not count.
-        root: what may be the root directory of a kubelet.
+        node_name: the name of the node, if known; kubelets of other nodes are ignored.
+        root: a possible root directory of a kubelet.
         proc: the proc file system.
     """
     nodes = (each for each in shown if node_name in ("", each.node))
@@ -101,10 +101,10 @@ def with_kubelets(
 
 
 class UsedKubelet(Value, kw_only=True):
-    """What is used of the kubelet of this machine, and what the user should know of it.
+    """The parts of this machine's kubelet that are used, and notes about it for the user.
 
-    ``devices`` are None where they are not known, ``known_pods`` where the kubelet has no list of
-    them: its state files may name pods that are gone.
+    ``devices`` are None if they are not known. ``known_pods`` is None if the kubelet has no list of
+    pods; its state files may name deleted pods.
     """
 
     sources: ConfigSources
@@ -114,17 +114,17 @@ class UsedKubelet(Value, kw_only=True):
     notes: tuple[Finding, ...] = ()
 
     def is_gone(self, uid: str) -> bool:
-        """Whether the kubelet works on this pod no more."""
+        """Return whether the kubelet does not manage this pod any more."""
         return self.known_pods is not None and uid not in self.known_pods
 
 
 def used(
     sources: ConfigSources, *, is_live: bool, root: Path | None = None, proc: Path | None = None
 ) -> UsedKubelet:
-    """What is used of the kubelet of this machine, if the user names no configuration.
+    """Return the used parts of this machine's kubelet, if the user names no configuration.
 
-    Flags of the user win over the kubelet's own. ``root`` is a directory whose state files the
-    user names; then those of the kubelet are not read. The other arguments are as above.
+    Flags of the user override the kubelet's. If the user names a directory ``root`` with state
+    files, those of the kubelet are not read. The other arguments are as above.
 
     Raises:
         BadInput: the configuration of the kubelet cannot be read.
@@ -175,7 +175,7 @@ def used(
 def devices_on(
     machine: LoadedMachine, file: str | None, texts: Sequence[str], kubelet: UsedKubelet | None
 ) -> DeviceLists:
-    """The devices that the user names, else those of the kubelet, else those of the machine.
+    """Return the devices of the user, else those of the kubelet, else those of the machine.
 
     Raises:
         BadInput: with everything that is wrong in them.
@@ -186,7 +186,7 @@ def devices_on(
 
 
 def _readable(file: Path | str | None, process: KubeletProcess) -> Path | str | None:
-    """The same; raises ``BadInput`` if there is a file and it cannot be read."""
+    """Return the file; raises ``BadInput`` if it exists and cannot be read."""
     try:
         if file is not None:
             Path(file).open("rb").close()
@@ -212,7 +212,7 @@ def _files_of(process: KubeletProcess, notes: list[Finding]) -> Mapping[str, str
 
 
 def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | None:
-    """The healthy devices that the kubelet knows, from its API, or else from its checkpoint."""
+    """Return the kubelet's healthy devices, from its API, or else from its checkpoint."""
     from numalet.io.pod_resources_client import CallRefused, PodResourcesClient
 
     socket = process.seen_as / "pod-resources" / "kubelet.sock"
@@ -237,7 +237,7 @@ def _devices_of(process: KubeletProcess, notes: list[Finding]) -> DeviceLists | 
 
 
 def devices_of_answer(document: Mapping[str, Any]) -> DeviceLists:
-    """The devices in the JSON form of an answer of GetAllocatableResources."""
+    """Read the devices from the JSON form of an answer of GetAllocatableResources."""
     places: dict[str, dict[str, set[int]]] = {}
     for each in document.get("devices", ()):
         nodes = {int(node.get("ID", 0)) for node in each.get("topology", {}).get("nodes", ())}
@@ -248,10 +248,10 @@ def devices_of_answer(document: Mapping[str, Any]) -> DeviceLists:
 
 
 def _registered(process: KubeletProcess) -> DeviceLists | None:
-    """The devices of the checkpoint, which says the NUMA nodes only of those that are held.
+    """Read the devices of the checkpoint, which has NUMA nodes only for devices in use.
 
-    A resource has its NUMA nodes only if they are known of each device: a kubelet never takes a
-    device without NUMA nodes together with others.
+    The NUMA nodes of a resource are used only if they are known for each device: a kubelet never
+    allocates a device without NUMA nodes together with others.
     """
     try:
         text = state_directory.read(process.seen_as).files.get(device_file.FILE_NAME)
@@ -284,7 +284,7 @@ def _lists(places: Mapping[str, Mapping[str, Iterable[int]]]) -> DeviceLists:
 
 
 def of_process(process: KubeletProcess) -> KubeletAtHand:
-    """The kubelet that this process is; its program is read, and never executed."""
+    """Identify the kubelet of this process; its program is read, never executed."""
     version = kubelet_program.version(process.folder / "exe")
     return KubeletAtHand(version, ShownBy.PROCESS, f"the program of {process.who}")
 
@@ -292,7 +292,7 @@ def of_process(process: KubeletProcess) -> KubeletAtHand:
 def _processes(
     sources: ConfigSources, root: Path | None, proc: Path, *, is_live: bool
 ) -> Iterator[KubeletProcess]:
-    """The kubelet that the input names by its command line or its directory, or the only one."""
+    """Yield the kubelet that the input names by command line or directory, or the only one."""
     named = _COMMAND_LINE.fullmatch(str(sources.config_file))
     if named is not None:
         yield from (each for each in kubelets.processes(proc) if each.pid == int(named[1]))

@@ -1,4 +1,4 @@
-"""What a check reads of a host besides its machine: swap, cgroups, the runtime, the kernel."""
+"""Facts of a host that a check reads besides its machine: swap, cgroups, runtime, kernel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CGROUP_V1: Final = "sys/fs/cgroup/memory"
 
 
 def numa_balancing(tree: Tree | None) -> int | None:
-    """What ``kernel.numa_balancing`` is set to; None if it is unknown."""
+    """Return the value of ``kernel.numa_balancing``; None if unknown."""
     text = None if tree is None else tree.text(_NUMA_BALANCING)
     stripped = (text or "").strip()
     return int(stripped) if stripped.isascii() and stripped.isdigit() else None
 
 
 def host(tree: Tree | None, config: KubeletConfig, *, is_live: bool) -> Host:
-    """What the kubelet would see of this host; of a machine that is not live most is unknown."""
+    """Return the facts that the kubelet sees; most are unknown if the machine is not live."""
     if tree is None:
         return Host()
     swaps = tree.text(_SWAPS)
@@ -33,7 +33,7 @@ def host(tree: Tree | None, config: KubeletConfig, *, is_live: bool) -> Host:
     elif tree.is_directory(_CGROUP_V1):
         version = 1
     return Host(
-        # The first line has the names of the columns.
+        # The first line contains the names of the columns.
         swap_areas=None if swaps is None else tuple(map(_first_word, swaps.splitlines()[1:])),
         cgroup_version=version,
         has_runtime=_has_runtime(config) if is_live else None,
@@ -45,7 +45,7 @@ def _first_word(line: str) -> str:
 
 
 def _has_runtime(config: KubeletConfig) -> bool | None:
-    """Whether the socket of the container runtime is there; None if it is no socket of a file."""
+    """Return whether the socket of the container runtime exists; None if it is not a file."""
     kind, is_url, path = config.container_runtime_endpoint.partition("://")
     if is_url and kind != "unix":
         return None

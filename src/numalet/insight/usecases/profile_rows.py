@@ -1,4 +1,4 @@
-"""All machine profiles, read and counted: what ``numalet machine --profiles`` lists."""
+"""The rows of ``numalet machine --profiles``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numalet.io.documents.profile_library import PREFIX
 
 
 def profile_rows() -> tuple[ProfileRow, ...]:
-    """One row per profile, by name."""
     return tuple(_row(name) for name in profile_library.names())
 
 

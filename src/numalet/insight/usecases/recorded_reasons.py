@@ -1,4 +1,4 @@
-"""What a kubelet recorded of pods that it rejected, held against the configuration in use."""
+"""Compare recorded rejections of pods with the configuration in use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PodsOtherKubelet(WarningFinding):
 
 
 def contradictions(session: Session | StartRefused, pods: LoadedPods) -> Mapping[str, Finding]:
-    """Recorded reasons that a kubelet of this configuration never gives, by the uid of the pod."""
+    """Return recorded reasons that a kubelet with this configuration never gives, by pod uid."""
     found: dict[str, Finding] = {}
     if isinstance(session, StartRefused):
         return found

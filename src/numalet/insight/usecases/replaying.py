@@ -1,8 +1,7 @@
-"""Recorded scenarios of several files, run one after the other or in several processes.
+"""Replay recorded scenarios of several files, one after the other or in several processes.
 
-The files are cut into raw scenarios here; decoding, running and comparing one of them is a
-*job*. What comes back is a report made of plain values, in the order of the files, whichever
-process did the work.
+This module splits the files into raw scenarios; decoding, running and comparing one of them is a
+*job*. The reports are plain values in the order of the files, independent of the processes.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ _CHUNK = 8
 
 
 class PassedReport(Value):
-    """What was recorded came out."""
+    """The outcome is as recorded."""
 
     file: str
     name: str
 
 
 class FailedReport(Value):
-    """Something else came out: the first difference. ``line`` is None in a YAML file.
+    """The outcome differs: the first difference. ``line`` is None in a YAML file.
 
-    ``release`` is that of the kubelet whose decisions were expected, as in ``1.34``.
+    ``release`` is that of the recorded kubelet, as in ``1.34``.
     """
 
     file: str
@@ -59,7 +58,7 @@ class SkippedReport(Value):
 
 
 class UnusableReport(Value):
-    """The scenario, or the file, can not be used; one sentence with its place per finding."""
+    """The scenario or the file cannot be used; a sentence with its place per finding."""
 
     file: str
     problems: tuple[str, ...]
@@ -71,15 +70,15 @@ Report: TypeAlias = PassedReport | FailedReport | SkippedReport | UnusableReport
 def replay(
     files: str | Sequence[str], jobs: int = 1, release: str | None = None
 ) -> Iterator[Report]:
-    """A report for every scenario of the files, in their order.
+    """Yield a report for every scenario of the files, in their order.
 
     Args:
         files: path of a scenario file, or several.
-        jobs: how many processes do the work; with 1 it is done in this one.
+        jobs: number of processes; with 1 this process does the work.
         release: the release of scenarios that name none; those that name another are unusable.
 
     Raises:
-        BadInput: at once, if no such release is known.
+        BadInput: at once, if the release is not known.
     """
     listed = [files] if isinstance(files, str) else files
     return _replayed(listed, jobs, None if release is None else kubelet_version.of_name(release))
@@ -113,9 +112,9 @@ def _tasks(files: Iterable[str]) -> Iterator[_Task]:
 
 
 def report(task: _Task, release: Release | None = None) -> Report:
-    """What became of one task, of this release unless its scenario names one.
+    """Run one task, with this release unless its scenario names one.
 
-    A bug in numalet is passed on with the place of the scenario.
+    A bug in numalet is raised with the place of the scenario.
     """
     if isinstance(task, UnusableReport):
         return task

@@ -1,8 +1,7 @@
-"""A legal ``reservedMemory`` for one configuration on one machine, and into the file with it.
+"""Plan a legal ``reservedMemory`` for one configuration on one machine, and write it.
 
-The split itself is arithmetic (``core.config.reservation``). Here it is fed back through the rules
-by which the kubelet starts, before anybody sees it; and a file is written only if the kubelet would
-read the new amounts from it.
+``core.config.reservation`` calculates the split. This module checks the result with the rules by
+which the kubelet starts, and writes a file only if the kubelet would read the new amounts from it.
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ _ABOUT_STRATEGY: Final = ("reserve/unknown-node", "reserve/spare-needed")
 
 
 class ReserveInputs(Value, kw_only=True):
-    """What the user named. ``write`` is the file that the result is written into."""
+    """The arguments of the user. ``write`` is the file to change."""
 
     machine: MachineChoice = field(default_factory=MachineChoice)
     config: ConfigSources = field(default_factory=ConfigSources)
@@ -111,10 +110,10 @@ class ReserveInputs(Value, kw_only=True):
 
 
 class Plan(Value, kw_only=True):
-    """A split that adds up, and what it is made from.
+    """A split that adds up, and its input.
 
-    ``threshold`` is the eviction threshold as it was written, empty without one. ``refused`` is
-    why the kubelet would not start all the same, for other reasons than the memory.
+    ``threshold`` is the eviction threshold as written, empty without one. ``refused`` is why the
+    kubelet would not start for reasons other than the memory.
     """
 
     strategy: str
@@ -129,14 +128,13 @@ class Plan(Value, kw_only=True):
 
 
 class ChangedFile(Value):
-    """A file that was changed, and the copy of what it was; None where nothing had to change."""
+    """A changed file and its backup, which is None if nothing had to change."""
 
     path: Path
     backup: Path | None
 
 
 def parse_strategy(text: str) -> Strategy:
-    """The strategy of this name. Raises ``BadInput``."""
     for spread in Spread:
         if text == spread.value:
             return spread
@@ -147,10 +145,10 @@ def parse_strategy(text: str) -> Strategy:
 
 
 def plan(pieces: ReserveInputs) -> Plan:
-    """The reservation that these pieces ask for, validated.
+    """Return the validated reservation for these inputs.
 
     Raises:
-        BadInput: one of them can not be read, or there is no legal reservation.
+        BadInput: one of them cannot be read, or there is no legal reservation.
     """
     parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
@@ -164,10 +162,10 @@ def plan(pieces: ReserveInputs) -> Plan:
 def plan_for(
     config: KubeletConfig, machine: MachineInfo, strategy: str, behaviour: Behaviour
 ) -> Plan:
-    """The same for a configuration and a machine that were read already.
+    """Return the reservation for a configuration and a machine that were read already.
 
     Raises:
-        BadInput: there is no legal reservation, or no strategy of this name.
+        BadInput: there is no legal reservation, or the strategy is not known.
     """
     chosen = parse_strategy(strategy)
     given = config
@@ -204,7 +202,7 @@ def plan_for(
 def _parts(
     config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour
 ) -> tuple[KubeletConfig, MemoryParts]:
-    """The configuration with default thresholds, and the parts of its sum. Raises ``BadInput``."""
+    """Return the configuration with default thresholds, and its summands. Raises ``BadInput``."""
     findings = Findings()
     rules = feature_gates.rules_of(behaviour.release, config.feature_gates)
     config = node_allocatable.with_default_eviction(config, rules, machine.os)
@@ -227,10 +225,10 @@ def _refuse_unknown(
 
 
 def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) -> ChangedFile:
-    """Put the entries into a KubeletConfiguration; its former content is kept beside it.
+    """Write the entries into a KubeletConfiguration and keep a backup next to it.
 
     Raises:
-        BadInput: it can not be done so that the kubelet reads them; nothing was changed.
+        BadInput: the kubelet would not read them from there; nothing was changed.
     """
     name = str(path)
     _check_target(pieces, path)
@@ -248,7 +246,7 @@ def write(pieces: ReserveInputs, path: Path, entries: Sequence[ReservedMemory]) 
 
 
 def must_stay(pieces: ReserveInputs) -> tuple[Finding, ...]:
-    """A note about flags of the command line that the written file depends on."""
+    """Return a note about flags of the command line on which the written file depends."""
     flags = " ".join(f"{name}={value}" for name, value in pieces.config.flags)
     if not flags:
         return ()
@@ -256,7 +254,6 @@ def must_stay(pieces: ReserveInputs) -> tuple[Finding, ...]:
 
 
 def flag_value(entries: Sequence[ReservedMemory]) -> str:
-    """The value of ``--reserved-memory``."""
     return ";".join(
         f"{entry.numa_node}:{','.join(f'{name}={each}' for name, each in entry.limits.items())}"
         for entry in entries
@@ -264,12 +261,12 @@ def flag_value(entries: Sequence[ReservedMemory]) -> str:
 
 
 def _hugepages(entries: Iterable[ReservedMemory]) -> set[str]:
-    """The sizes of huge pages of which something is kept back."""
+    """Return the sizes of reserved huge pages."""
     return {name for entry in entries for name in entry.limits if resources.is_hugepages(name)}
 
 
 def _sources(pieces: ReserveInputs) -> ConfigSources:
-    """The configuration; the file that is written is the one that is read."""
+    """Return the configuration sources; the written file is also the one that is read."""
     if pieces.write is None or pieces.config.config_file is not None:
         return pieces.config
     return replace(pieces.config, config_file=pieces.write)
@@ -286,10 +283,10 @@ def _refusal(
     entries: tuple[ReservedMemory, ...],
     behaviour: Behaviour,
 ) -> StartRefused | None:
-    """Why a kubelet with these entries would not start for other reasons.
+    """Return why a kubelet with these entries would not start for other reasons.
 
     Raises:
-        BadInput: it is because of huge pages that they keep back.
+        BadInput: the entries reserve huge pages that the kubelet refuses.
     """
     policy = config.memory_manager_policy
     if policy == MemoryPolicy.NONE.value:
@@ -307,7 +304,7 @@ def _refusal(
         return None
     own = [each for each in (*rules.findings, *rules.further) if _is_own(each)]
     if own:
-        # The split is legal: these are about huge pages, which are the user's own.
+        # The split is legal: these findings concern huge pages that the user reserved.
         raise BadInput(own)
     return rules
 
@@ -322,7 +319,6 @@ def _notes(
     shares: Sequence[NodeShare],
     dropped: Collection[str],
 ) -> list[Finding]:
-    """Notes for users of the result."""
     findings = Findings()
     needed = _policy(machine).value
     if config.memory_manager_policy == MemoryPolicy.NONE.value:
@@ -342,7 +338,7 @@ def _notes(
 
 
 def _check_target(pieces: ReserveInputs, path: Path) -> None:
-    """Refuse a file that the kubelet would not read the amounts from."""
+    """Refuse a file from which the kubelet would not read the amounts."""
     config_file = pieces.config.config_file
     if config_file is not None and Path(config_file).resolve() != path.resolve():
         where = Location("--write")

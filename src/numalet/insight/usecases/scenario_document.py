@@ -1,6 +1,6 @@
-"""One scenario in a decoded document: what the reference of the scenario file describes.
+"""Decode one scenario, as the reference of the scenario file describes it.
 
-Everything that is wrong in it is found at once, each with its place.
+All errors are collected, each with its place.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _RESTART_MEMBERS: Final = ("kubelet_config", "machine", "order", "state_files")
 
 
 def resembles_scenario(value: object) -> bool:
-    """Whether a decoded document is meant as a scenario and not as a manifest."""
+    """Return whether a decoded document is a scenario rather than a manifest."""
     return isinstance(value, Mapping) and "steps" in value and "machine" in value
 
 
@@ -106,7 +106,7 @@ class _Restart(msgspec.Struct, frozen=True):
 
 
 def decode(value: object, place: Place) -> Scenario:
-    """The scenario in a decoded document.
+    """Decode a scenario.
 
     Raises:
         BadInput: with everything that is wrong in it.
@@ -121,7 +121,7 @@ def decode(value: object, place: Place) -> Scenario:
     own = numalet_config.decode(shape.numalet_config or {}, own_place, findings)
     numalet_config.check(own, own_place, findings)
     if own.general_predicates is None:
-        # Scenarios are recorded of the managers alone.
+        # In recorded scenarios only the managers decide.
         own = replace(own, general_predicates=False)
     if shape.release is not None:
         own = _with_release(own, shape.release, place.member("release"), findings)
@@ -155,7 +155,7 @@ def decode(value: object, place: Place) -> Scenario:
 def _with_release(
     own: NumaletConfig, value: object, place: Place, findings: Findings
 ) -> NumaletConfig:
-    """Our settings with the release that the scenario names."""
+    """Return our settings with the release that the scenario names."""
     release = kubelet_version.read(value, place.location, findings)
     if release is None:
         return own
@@ -169,10 +169,10 @@ def _with_release(
 
 
 def followed_as(scenario: Scenario, release: Release | None, where: Location) -> Scenario:
-    """The scenario with the release that the user chose, if one was chosen.
+    """Return the scenario with the release of the user, if there is one.
 
     Raises:
-        BadInput: the scenario names another release itself.
+        BadInput: the scenario itself names another release.
     """
     if release is None:
         return scenario
@@ -183,7 +183,6 @@ def followed_as(scenario: Scenario, release: Release | None, where: Location) ->
 
 
 def _machine(value: dict[str, Any], place: Place, findings: Findings) -> MachineInfo | None:
-    """The machine, as the kubelet sees it."""
     try:
         return kubelet_view.kubelet_view(machine_file.decode(value, place.location, place.lines))
     except BadInput as bad:
@@ -192,7 +191,7 @@ def _machine(value: dict[str, Any], place: Place, findings: Findings) -> Machine
 
 
 def _expects_undecoded(expect: object) -> bool:
-    """Whether the recorded kubelet did not start because of the type of a value."""
+    """Return whether the recorded kubelet did not start because of the type of a value."""
     if not isinstance(expect, Mapping):
         return False
     return str(expect.get("start_error")).startswith(kubelet_start.UNDECODED)
@@ -217,7 +216,7 @@ def _config(
 
 
 def _moved(finding: Finding, place: Place) -> Finding:
-    """A finding of a part, with the place that the part has in the whole."""
+    """Move a finding on a part to the place of the part in the whole."""
     path = finding.where.path
     if not path.startswith(place.path):
         path = place.path + path.removeprefix("$")
@@ -237,7 +236,7 @@ def _steps(values: list[Any], place: Place, findings: Findings) -> tuple[Step, .
 
 
 def _step(value: object, place: Place, known: set[str], findings: Findings) -> Step | None:
-    """One step; ``known`` are the uids of the pods that came before it."""
+    """Decode a step; ``known`` are the uids of the pods of earlier steps."""
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in _STEPS:
         got = sorted(map(str, value)) if isinstance(value, Mapping) else typed.described(value)
         findings.add(ScenariosStep(value=str(got), allowed=", ".join(_STEPS), where=place.location))

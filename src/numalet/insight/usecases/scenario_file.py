@@ -1,8 +1,8 @@
-"""Scenarios from files: JSON lines (compressed or not), JSON or YAML, one scenario at a time.
+"""Read scenarios from files: JSON lines (compressed or not), JSON or YAML, one at a time.
 
-A file of recorded scenarios is long, so it is cut into raw scenarios first, which cost little
-and can be handed to another process, and each is decoded when it is its turn. What a scenario
-says is described in the reference of the scenario file.
+Files of recorded scenarios are long. They are split into raw scenarios first, which is cheap and
+can be passed to another process; each is decoded on its turn. The reference of the scenario file
+describes the content.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ _LINE_SUFFIXES: Final = (".jsonl", ".ndjson")
 
 @lru_cache(maxsize=1)
 def _documents(text: str, document: str) -> Sequence[YamlDocument]:
-    """The documents of a text, which are asked for one after the other."""
+    """Return the documents of a text, parsed one after the other."""
     return yaml_source.load_documents(text, document)
 
 
 class RawScenario(Value):
-    """The text of one scenario and where it stands.
+    """The text of one scenario and its place.
 
-    ``line`` is the line of a file of lines; a text of several documents has ``index``.
+    ``line`` is its line in a JSON lines file; in a text of several documents, ``index`` is its
+    number.
     """
 
     document: str
@@ -68,11 +69,10 @@ class RawScenario(Value):
 
     @property
     def location(self) -> Location:
-        """The place of the scenario in its file."""
         return Location(self.document, "", self.line)
 
     def decode(self) -> Scenario:
-        """The scenario in the text.
+        """Decode the scenario.
 
         Raises:
             BadInput: with everything that is wrong in it.
@@ -97,10 +97,10 @@ class RawScenario(Value):
 
 
 def read_scenarios(path: str) -> Iterator[RawScenario]:
-    """The scenarios of a file in order, not yet decoded.
+    """Yield the scenarios of a file in order, not yet decoded.
 
     Raises:
-        BadInput: the file can not be read, or is neither JSON nor YAML.
+        BadInput: the file cannot be read, or is neither JSON nor YAML.
     """
     packed = Path(path).suffix in _PACKED
     if (Path(path).stem if packed else Path(path).name).endswith(_LINE_SUFFIXES):

@@ -1,7 +1,7 @@
-"""Everything a simulation is made of, gathered: machine, configuration, pods, state files.
+"""Gather the input of a simulation: machine, configuration, pods, state files.
 
-From pieces or from a scenario file; either way the result is a scenario and a node that was
-started, ready for the steps. Every input is read once, because it may be a pipe.
+The input is a set of files or one scenario file; either way the result is a scenario and a started
+node, ready for the steps. Every input is read once, because it may be a pipe.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ Inputs: TypeAlias = list[tuple[str, Sequence[YamlDocument]]]
 
 
 class SimulateInputs(Value, kw_only=True):
-    """What the user named. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
+    """The arguments of the user. ``pods`` are paths, or ``-``; ``forget`` are pod uids, or ``all``.
 
-    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` has the same
-    as a document. With ``uses_kubelet`` a kubelet that runs on this machine gives what the user
-    does not name.
+    ``devices`` are texts such as ``example.com/gpu=gpu0@0,gpu1@1``; ``device_file`` contains the
+    same. With ``uses_kubelet`` a kubelet on this machine provides the inputs that the user does not
+    name.
     """
 
     machine: MachineChoice = field(default_factory=MachineChoice)
@@ -107,7 +107,7 @@ class SimulateInputs(Value, kw_only=True):
     uses_kubelet: bool = False
 
     def beside_the_pods(self) -> tuple[str, ...]:
-        """Options that were given and have no meaning beside a scenario."""
+        """Return the given options that have no effect with a scenario."""
         given = {
             "--machine": self.machine.text,
             "--memory-per-node": self.machine.memory_per_node,
@@ -132,14 +132,13 @@ class SimulateInputs(Value, kw_only=True):
 
 
 class Prepared(Value):
-    """A scenario, and the session before its first step; or why the kubelet does not start.
+    """A scenario and the session before its first step; or why the kubelet does not start.
 
-    ``held`` are pods that hold memory by the state files; ``assumed`` are those among them that
-    count as running although no manifest is known, and ``forgotten`` those that do not.
-    ``ignored`` counts objects of the manifests that give no pod; ``rejected`` says what was
-    recorded of pods that a kubelet rejected and that ask again, by uid, and ``contradictions``
-    which of this the configuration cannot give. ``waiting`` are uids of pods that no
-    kubelet has seen yet, and ``running`` of those that run on the user's node, by their status.
+    Uids of pods: ``held`` have memory in the state files; ``assumed`` of these are treated as
+    running without a manifest, ``forgotten`` are not; ``waiting`` were seen by no kubelet;
+    ``running`` run on the user's node by their status. ``ignored`` counts objects of the manifests
+    without a pod. ``rejected`` are the recorded rejections, by uid, of pods that ask again, and
+    ``contradictions`` those of them that are impossible with the configuration.
     """
 
     scenario: Scenario
@@ -157,7 +156,7 @@ class Prepared(Value):
 
 
 def prepare(pieces: SimulateInputs) -> Prepared:
-    """The simulation that these pieces make, or the one scenario among them.
+    """Prepare the simulation of these inputs, or of the one scenario among them.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
@@ -186,10 +185,10 @@ def prepare_inputs(
     about: int | None = None,
     finished: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """The simulation of pods whose documents were read before; ``pieces.pods`` is not used.
+    """Prepare a simulation of pods whose documents were read before; ``pieces.pods`` is not used.
 
-    ``about`` is the input with the pod that is asked about (see ``PodOptions``), and ``finished``
-    are the uids of pods that have ended by what was read elsewhere.
+    ``about`` is the index of the input with the explained pod (see ``PodOptions``); ``finished``
+    are the uids of pods that have ended according to other inputs.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
@@ -198,7 +197,7 @@ def prepare_inputs(
 
 
 def documents_of(path: str) -> Sequence[YamlDocument]:
-    """The documents of a file with pods, or of the standard input for ``-``; to be read once.
+    """Return the documents of a file with pods, or of the standard input for ``-``; read it once.
 
     Raises:
         BadInput: with everything that is wrong in it.
@@ -207,7 +206,6 @@ def documents_of(path: str) -> Sequence[YamlDocument]:
 
 
 def _documents(path: str) -> Sequence[YamlDocument]:
-    """The documents of a file, or of the standard input."""
     return yaml_source.load_documents(yaml_source.read_text_or_input(path), path)
 
 
@@ -248,7 +246,6 @@ def _from_pieces(
     about: int | None = None,
     finished: frozenset[str] = frozenset(),
 ) -> Prepared:
-    """The simulation of a queue of pods on one machine."""
     options = PodOptions(node_name=pieces.node_name, about=about, source=pieces.pod_source)
     kubelet = findings.collect(partial(used_kubelet, pieces))
     machine = findings.collect(pieces.machine.open)
@@ -316,7 +313,7 @@ def _is_over(finished: Container[str], kubelet: UsedKubelet, uid: str) -> bool:
 
 
 def used_kubelet(pieces: SimulateInputs) -> UsedKubelet:
-    """What is used of the kubelet of this machine: nothing, if the user asks about another one.
+    """Return this machine's kubelet, unused if the question is about another machine.
 
     Raises:
         BadInput: its configuration cannot be read.
@@ -359,11 +356,10 @@ def _assume_running(
     given: Container[str],
     is_over: Callable[[str], bool],
 ) -> Prepared:
-    """The same with the pods of the state files counted as running, but for forgotten ones.
+    """Treat the pods of the state files as running, except forgotten ones.
 
-    ``given`` are uids of pods with a manifest: they run too until it is their turn, but they
-    are not mere assumptions. Pods that are over are forgotten: the kubelet does so before it
-    admits the next pod.
+    ``given`` are uids of pods with a manifest: they run until their turn in the queue, and are no
+    assumptions. Ended pods are forgotten: the kubelet does so before it admits the next pod.
     """
     session = prepared.session
     if isinstance(session, StartRefused):
@@ -385,7 +381,7 @@ def _assume_running(
 
 
 def _forgotten(forget: Sequence[str], held: Collection[str]) -> tuple[str, ...]:
-    """The uids to forget, sorted; every one must be held."""
+    """Return the uids to forget, sorted; an error for each that is not held."""
     unknown = [uid for uid in dict.fromkeys(forget) if uid != FORGET_ALL and uid not in held]
     if unknown:
         known = ", ".join(held) or "none"

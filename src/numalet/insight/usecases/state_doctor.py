@@ -1,8 +1,8 @@
-"""State files to verify or mend: a kubelet's directory, a copy of it, or one file of any name.
+"""Read and repair state files: a kubelet's directory, a copy of it, or one file of any name.
 
-Reading asks for nothing but the files. Writing is the last step of a rebase: refused while a
-kubelet is at work there or when a file has changed since it was read; every file that is
-replaced is kept under another name, and all are replaced or none.
+Reading needs only the files. Writing is the last step of a rebase. It is refused while a kubelet
+runs there or if a file has changed since it was read; it replaces all files or none, and keeps a
+backup of each.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "defaultcpuset": cpu_file.FILE_NAME,
     "data": device_file.FILE_NAME,
 }
-"""Which file it is, by a member that only it has."""
+"""A member that identifies the kind of state file."""
 
 
 class StateSource(Value):
-    """State files by the name that a kubelet gives them, and the path of each.
+    """State files by the name that a kubelet gives them, and their paths.
 
-    ``known_pods`` are the uids of the pods that have a folder in the same directory, as those of a
-    kubelet have until they are gone; None where there are no such folders.
+    ``known_pods`` are the uids of the pods with a folder in the same directory, which a kubelet
+    keeps until the pods are deleted; None without such folders.
     """
 
     path: Path
@@ -91,26 +91,26 @@ class StateSource(Value):
 
 
 class ReplacedStateFile(Value):
-    """A file that was replaced, and the backup of what was there."""
+    """A replaced file and its backup."""
 
     path: Path
     backup: Path
 
 
 class Kubelet(Value):
-    """The kubelet whose opinion is asked: its configuration and its machine."""
+    """Configuration and machine of the kubelet that would start with the files."""
 
     config: LoadedConfig
     machine: LoadedMachine
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """What the user should know about either."""
+        """Return the notes of the readers."""
         return (*self.machine.reading_notes, *self.config.warnings)
 
 
 class PodsSeenAgain(Value):
-    """Pods in the order in which a kubelet that starts sees them, and its node."""
+    """Pods in the order in which a starting kubelet admits them, and their node."""
 
     pods: tuple[Pod, ...]
     identity: NodeIdentity
@@ -119,7 +119,7 @@ class PodsSeenAgain(Value):
 def running(
     paths: Sequence[str], node_name: str | None, node_labels: str | None, pod_source: PodSource
 ) -> PodsSeenAgain:
-    """The pods that run, of these files.
+    """Read the running pods from these files.
 
     Raises:
         BadInput: with everything that is wrong in any of them.
@@ -130,10 +130,10 @@ def running(
 
 
 def read(path: Path) -> StateSource:
-    """The state files of a directory, or the one file.
+    """Read the state files of a directory, or one file.
 
     Raises:
-        BadInput: there are none, or one can not be read.
+        BadInput: there are no state files, or one cannot be read.
     """
     if path.is_file():
         text = state_directory.read_file(path) or ""
@@ -150,10 +150,10 @@ def read(path: Path) -> StateSource:
 
 
 def settle(path: Path, proc: Path = kubelets.PROC) -> None:
-    """Finish a rebase that was killed while it replaced the files in this directory.
+    """Finish a rebase in this directory that was killed while it replaced the files.
 
     Raises:
-        BadInput: a kubelet is at work there, or the disk does not let it be done.
+        BadInput: a kubelet runs there, or writing fails.
     """
     if path.is_dir():
         refuse_if_held(StateSource(path, {}, {}), proc)
@@ -161,7 +161,7 @@ def settle(path: Path, proc: Path = kubelets.PROC) -> None:
 
 
 def _kind_of(path: Path, text: str) -> str:
-    """Which state file it is: by its name if that is known, else by its content."""
+    """Return the kind of state file, by its name or else by its content."""
     for name in state_directory.FILE_NAMES:
         if name in path.name:
             return name
@@ -187,7 +187,7 @@ def _kind_of(path: Path, text: str) -> str:
 def load_kubelet(
     machine: MachineChoice, config: ConfigSources, root: Path | None = None
 ) -> Kubelet:
-    """Configuration and machine of the kubelet that is meant; ``root`` may be its directory.
+    """Read configuration and machine of a kubelet; ``root`` may be its directory.
 
     Raises:
         BadInput: with everything that is wrong in either.
@@ -204,10 +204,10 @@ def load_kubelet(
 def release_of(
     name: str | None, given: Sequence[KubeletAtHand], root: Path
 ) -> tuple[Release | None, tuple[Finding, ...]]:
-    """The release of the kubelet whose files these are, if it is known, and what is to be said.
+    """Return the release of the kubelet that wrote these files, if known, and notes about it.
 
     Raises:
-        BadInput: none is known by that name, or that of the kubelet at hand is not known.
+        BadInput: the named release, or the release of the kubelet on this machine, is not known.
     """
     sources = ConfigSources(release=name, kubelets=given)
     loaded = kubelet_config.load(with_kubelets(sources, is_live=False, root=root))
@@ -215,7 +215,7 @@ def release_of(
 
 
 def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:
-    """Raise ``BadInput`` if a kubelet is at work in the directory of the files."""
+    """Raise ``BadInput`` if a kubelet runs in the directory of the files."""
     directory = source.path if source.path.is_dir() else source.path.parent
     holder = kubelets.at_work_in(directory, proc)
     if holder is not None:
@@ -227,11 +227,11 @@ def refuse_if_held(source: StateSource, proc: Path = kubelets.PROC) -> None:
 def replace(
     source: StateSource, files: Mapping[str, str], proc: Path = kubelets.PROC
 ) -> tuple[ReplacedStateFile, ...]:
-    """Replace these files, keeping what was there; what was replaced, and the backups.
+    """Replace these files; return them with their backups.
 
     Raises:
-        BadInput: a kubelet is at work there, a file has changed since it was read, or one can
-            not be written. Then nothing was replaced.
+        BadInput: a kubelet runs there, a file has changed since it was read, or one cannot be
+            written. Then nothing was replaced.
     """
     refuse_if_held(source, proc)
     written = []

@@ -1,4 +1,4 @@
-"""Two releases compared, from what the user named to the changes in words."""
+"""``numalet upgrade``: compare two releases and report the changes in words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numalet.insight.usecases.checking import CheckInputs
 
 
 class Upgrade(Value):
-    """What changes, as far as it counts, in words; and the number of pods that were compared.
+    """The changes that are not ignored, in words, and the number of compared pods.
 
-    ``ignored_count`` is the number of changes that do not count, by option or by comment.
+    ``ignored_count`` is the number of changes that an option or a comment ignores.
     """
 
     compared: ReleasesCompared
@@ -26,7 +26,7 @@ class Upgrade(Value):
     ignored_count: int = 0
 
     def fails(self, *, strict: bool = False) -> bool:
-        """Whether an error (``strict``: or a warning) counts."""
+        """Return whether there is an error (``strict``: or a warning)."""
         bad = rows.failing(strict=strict)
         return any(row.severity in bad for row in self.rows)
 
@@ -37,13 +37,13 @@ def upgrade(
     before: Release | None = None,
     files: Mapping[str, str] | None = None,
 ) -> Upgrade:
-    """What changes for these pieces from one release to another.
+    """Return the changes for these inputs from one release to another.
 
-    Without ``before`` it is the release that a check of the pieces goes by. ``files`` are state
-    files that were read already.
+    The default of ``before`` is the release that a check would use. ``files`` are state files that
+    were read already.
 
     Raises:
-        BadInput: a piece can not be read.
+        BadInput: an input cannot be read.
     """
     pieces = replace(pieces, pods_run=files is not None or pieces.state_dir is not None)
     parts = checking.parts_of(pieces)
