@@ -1,1 +1,1 @@
-"""What works in a cluster: watches it, pretends to be its nodes, serves what it sees."""
+"""Programs for a cluster: watches, hollow nodes, and servers."""

@@ -1,4 +1,4 @@
-"""Where a server of the cluster part listens."""
+"""Listen addresses of the servers of this package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOCALHOST: Final = "localhost"
 
 
 class ListenAddress(Value):
-    """A host, as a name or an address, and a port; port 0 is any that is free."""
+    """A host, as a name or an address, and a port; port 0 is any free one."""
 
     host: str
     port: int
@@ -37,9 +37,9 @@ class ListenAddress(Value):
 
 
 def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
-    """The address in ``HOST:PORT``, or in ``PORT`` where there is a default. Raises ``BadInput``.
+    """Parse ``HOST:PORT``, or ``PORT`` if there is a default host. Raises ``BadInput``.
 
-    An IPv6 address stands in brackets.
+    An IPv6 address is in brackets.
     """
     host, _, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
@@ -50,7 +50,7 @@ def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
 
 
 def bound(address: ListenAddress) -> socket.socket:
-    """A listening socket. Raises ``BadInput`` if it can not be had."""
+    """Return a listening socket. Raises ``BadInput`` if listening fails."""
     try:
         return accepting.tcp_listener(address.host, address.port)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What is to be said of a cluster that is followed, and of addresses that are listened at."""
+"""Findings on a followed cluster and on listen addresses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ClusterDisconnected(WarningFinding):
 
 
 def not_to_be_had(path: str, status: ApiStatus | None) -> Finding | None:
-    """What is to be said of a collection that is not to be had, and need not be waited for."""
+    """Return the finding for an optional collection that is missing or forbidden."""
     if status is not None and status.is_absent:
         return ClusterCollectionAbsent(path=path)
     if status is not None and status.is_forbidden:

@@ -1,6 +1,6 @@
-"""What Prometheus is shown of a fleet: stranded resources, traps, what fits, what publishers say.
+"""Metrics of a fleet: stranded resources, traps, fitting pods, state of publishers.
 
-CPUs are counted whole or in parts, memory in bytes, devices by number.
+CPUs are whole or fractional numbers, memory is in bytes, devices are counted.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from numalet.insight.fleet.assessing import Assessor
 from numalet.insight.fleet.traps import TrapFinder
 
 MOST_COPIES: Final = 1_000
-"""A shape is counted up to so many copies: that it fits often enough is all one needs to know."""
+"""Limit of counted copies of a shape: larger numbers have no use."""
 MOST_SHAPES: Final = 20
-"""So many shapes of the cluster's own pods are shown, those of most pods."""
+"""Limit of shown shapes of the cluster's own pods, by descending number of pods."""
 
 Amounts: TypeAlias = Mapping[tuple[str, str], int]
-"""By pool and what is counted."""
+"""By pool and resource or origin."""
 
 _PREFIX: Final = "numalet_fleet_"
 HELP: Final[Mapping[str, str]] = {
@@ -44,14 +44,13 @@ HELP: Final[Mapping[str, str]] = {
     "publisher_age_seconds": "Seconds since the node of a pool changed its object that did so"
     " longest ago.",
 }
-"""By the name without its prefix."""
+"""By name without prefix."""
 
 
 class FleetMeasures(Value, kw_only=True):
-    """One moment of a fleet, measured. Amounts are by (pool, resource).
+    """The measures of a fleet at one time. Amounts are by (pool, resource).
 
-    ``published_seconds`` is when the node of a pool changed its object that did so longest ago,
-    since 1970.
+    ``published_seconds`` is the oldest last change of a node's object in a pool, since 1970.
     """
 
     nodes: Mapping[tuple[str, str], int]
@@ -64,9 +63,9 @@ class FleetMeasures(Value, kw_only=True):
 
 
 class FleetMeter:
-    """Measures one cluster after another; nodes that are the same objects are decided on once.
+    """Measures one cluster after another; decides on each node object once.
 
-    ``shapes`` are those that are shown; without any those of the cluster's own pods.
+    ``shapes`` are shown; the default are those of the cluster's own pods.
     """
 
     def __init__(self, shapes: Iterable[tuple[str, ClusterPod]] = ()) -> None:
@@ -77,9 +76,9 @@ class FleetMeter:
     def measured(
         self, cluster: Cluster, published_seconds: Mapping[str, float] = MappingProxyType({})
     ) -> FleetMeasures:
-        """The measures of a cluster.
+        """Measure a cluster.
 
-        ``published_seconds`` is when each node changed its object last, since 1970.
+        ``published_seconds`` is when each node last changed its object, since 1970.
         """
         own = self.finder.shapes_of(cluster)
         named = self._shapes or [(str(each.pod.pod), each.pod) for each in own[:MOST_SHAPES]]
@@ -104,7 +103,7 @@ class FleetMeter:
 
 
 class _PoolTotals:
-    """Nodes and what is free by pool; only what changed nodes have in them is counted again."""
+    """Nodes and free amounts by pool, updated only for changed nodes."""
 
     def __init__(self, assessor: Assessor) -> None:
         self._assessor = assessor
@@ -113,10 +112,10 @@ class _PoolTotals:
         self._nodes: Counter[tuple[str, str]] = Counter()
         self._free: dict[tuple[str, str], int] = {}
         self._sharing: Counter[tuple[str, str]] = Counter()
-        """How many nodes of a pool have a resource."""
+        """Number of nodes of a pool with a resource."""
 
     def of(self, cluster: Cluster) -> tuple[Amounts, Amounts]:
-        """Nodes by pool and origin, and what is free by pool and resource."""
+        """Return nodes by pool and origin, and free amounts by pool and resource."""
         free = self._assessor.free(cluster)
         different = self._assessor.differences.between(self._seen, cluster.nodes)
         for name in (*different.gone, *different.changed):
@@ -133,7 +132,7 @@ class _PoolTotals:
         _count(self._nodes, (node.pool, node.origin.value), times)
         for resource, amount in free.items():
             key = (node.pool, resource)
-            # A node that gets no new pods has nothing to give.
+            # A node without new pods has no usable resources.
             given = amount if node.is_open else 0
             self._free[key] = self._free.get(key, 0) + times * given
             if not _count(self._sharing, key, times):
@@ -141,7 +140,7 @@ class _PoolTotals:
 
 
 def _count(counts: Counter[tuple[str, str]], key: tuple[str, str], times: int) -> int:
-    """What it comes to; nothing is kept of what comes to nothing."""
+    """Add to a count and return it; a count of 0 is deleted."""
     counts[key] += times
     return counts[key] or counts.pop(key)
 
@@ -165,10 +164,10 @@ def _counted(resource: str, amount: int) -> float:
 
 
 class FleetCollector(Collector):
-    """Shows the measures that it was given last.
+    """Shows the last measures.
 
-    ``current_until`` is the moment up to which the view was known to be current, of the monotonic
-    clock in seconds; None while it is current.
+    ``current_until`` is the last time, by the monotonic clock in seconds, at which the view was
+    current; None while it is current.
     """
 
     def __init__(self) -> None:
@@ -187,7 +186,7 @@ class FleetCollector(Collector):
         return 0.0 if until is None else max(0.0, time.monotonic() - until)
 
     def collect(self) -> Iterator[Metric]:
-        """Every metric; before the first measures only what is known of the view."""
+        """Yield every metric; before the first measures only those of the view."""
         yield GaugeMetricFamily(f"{_PREFIX}up", HELP["up"], value=float(self.is_up))
         age = "view_age_seconds"
         yield GaugeMetricFamily(f"{_PREFIX}{age}", HELP[age], value=self.age_seconds)
@@ -206,7 +205,6 @@ class FleetCollector(Collector):
 
 
 def registry(collector: FleetCollector) -> CollectorRegistry:
-    """What a page is made of."""
     made = CollectorRegistry()
     made.register(collector)
     return made

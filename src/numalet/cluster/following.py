@@ -1,11 +1,11 @@
-"""One receiver of a cluster that is followed: a view after each change, one of a whole burst.
+"""One receiver of a followed cluster: a view after each change, one for a whole burst.
 
-    a change            a view within BETWEEN_SECONDS and the time that making it takes
+    a change            a view within BETWEEN_SECONDS and the time to build it
     a burst             one view of all of it
-    a slow receiver     it is left alone for nine times as long as it worked: a tenth of a CPU
+    a slow receiver     a pause of nine times its work: a tenth of a CPU
     a connection lost   a view that says so, and again every AGAIN_SECONDS while it lasts
 
-What is received is a value. The receiver may work on it in a thread while events go on coming.
+A view is a value. The receiver may process it in a thread while events continue to arrive.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _REST_FOR_WORK: Final = 9.0
 
 
 class FollowedView(Value):
-    """What is known at one moment.
+    """The cluster at one time.
 
     ``opened`` is None until everything was listed once. ``age_seconds`` is how long some of it may
-    have been out of date, 0 while all of it is current; ``problems`` say why it is not.
+    have been out of date, 0 while all of it is current; ``problems`` give the causes.
     """
 
     opened: OpenedCluster | None
@@ -50,7 +50,7 @@ Receiver = Callable[[FollowedView], Awaitable[None]]
 
 
 class FollowedClasses(Value, kw_only=True):
-    """What the user says of nodes: which class they are of, and which label names their pool.
+    """The user's classes of nodes, and the label with the name of their pool.
 
     ``notes`` are warnings about the class file.
     """
@@ -61,7 +61,7 @@ class FollowedClasses(Value, kw_only=True):
 
 
 def classes_of(class_file: str | None, pool_label: str | None) -> FollowedClasses:
-    """What the options --class and --pool-label say. Raises ``BadInput`` for an unusable file."""
+    """Read the options --class and --pool-label. Raises ``BadInput`` for an unusable file."""
     label = pool_label or building.POOL_LABEL
     sources = ClusterSources(paths=(), class_file=class_file, pool_label=label)
     given = clusters.classes_of(sources)
@@ -75,10 +75,10 @@ async def follow(
     pace: Pace = PACE,
     user_agent: str = "numalet-fleet",
 ) -> None:
-    """Pass on views of a cluster, without end.
+    """Pass on views of a cluster forever.
 
     Raises:
-        BadInput: the credentials can not be used; and whatever the receiver raises.
+        BadInput: the credentials cannot be used; and the errors of the receiver.
     """
     rules = tuple(classes.rules)
     live = LiveCluster(rules, classes.pool_label, pace)
@@ -96,7 +96,7 @@ async def _passed_on(live: LiveCluster, rules: Iterable[ClassRule], receive: Rec
             wait_seconds = None if live.is_current or not live.is_ready else AGAIN_SECONDS
             async with asyncio.timeout(wait_seconds):
                 await live.wait_for_change()
-        # What changes in a burst is made anew once.
+        # All changes of a burst are processed together.
         await asyncio.sleep(BETWEEN_SECONDS)
         began = loop.time()
         cluster = await live.value()
@@ -105,7 +105,7 @@ async def _passed_on(live: LiveCluster, rules: Iterable[ClassRule], receive: Rec
             opened = OpenedCluster(cluster, {**of_rules, **live.specs}, live.published_seconds)
         if opened is not None and not was_ready:
             was_ready = True
-            # A cluster has no cycles: what stays for long is not to be walked over again and again.
+            # A cluster has no cycles; freezing keeps the collector from walking its objects.
             gc.freeze()
         await receive(FollowedView(opened, live.age_seconds, live.problems))
         worked_seconds = loop.time() - began

@@ -1,4 +1,4 @@
-"""Keeping pods away from nodes, carried out: one patch for each Node, by what it is right then."""
+"""Patch Nodes to keep pods away from them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _MOST_ATTEMPTS: Final = 5
 
 
 async def keep_away(access: Access, nodes: Iterable[str], how: KeepAway) -> list[str]:
-    """The nodes that were changed, of these; the others have kept pods away already.
+    """Return which of these nodes were changed; the others have kept pods away already.
 
     Raises:
-        BadInput: the server can not be asked, or refuses.
+        BadInput: the server is unreachable or refuses.
     """
     return await _each(access, nodes, lambda node: keeping_away.patch(node, how))
 
 
 async def undo(access: Access, nodes: Iterable[str]) -> list[str]:
-    """The nodes of these on which something was undone.
+    """Return on which of these nodes something was undone.
 
     Raises:
-        BadInput: the server can not be asked, or refuses.
+        BadInput: the server is unreachable or refuses.
     """
     return await _each(access, nodes, keeping_away.undoing)
 
 
 async def kept_away(access: Access) -> list[str]:
-    """The names of the nodes from which this program keeps pods away.
+    """Return the names of the nodes from which this program keeps pods away.
 
     Raises:
-        BadInput: the server can not be asked, or refuses.
+        BadInput: the server is unreachable or refuses.
     """
     try:
         async with client.opened(access, "numalet-fleet") as api:
@@ -71,7 +71,7 @@ async def _each(
 async def _one(
     api: ApiClient, name: str, patch: Callable[[dict[str, Any]], dict[str, Any] | None]
 ) -> bool:
-    """Whether the node was changed; made anew when another one changed it in between."""
+    """Return whether the node was changed; rebuild the patch if another client changed it."""
     path = paths.node(name)
     for attempt in range(1, _MOST_ATTEMPTS + 1):
         body = patch(json.loads(await api.get(path)))

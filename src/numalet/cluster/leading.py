@@ -1,14 +1,14 @@
-"""One of several processes leads, by a Lease in the API server (``coordination.k8s.io/v1``).
+"""Leader election among processes by a Lease in the API server (``coordination.k8s.io/v1``).
 
-    the leader      renews every few seconds; for as long as it could not, it counts down
-    the others      read the lease; once it did not change for its duration by *their* clock, the
-                    first to write it leads, since a write holds the version that was read
+    the leader      renews every few seconds; counts down while renewals fail
+    the others      read the lease; once it has not changed for its duration by *their* clock, the
+                    first to write it leads, since a write contains the version that was read
 
-The moments in a lease are for people: no clock is compared with that of another machine. A leader
-stops leading after ``deadline_seconds`` without a renewal, counted from when the last one that
-succeeded was sent; others wait ``duration_seconds`` from when they had read it. The first is
-shorter, so that there are never two. A write that was on its way when its sender stopped leading is
-why each write of a leader should hold the version of what it changes.
+Times in a lease are only for readers: clocks of different machines are never compared. A leader
+stops leading after ``deadline_seconds`` without a renewal, counted from when the last successful
+one was sent; others wait ``duration_seconds`` from their reading. The first is shorter, so that
+there are never two leaders. A write that was sent just before its sender stopped leading is why
+each write of a leader should contain the version of the changed object.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _API_VERSION: Final = "coordination.k8s.io/v1"
 _RELEASE_SECONDS: Final = 5.0
 _RELEASED_DURATION_SECONDS: Final = 1
 _Lease: TypeAlias = dict[str, Any]
-"""The whole object, so that what others wrote into it stays."""
+"""The whole object, so that fields of other writers are kept."""
 
 
 class LeaseApi(Protocol):
-    """What is asked of an API server."""
+    """The requests to an API server."""
 
     async def get(self, path: str) -> bytes: ...
 
@@ -50,7 +50,7 @@ class LeaseApi(Protocol):
 
 
 class UptimeClock:
-    """Time since the machine was started; it goes on while the machine is suspended."""
+    """Time since the machine was started, including suspended time."""
 
     def now_seconds(self) -> float:
         return time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -60,24 +60,22 @@ class UptimeClock:
 
 
 class LeaseName(Value):
-    """Which lease."""
-
     namespace: str
     name: str
 
     @property
     def collection(self) -> str:
-        """Where it is created."""
+        """The path to create it."""
         return f"/apis/{_API_VERSION}/namespaces/{self.namespace}/leases"
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the object."""
         return f"{self.collection}/{self.name}"
 
 
 class LeaseTiming(Value, kw_only=True):
-    """Seconds; those of Kubernetes' own controllers. The deadline is less than the duration."""
+    """Seconds, like those of Kubernetes' controllers. The deadline is below the duration."""
 
     duration_seconds: int = 15
     deadline_seconds: float = 10.0
@@ -85,15 +83,15 @@ class LeaseTiming(Value, kw_only=True):
 
 
 def own_identity() -> str:
-    """A name for this process that no other one has: of the host, and by chance."""
+    """Return a unique name for this process: the host's, and a random part."""
     return f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
 
 
 class LeaseCandidate:
-    """A process that may lead. ``say`` gets who leads, whenever that changes.
+    """A process that may lead. ``say`` is called with the leader's name whenever it changes.
 
-    Use ``lead`` for work that only the leader does, or ``run`` and ``is_leader``. Nothing in here
-    is locked: it belongs to one event loop.
+    Use ``lead`` for work that only the leader does, or ``run`` and ``is_leader``. Without locks: it
+    belongs to one event loop.
     """
 
     def __init__(
@@ -122,33 +120,33 @@ class LeaseCandidate:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this one leads at this moment; false as soon as it can not be sure."""
+        """Whether this process leads now; false as soon as that is uncertain."""
         until = self._leads_until
         return until is not None and self._clock.now_seconds() < until
 
     @property
     def holder(self) -> str:
-        """Who holds the lease as far as is known; empty for none."""
+        """The last known holder of the lease; empty without one."""
         return self._holder or ""
 
     async def wait_until_leader(self) -> None:
-        """Return once this one leads."""
+        """Return once this process leads."""
         while not self.is_leader:
             await self._wait_for_turn()
 
     async def wait_until_lost(self) -> None:
-        """Return once this one leads no more."""
+        """Return once this process does not lead."""
         while self.is_leader:
             await self._wait_for_turn()
 
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do the work whenever this one leads, until it ends by itself or this is cancelled.
+        """Do the work whenever this process leads, until it ends by itself or this is cancelled.
 
-        It is cancelled when the lease is lost, and begun anew when it is won again. The lease is
-        released after the work has ended.
+        The work is cancelled when the lease is lost, and started again when it is won again. The
+        lease is released after the work has ended.
 
         Raises:
-            BadInput: the credentials can not be used; and whatever the work raises.
+            BadInput: the credentials cannot be used; and the errors of the work.
         """
         async with beside(self.run()) as campaign:
             while not campaign.done():
@@ -160,10 +158,10 @@ class LeaseCandidate:
                             return
 
     async def run(self) -> None:
-        """Try to lead, and go on leading, until cancelled; then the lease is released.
+        """Try to lead, and keep leading, until cancelled; then the lease is released.
 
         Raises:
-            BadInput: the credentials can not be used.
+            BadInput: the credentials cannot be used.
         """
         try:
             while True:
@@ -187,7 +185,7 @@ class LeaseCandidate:
         what: Coroutine[Any, Any, None],
         *others: asyncio.Task[None],
     ) -> bool:
-        """Whether it came about, or another of them, while the campaign goes on."""
+        """Return whether ``what`` or one of the others ended first, during the campaign."""
         async with beside(what) as waited:
             await asyncio.wait({campaign, waited, *others}, return_when=asyncio.FIRST_COMPLETED)
             return not campaign.done()
@@ -198,7 +196,7 @@ class LeaseCandidate:
         return max(0.0, self._leads_until - self._clock.now_seconds())
 
     async def _wait(self, seconds: float) -> None:
-        """Wait; a leader no longer than it leads."""
+        """Wait; as the leader at most while it leads."""
         if self._leads_until is not None:
             seconds = min(seconds, self._left_seconds())
         await self._clock.sleep(seconds)
@@ -213,7 +211,7 @@ class LeaseCandidate:
         except ApiRefused as refused:
             self._complain(refused)
         except ApiUnreachable:
-            pass  # What it means for the lease is a matter of time.
+            pass  # Time alone decides the effect on the lease.
 
     async def _write_or_observe(self, sent_at: float) -> None:
         try:
@@ -223,15 +221,15 @@ class LeaseCandidate:
             if not (refused.status.is_conflict or refused.status.is_absent):
                 raise
             if refused.status.is_absent and self._object is None:
-                raise  # There is no such namespace.
-        # Another one wrote it, or a person did: what it says now decides.
+                raise  # The namespace does not exist.
+        # Another process or a user wrote it: its current content decides.
         self._object = None
         self._observe(await self._read())
         if self._is_own():
             await self._write(sent_at)
 
     def _complain(self, refused: ApiRefused) -> None:
-        """Say once what will not change by itself."""
+        """Log a permanent refusal once."""
         if refused.status.is_forbidden:
             self._refusals.note(refused)
         elif not refused.status.is_temporary and str(refused) != self._complaint:
@@ -248,7 +246,7 @@ class LeaseCandidate:
         return lease
 
     def _observe(self, lease: _Lease | None) -> None:
-        """Note what the lease says, and since when by our own clock."""
+        """Record the content of the lease, and since when by our own clock."""
         if lease is None or self._object is None or _spec(lease) != _spec(self._object):
             self._observed_at = self._clock.now_seconds()
         self._object = lease
@@ -261,7 +259,7 @@ class LeaseCandidate:
         return _holder(self._object) == self.identity
 
     def _may_write(self) -> bool:
-        """Whether it is ours, or free, or its holder was silent for the whole duration."""
+        """Return whether it is ours or free, or its holder was silent for the whole duration."""
         holder = _holder(self._object)
         if not holder or holder == self.identity:
             return True
@@ -270,7 +268,7 @@ class LeaseCandidate:
         return silent_seconds > max(self._timing.duration_seconds, theirs)
 
     def _renewed(self) -> _Lease:
-        """The lease with us as its holder, at the version at which it was read."""
+        """Return the lease with us as its holder, at the version that was read."""
         now = moments.microseconds(datetime.now(UTC))
         before = _spec(self._object)
         spec = {
@@ -300,7 +298,7 @@ class LeaseCandidate:
         self._note(self.identity)
 
     async def _release(self) -> None:
-        """Let another one lead at once; who does not succeed is waited for by the others."""
+        """Let another process lead at once; after a failure the others wait for the duration."""
         leads, self._leads_until = self.is_leader, None
         self._turned.set()
         if not leads or self._object is None:
@@ -316,7 +314,7 @@ class LeaseCandidate:
                 self._say(f"released the lease {self._lease.namespace}/{self._lease.name}")
 
     def _note(self, holder: str) -> None:
-        """Say who leads, if that is news."""
+        """Log the leader, if it is new."""
         if holder == self._holder:
             return
         self._holder = holder
@@ -326,7 +324,7 @@ class LeaseCandidate:
             self._say(f"waits: {holder} leads")
 
     def _turn(self) -> None:
-        """Let those who wait see whether this one leads."""
+        """Wake the tasks that wait for a change of leadership."""
         if self._leads_until is not None and not self.is_leader:
             self._leads_until = None
             self._holder = None

@@ -1,4 +1,4 @@
-"""Everything that matters of a cluster, listed once from its API server, page by page."""
+"""The relevant objects of a cluster, listed once from its API server, page by page."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from numalet.io.tasks import together
 
 
 async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterObjects:
-    """The objects, as they are now.
+    """Return the current objects.
 
-    Collections that the server does not have are left out: budgets of a server before 1.21 are of
-    an older version, and the definitions of the others may be missing.
+    Missing collections are left out: budgets of a server before 1.21 have an older version, and the
+    definitions of the others may be missing.
 
     Raises:
-        BadInput: the server can not be asked, or refuses.
+        BadInput: the server is unreachable or refuses.
     """
     try:
         async with client.opened(access, user_agent) as api:
@@ -37,12 +37,12 @@ async def listed(access: Access, user_agent: str = "numalet-fleet") -> ClusterOb
 
 
 async def objects(api: ApiClient) -> ClusterObjects:
-    """The same over a client that is there.
+    """Return the current objects, over an existing client.
 
     Raises:
         ApiRefused, ApiUnreachable: as the client does.
     """
-    # One for each, so that what is said of objects is in the same order every time.
+    # A decoder per kind, so that notes on objects always have the same order.
     decoders = {each.name: ObjectDecoder() for each in OBJECT_KINDS}
     async with together() as group:
         lists = {

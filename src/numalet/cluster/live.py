@@ -1,12 +1,11 @@
-"""A cluster that is kept current from its API server: a value at any moment, made anew in parts.
+"""A cluster followed from its API server: a current value, rebuilt in parts.
 
-Every collection is listed and followed. A change marks the nodes that it is about, and these alone
-are made anew when the value is asked for next: a node of its own facts, its pods and its
-NumaNode. Until all lists are in there is no value: half a cluster would pass for a small one.
+Every collection is listed and watched. A change marks its nodes, and only these are rebuilt when
+the value is read next: from the Node, its pods and its NumaNode. Until all lists are complete there
+is no value: half a cluster would seem small.
 
-A collection that the server does not have (no such CRD), or does not show to these credentials,
-counts as empty where a cluster can do without it; the reason stands in the notes. Where a
-connection is lost, the value stays as it was, and ``age_seconds`` says how old it is.
+A missing (no such CRD) or forbidden collection is treated as empty if it is optional; the notes
+give the reason. After a lost connection the value stays unchanged, and ``age_seconds`` is its age.
 """
 
 from __future__ import annotations
@@ -57,13 +56,13 @@ from numalet.io.tasks import together
 _NODES_IN_A_TURN: Final = 50
 
 PodListener: TypeAlias = Callable[[ClusterPod | None, ClusterPod | None], None]
-"""Called with each pod as it was and as it is now; None where it is not there."""
+"""Called with each pod before and after a change; None if it does not exist."""
 
 
 class LiveCluster:
-    """A cluster that ``follow`` keeps current; ``cluster`` is its value at this moment.
+    """A cluster that ``follow`` keeps current; ``cluster`` is its current value.
 
-    Nothing in here is locked: it belongs to one event loop.
+    Without locks: it belongs to one event loop.
     """
 
     def __init__(
@@ -97,12 +96,12 @@ class LiveCluster:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every collection was listed, or is known not to be there."""
+        """Whether every collection was listed, or is known to be missing."""
         return self._wanted <= self._listed
 
     @property
     def is_current(self) -> bool:
-        """Whether it is ready, and connected to all that is there."""
+        """Whether it is ready, and all watches are connected."""
         return self.is_ready and not self._lost_at
 
     @property
@@ -119,17 +118,17 @@ class LiveCluster:
 
     @property
     def notes(self) -> tuple[Finding, ...]:
-        """What is to be said of collections and of objects that could not be read."""
+        """Notes on collections and unreadable objects."""
         return (*self._problems.values(), *self._decoder.notes())
 
     @property
     def specs(self) -> Mapping[str, ClassSpec]:
-        """The classes that the API server has, by name."""
+        """The classes of the API server, by name."""
         return dict(self._specs)
 
     @property
     def published_seconds(self) -> Mapping[str, float]:
-        """When nodes changed their objects last, since 1970."""
+        """When nodes last changed their objects, since 1970."""
         states: Mapping[str, ListedState] = self._copies.of_kind[numa_node.KIND]
         return {
             name: each.published_seconds
@@ -139,29 +138,29 @@ class LiveCluster:
 
     @property
     def pods(self) -> Mapping[str, ClusterPod]:
-        """All pods by uid, as they are known at this moment."""
+        """All current pods by uid."""
         pods: Mapping[str, ClusterPod] = self._copies.of_kind["Pod"]
         return pods
 
     @property
     def listed_nodes(self) -> Mapping[str, ListedNode]:
-        """All Node objects by name, as they are known at this moment."""
+        """All current Node objects by name."""
         nodes: Mapping[str, ListedNode] = self._copies.of_kind["Node"]
         return nodes
 
     @property
     def changed_nodes(self) -> Set[str]:
-        """Names of nodes that ``renewed`` would make anew."""
+        """Names of nodes that ``renewed`` would rebuild."""
         return self._dirty
 
     def node(self, name: str) -> ClusterNode | UndecidedNode | None:
-        """A node as it was made last; None if there is none of this name."""
+        """Return the last value of a node; None without a node of this name."""
         return self._nodes.get(name) or self._undecided.get(name)
 
     def renewed(self) -> tuple[str, ...]:
-        """Make nodes anew about which something changed; the names since this was last asked.
+        """Rebuild nodes with changes; return their names since the last call.
 
-        For one reader, who keeps something for each node. Nothing before it is ready.
+        For one reader with a value per node. Empty before it is ready.
         """
         if not self.is_ready:
             return ()
@@ -172,7 +171,7 @@ class LiveCluster:
         return names
 
     async def value(self) -> Cluster | None:
-        """The same as ``cluster``; other tasks have their turn while many nodes are made."""
+        """Return ``cluster``; other tasks run while many nodes are rebuilt."""
         for at, name in enumerate(tuple(self._dirty) if self.is_ready else ()):
             if at % _NODES_IN_A_TURN == 0:
                 await asyncio.sleep(0)
@@ -182,9 +181,9 @@ class LiveCluster:
         return self.cluster()
 
     def cluster(self) -> Cluster | None:
-        """The cluster as it is known now; None until it is ready.
+        """The current cluster; None until it is ready.
 
-        Nodes about which nothing changed are the same objects as before.
+        Unchanged nodes are the same objects as before.
         """
         if not self.is_ready:
             return None
@@ -217,10 +216,10 @@ class LiveCluster:
             await self.wait_for_change()
 
     async def follow(self, api: ApiClient) -> None:
-        """Keep it current until this is cancelled.
+        """Keep the cluster current until this is cancelled.
 
         Raises:
-            BadInput: the credentials can not be read, and never could.
+            BadInput: the credentials cannot be read, and never could.
         """
         async with together() as group:
             for each in OBJECT_KINDS:
@@ -254,7 +253,7 @@ class LiveCluster:
         return status is not None and status.is_absent and object_kinds.has_older(what)
 
     def _take_in(self, what: ObjectKind, news: News[Any]) -> bool:
-        """Whether there was anything new in it."""
+        """Return whether the event changed anything."""
         copy = self._copies.of_kind[what.name]
         match news:
             case Replaced(items):
@@ -281,10 +280,10 @@ class LiveCluster:
         self._lost_at.pop(what.path, None)
 
     def _lose(self, what: ObjectKind, news: Disconnected) -> bool:
-        """Whether that was not known."""
+        """Return whether the loss is new."""
         lasting = None if what.is_needed else not_to_be_had(what.path, news.status)
         if isinstance(lasting, ClusterCollectionForbidden) and self._is_watched(what):
-            # It was listed, so it is there; if that is refused too, the next news say so.
+            # The collection was listed, so it exists; if it is forbidden, the next event says so.
             lasting = None
         if lasting is not None and self._problems.get(what.path) == lasting:
             return False
@@ -302,11 +301,11 @@ class LiveCluster:
         return True
 
     def _is_watched(self, what: ObjectKind) -> bool:
-        """Whether it was listed, and nothing was wrong since."""
+        """Return whether it was listed without a problem since."""
         return what.path in self._listed and what.path not in self._problems
 
     def _put(self, kind: str, key: str, item: Any) -> None:
-        """Keep an object, or its absence, and mark the nodes that it is about."""
+        """Store an object, or its absence, and mark its nodes."""
         item = self._put_unread(kind, key, item)
         copy = self._copies.of_kind[kind]
         before = copy.pop(key, None)
@@ -325,7 +324,7 @@ class LiveCluster:
                 self._budgets = None
 
     def _put_unread(self, kind: str, key: str, item: Any) -> Any:
-        """The object; None in the place of one that can not be read, which is remembered."""
+        """Return the object; None for an unreadable one, which is recorded."""
         unread = item if isinstance(item, UnreadObject) else None
         before = self._copies.unread.pop((kind, key), None)
         if unread is not None:
@@ -354,7 +353,7 @@ class LiveCluster:
                 del self._copies.bound[before.pod.node_name]
         if item is not None and item.pod.node_name:
             self._copies.bound.setdefault(item.pod.node_name, {})[uid] = item
-        # Where it is known to be decides whether others that name it are to be trusted.
+        # The place of a pod decides whether other states that name it are trusted.
         self._dirty |= self._copies.holders.get(uid, set())
         self._on_pod(before, item)
 
@@ -377,7 +376,7 @@ class LiveCluster:
         self._dirty |= {node for node, each in states.items() if each.class_name == name}
 
     def _make(self, name: str) -> None:
-        """Make a node anew, of what is known of it now."""
+        """Rebuild a node from the current objects."""
         copies = self._copies.of_kind
         self._renewed.add(name)
         self._nodes.pop(name, None)

@@ -1,4 +1,4 @@
-"""Copies of what an API server has, by kind and key, for a cluster that is kept current."""
+"""Copies of the objects of an API server, by kind and key, for a followed cluster."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numalet.core.model.value import Mutable, Value, field
 
 
 class UnreadObject(Value):
-    """In the place of an object that can not be read; a pod is on a node all the same."""
+    """Replaces an unreadable object; an unreadable pod still occupies its node."""
 
     node_name: str = ""
 
 
 class LiveCopies(Mutable):
-    """What the API server has, as far as it is known, by kind and key."""
+    """The known objects of the API server, by kind and key."""
 
     of_kind: dict[str, dict[str, Any]] = field(
         default_factory=lambda: {each.name: {} for each in OBJECT_KINDS}
@@ -29,8 +29,8 @@ class LiveCopies(Mutable):
     unread: dict[tuple[str, str], UnreadObject] = field(default_factory=dict)
     """By kind and key."""
     unread_on: Counter[str] = field(default_factory=Counter)
-    """How many pods of a node can not be read."""
+    """Number of unreadable pods of a node."""
 
     def keys(self, kind: str) -> list[str]:
-        """The keys of all objects of a kind, those that can not be read too."""
+        """Return the keys of all objects of a kind, including unreadable ones."""
         return [*self.of_kind[kind], *(key for of, key in self.unread if of == kind)]

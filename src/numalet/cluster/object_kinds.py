@@ -1,4 +1,4 @@
-"""The kinds of objects that a cluster is made of, for those who list them and those who follow."""
+"""The kinds of objects of a cluster, for listing and watching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
 
 
 class ObjectKind(Value):
-    """Objects of one kind and where they are; without those that are needed there is no cluster."""
+    """Objects of one kind and their path; a cluster needs the required kinds."""
 
     name: str
     path: str
@@ -21,12 +21,11 @@ class ObjectKind(Value):
 
     @property
     def collection(self) -> ApiCollection:
-        """All of them."""
         return ApiCollection(self.path)
 
     @property
     def key(self) -> Callable[[ObjectMeta], str]:
-        """By what an object is known: another pod of the same name is another pod."""
+        """The identity of an object: another pod of the same name is another pod."""
         return listing.uid if self.name == "Pod" else listing.qualified_name
 
 
@@ -39,9 +38,9 @@ OBJECT_KINDS: Final = (
     ObjectKind(numa_node_class.KIND, numa_node_class.PATH),
 )
 OLD_BUDGETS: Final = ObjectKind("PodDisruptionBudget", "/apis/policy/v1beta1/poddisruptionbudgets")
-"""Until Kubernetes 1.20 the only ones."""
+"""The only version until Kubernetes 1.20."""
 
 
 def has_older(kind: ObjectKind) -> bool:
-    """Whether a server that does not have them may have ``OLD_BUDGETS`` instead."""
+    """Return whether a server without them may have ``OLD_BUDGETS`` instead."""
     return kind.name == OLD_BUDGETS.name and kind != OLD_BUDGETS

@@ -1,6 +1,6 @@
-"""What an API server does not let us do, said once for each verb and kind of objects.
+"""Refusals of an API server, logged once for each verb and kind of objects.
 
-A fleet asks thousands of times in the same way: the first refusal says what every other one would.
+A fleet repeats the same request thousands of times; the first refusal describes all of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 
 
 class Refusals:
-    """``say`` gets one line for each thing that these credentials may not do."""
+    """``say`` gets one line for each missing permission of these credentials."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
@@ -20,7 +20,7 @@ class Refusals:
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """A request that may fail: what the credentials do not allow is said, and no more."""
+        """Run a request that may fail; a missing permission is only logged."""
         try:
             yield
         except ApiRefused as refused:
@@ -29,10 +29,10 @@ class Refusals:
             pass
 
     def note(self, refused: ApiRefused) -> None:
-        """The server refused this. What is no matter of credentials is left to the caller."""
+        """Log a refusal for lack of permission; the caller handles the others."""
         if not refused.status.is_forbidden:
             return
-        # What comes before it names the one object.
+        # The text before it names a single object.
         what = refused.status.message.partition(" is forbidden: ")[2] or refused.status.message
         if what not in self._said:
             self._said.add(what)

@@ -1,11 +1,11 @@
-"""``numalet fleet serve``: the measures of a fleet for Prometheus, worked out after each change.
+"""``numalet fleet serve``: metrics of a fleet for Prometheus, updated after each change.
 
-A cluster is followed (``following``); a dump or a description is read again and again. Pages are
-answered from the last measures. What can not be followed or read for a while leaves
-them as they are, with ``numalet_fleet_up`` 0 and the age of the view.
+A cluster is followed (``following``); a dump or a fleet file is read repeatedly. Pages show the
+last measures. If following or reading fails they stay unchanged, with ``numalet_fleet_up`` 0 and
+the age of the view.
 
-``/healthz`` answers as long as this process works, since an API server that is away is no reason to
-start it again; ``/readyz`` once there are measures. Every other path is the page of metrics.
+``/healthz`` succeeds while this process works, since a restart does not help if the API server is
+away; ``/readyz`` succeeds once there are measures. Every other path is the page of metrics.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class FleetAddressUnusable(Finding):
 
 
 class FleetServer(Value, kw_only=True):
-    """What is shown where.
+    """The source and the address of a fleet server.
 
-    ``complain`` is called with findings for which the measures are not current, once for each new
-    text; ``ready`` with the port, once it is known whether there is a cluster; ``log`` with
-    lines of the server itself.
+    ``complain`` is called with findings when the measures are not current, once for each new text;
+    ``ready`` with the port, once it is known whether there is a cluster; ``log`` with lines of the
+    server itself.
     """
 
     host: str
@@ -53,10 +53,10 @@ class FleetServer(Value, kw_only=True):
     log: Callable[[str, Mapping[str, Any]], None] = field(default=lambda message, keys: None)
 
     def follow(self, access: Access, classes: FollowedClasses) -> None:
-        """Serve the measures of a cluster that is followed, until SIGINT or SIGTERM.
+        """Serve the measures of a followed cluster, until SIGINT or SIGTERM.
 
         Raises:
-            BadInput: nothing can listen at the address, or the credentials can not be used.
+            BadInput: the address or the credentials cannot be used.
         """
         asyncio.run(
             until_signal(
@@ -65,10 +65,10 @@ class FleetServer(Value, kw_only=True):
         )
 
     def read_again(self, every_seconds: float, read: Callable[[], OpenedCluster]) -> None:
-        """Serve the measures of what is read every so often, until SIGINT or SIGTERM.
+        """Serve the measures of a source that is read regularly, until SIGINT or SIGTERM.
 
         Raises:
-            BadInput: nothing can listen at the address.
+            BadInput: the address cannot be used.
         """
 
         async def reading(shown: _Shown) -> None:
@@ -103,7 +103,7 @@ class FleetServer(Value, kw_only=True):
 
 
 class _Shown(Mutable):
-    """What is shown now, and what was complained of."""
+    """The shown measures, and the reported problems."""
 
     server: FleetServer
     port: int
@@ -114,7 +114,7 @@ class _Shown(Mutable):
     is_ready: bool = False
 
     async def receive(self, view: FollowedView) -> None:
-        """Show a view of a cluster that is followed; it is measured while the next ones come."""
+        """Show a view of a followed cluster; it is measured while the next ones arrive."""
         self._complain(view.problems)
         if view.opened is None:
             if view.problems:
@@ -129,7 +129,7 @@ class _Shown(Mutable):
         self._ready()
 
     def read(self, read: Callable[[], OpenedCluster]) -> None:
-        """Show what is read, or why it can not be."""
+        """Read the source and show it, or why it cannot be read."""
         try:
             opened = read()
         except BadInput as bad:

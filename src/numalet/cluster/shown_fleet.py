@@ -1,6 +1,6 @@
-"""A cluster that is followed, as the dashboard shows it: the latest value, and when it is another.
+"""A followed cluster for the dashboard: the latest value, and its changes.
 
-Views come from ``following``, which passes on one of a whole burst of changes.
+Views come from ``following``, which passes on one view for a whole burst of changes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numalet.dashboard.sources import OutOfDate
 
 
 class FollowedFleet(Mutable):
-    """The cluster of the latest view; before the first one there is none.
+    """The cluster of the latest view; absent before the first one.
 
-    While the connection is lost it stays as it was, and ``out_of_date`` says since when.
+    While the connection is lost it stays unchanged, and ``out_of_date`` says since when.
     """
 
     is_live: bool = True
@@ -32,7 +32,7 @@ class FollowedFleet(Mutable):
         """Show a view from now on.
 
         Raises:
-            BadInput: the cluster can not be listed, and never could.
+            BadInput: the cluster cannot be listed, and never could.
         """
         if view.opened is None:
             if view.problems:
@@ -58,23 +58,22 @@ class FollowedFleet(Mutable):
             await self.changed()
 
     def cluster(self) -> Cluster:
-        """The cluster as it is known now; the same value as long as nothing changes."""
+        """Return the current cluster; the same value as long as nothing changes."""
         return self._cluster or Cluster()
 
     async def changed(self) -> None:
-        """Wait until there is another cluster, or it begins or ends to be out of date."""
+        """Wait until the cluster changes, or starts or stops being out of date."""
         await self._news.wait()
 
 
 class StillFleet(Value):
-    """A cluster that stays as it is: a dump, or a description."""
+    """A constant cluster: a dump or a fleet file."""
 
     known: Cluster
     is_live: bool = False
     out_of_date: None = None
 
     def cluster(self) -> Cluster:
-        """The cluster."""
         return self.known
 
     async def changed(self) -> None:

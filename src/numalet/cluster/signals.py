@@ -1,4 +1,4 @@
-"""Work that goes on until a signal asks it to end."""
+"""Work that a signal ends."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 async def until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work until it ends; SIGINT and SIGTERM end it, and that is no error.
+    """Do the work until it ends; SIGINT and SIGTERM end it without an error.
 
-    Without a handler the first process of a container is not ended by SIGTERM at all.
+    Without a handler SIGTERM does not end the first process of a container.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.create_task(work)

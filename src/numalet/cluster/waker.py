@@ -1,8 +1,8 @@
-"""Changes a label of nodes for which pods wait, so that the scheduler tries these pods again.
+"""Changes a label of nodes that can admit pending pods, so that the scheduler tries these again.
 
-One for a cluster, and not the nodes' own agents: a credential that may change a label of nodes may
-take off their taints as well, so it should not lie on every node. The pods that wait, and the
-verdicts on them, come from the cluster as it is followed.
+One process does this for the whole cluster instead of the agents: a credential that may change a
+label of nodes may also remove their taints, so it should not be on every node. The waiting pods,
+and the verdicts on them, are those of the followed cluster.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from numalet.io.tasks import together
 
 LABEL: Final = "numalet.dev/changed"
 BETWEEN_SECONDS: Final = 0.5
-"""Between two questions; what changes meanwhile is asked about together."""
+"""Time between two plans; one plan covers all changes in between."""
 USUAL: Final = WakingLimits()
 
 
 class Waker:
-    """Asks of each state of the cluster which nodes to touch, and touches them.
+    """Determines for each state of the cluster which nodes to touch, and touches them.
 
-    ``say`` gets what a user should know, one line at a time.
+    ``say`` gets messages for the user, one line at a time.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Waker:
         self._news = asyncio.Event()
 
     async def run(self, clusters: AsyncIterator[Cluster]) -> None:
-        """Go on for as long as there are states of the cluster."""
+        """Run as long as there are states of the cluster."""
         async with together() as group:
             asking = group.create_task(self._ask())
             async for each in clusters:
@@ -64,7 +64,7 @@ class Waker:
             asking.cancel()
 
     async def wake(self, cluster: Cluster) -> None:
-        """Touch the nodes that are to be touched now."""
+        """Touch the nodes that are due now."""
         now = asyncio.get_running_loop().time()
         self._waking, touches = waking.due(self._waking, cluster, self._verdicts, now, self._limits)
         for each in touches:
@@ -84,7 +84,7 @@ class Waker:
             await asyncio.sleep(self._between_seconds)
 
     async def _touch(self, touch: Touch) -> None:
-        """Change the label of a node; one that is gone meanwhile is of no interest."""
+        """Change the label of a node; a deleted node is ignored."""
         value = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
         body = {"metadata": {"labels": {LABEL: value}}}
         try:
@@ -97,10 +97,10 @@ class Waker:
 
 
 async def live(to: Access, say: Callable[[str], None]) -> None:
-    """Follow a cluster and touch its nodes until a signal comes.
+    """Follow a cluster and touch its nodes until a signal ends it.
 
     Raises:
-        BadInput: the credentials can not be used.
+        BadInput: the credentials cannot be used.
     """
     async with client.opened(to, "numalet-waker") as api:
         followed = LiveCluster()
@@ -128,5 +128,5 @@ async def _states(followed: LiveCluster, say: Callable[[str], None]) -> AsyncIte
         if value is not None:
             yield value
         await followed.wait_for_change()
-        # What changes in a burst is made anew once.
+        # All changes of a burst are processed together.
         await asyncio.sleep(BETWEEN_SECONDS)

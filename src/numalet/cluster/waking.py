@@ -1,12 +1,12 @@
-"""Which nodes are to be touched so that the scheduler tries waiting pods again. Pure.
+"""Which nodes to touch so that the scheduler tries waiting pods again. Pure.
 
-A pod that no node would have waits until something happens that its rejection may depend on. A
-change of a published state is nothing to the scheduler, a change of a Node's label is. So one
-label of one node is changed, for each shape of waiting pods that a node would admit now and would
-not before; one node is enough, since a pod that is tried again is tried on all of them.
+A pod that fits nowhere waits until an event on which its rejection may depend. For the scheduler a
+change of a published state is not such an event, but a change of a Node's label is. Therefore one
+label of one node is changed for each shape of waiting pods that a node would admit now and would
+not before. One node suffices, since the scheduler tries the pod on all nodes.
 
-As what the scheduler goes by may be a little older than what is known here, a shape that waits on
-although a node would have it is tried again after a while, and then less and less often.
+The scheduler's view may be a little older than ours, so a shape that still waits although a node
+would admit it is tried again after a while, and then less and less often.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _GROWTH: Final = 2.0
 
 
 class WakingLimits(Value, kw_only=True):
-    """How often.
+    """Limits of the frequency.
 
-    A node is touched at most once in ``node_seconds``; no more than ``most_nodes`` are touched at
-    one time. A shape that waits on is tried again after ``again_seconds``, then twice as long, and
+    A node is touched at most once in ``node_seconds``; at most ``most_nodes`` are touched at one
+    time. A shape that still waits is tried again after ``again_seconds``, then twice as long, and
     so on up to ``longest_seconds``.
     """
 
@@ -40,32 +40,32 @@ class WakingLimits(Value, kw_only=True):
 
 
 class WaitingShape(Value):
-    """Pods of one shape that wait: the nodes that would have one, and when to try again."""
+    """Waiting pods of one shape: the nodes that would admit one, and the next retry."""
 
     nodes: frozenset[str]
     again_at: float
     pause_seconds: float
     has_news: bool = False
-    """There was more to say than could be said."""
+    """A touch was due, but exceeded the limits."""
 
 
 class Waking(Value, kw_only=True):
-    """What is remembered between two times. Moments are seconds of any steady clock."""
+    """The state between two plans. Times are seconds of any steady clock."""
 
     shapes: Mapping[PodKey, WaitingShape] = MappingProxyType({})
     touched_at: Mapping[str, float] = MappingProxyType({})
     pods_of: Mapping[str, frozenset[str]] = MappingProxyType({})
-    """The pods of each node that can not be decided on."""
+    """The pods of each undecided node."""
 
     @property
     def again_at(self) -> float | None:
-        """When something may be due although nothing has changed."""
+        """When something may be due without any change."""
         moments = (each.again_at for each in self.shapes.values() if each.nodes or each.has_news)
         return min(moments, default=None)
 
 
 class Touch(Value):
-    """A node of which a label is to be changed, and a pod that waits for it."""
+    """A node whose label changes, and a pod that waits for it."""
 
     node_name: str
     pod: str
@@ -78,7 +78,7 @@ def due(
     now_seconds: float,
     limits: WakingLimits = WakingLimits(),
 ) -> tuple[Waking, tuple[Touch, ...]]:
-    """What is remembered next, and the nodes to touch now, for the pods that wait longest first."""
+    """Return the next state, and the nodes to touch now, for the longest waiting pods first."""
     resting = {
         name: at for name, at in before.touched_at.items() if now_seconds < at + limits.node_seconds
     }
@@ -104,7 +104,7 @@ def due(
             continue
         free = sorted((news or nodes) - resting.keys())
         if not free or len(touches) >= limits.most_nodes:
-            # The news stays news until a node may be touched.
+            # The touch stays due until a node may be touched.
             again_at = now_seconds + limits.node_seconds
             after[key] = WaitingShape(
                 nodes & known.nodes, again_at, known.pause_seconds, has_news=True
@@ -121,7 +121,7 @@ def due(
 
 
 def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozenset[str]:
-    """The nodes to which the scheduler would send the pod, and that would admit it."""
+    """Return the nodes that the scheduler would choose for the pod and that would admit it."""
     decided = verdicts.decide(cluster.nodes, pod.pod)
     return frozenset(
         name
@@ -131,7 +131,7 @@ def _nodes_for(cluster: Cluster, verdicts: Verdicts, pod: ClusterPod) -> frozens
 
 
 def _pods_of_undecided(cluster: Cluster) -> dict[str, frozenset[str]]:
-    """The uids of the pods that run or are to run on nodes of which too little is known."""
+    """Return the uids of pods on undecided nodes."""
     pods: dict[str, set[str]] = {name: set() for name in cluster.undecided}
     for uid, each in cluster.pods.items():
         if each.pod.node_name in pods and not each.is_over:

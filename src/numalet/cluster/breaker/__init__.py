@@ -6,7 +6,7 @@
                ◄──delete, patch, create, with preconditions── ActionPerformer ◄───┘
                                                     └── one line of audit for each action
 
-What is to be done is decided in ``insight/rejections`` alone. Here is what waits, asks and writes.
-Of several breakers one works, by a Lease. It keeps nothing on disk: what has to be known after a
-restart stands on the objects that were changed, and ``undoing`` finds it there.
+``insight/rejections`` makes all decisions; this package waits, reads and writes. Of several
+breakers only the lease holder acts. A breaker stores nothing on disk: the changed objects record
+all that a restart needs, and ``undoing`` reads it from there.
 """

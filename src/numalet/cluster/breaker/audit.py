@@ -1,4 +1,4 @@
-"""The audit: one line of JSON for each action, whole or not at all."""
+"""The audit: one line of JSON for each action, complete or absent."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from numalet.io import os_problem
 
 
 class ActionOutcome(Enum):
-    """What became of an action."""
+    """The result of an action."""
 
     DONE = "done"
     DRY_RUN = "dry-run"
-    """It was only said."""
+    """The action was only reported."""
     NOT_NEEDED = "not-needed"
-    """The object is gone or another one by now, or is as it should be."""
+    """The object was deleted or replaced, or is already in the desired state."""
     REFUSED = "refused"
     """The server does not allow it."""
     INTERRUPTED = "interrupted"
-    """The breaker was ended, or lost its lease, while the server was asked: perhaps it is done."""
+    """The breaker ended or lost its lease during the request: the action may be done."""
     FAILED = "failed"
-    """The server could not be asked; it is planned again."""
+    """The request failed; the action is planned again."""
 
 
 class AuditFile:
-    """Appends lines to a file, each by one write, so that lines of several writers stay whole."""
+    """Appends lines to a file with one write each, so that lines of several writers stay whole."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self._descriptor = descriptor
@@ -47,7 +47,7 @@ class AuditFile:
         """Append the line of an action.
 
         Raises:
-            BadInput: it can not be written. Nothing is done without an audit.
+            BadInput: the write fails. Without an audit no action is performed.
         """
         at = moments.microseconds(datetime.now(UTC))
         line = {"at": at, **audit.line(action).document, "outcome": outcome.value}
@@ -66,10 +66,10 @@ class AuditFile:
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[AuditFile]:
-    """The audit in this file, or on the standard output, until the end of the block.
+    """Open the audit in this file, or on the standard output, until the end of the block.
 
     Raises:
-        BadInput: the file can not be opened.
+        BadInput: the file cannot be opened.
     """
     if path is None:
         sys.stdout.flush()

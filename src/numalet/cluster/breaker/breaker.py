@@ -1,7 +1,7 @@
-"""The control loop: after each change what is to be done is planned, and done.
+"""The control loop: plans and performs actions after each change.
 
-It acts only on a view that is whole and current: half a cluster would pass for one that has no
-room, and an old one for one that still has none.
+It acts only on a complete and current view: half a cluster would seem to be without room, and an
+old view like one that still has none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.tasks import together
 
 BETWEEN_SECONDS: Final = 0.1
-"""Between two plans; what changes meanwhile is planned for together."""
+"""Time between two plans; one plan covers all changes in between."""
 _REST_FOR_WORK: Final = 4.0
 _LONGEST_REST_SECONDS: Final = 5.0
 _PRUNES_AT_ONCE: Final = 16
@@ -45,7 +45,7 @@ _Say = Callable[[str], None]
 
 
 class BreakerSettings(Value, kw_only=True):
-    """What the breaker does, and to whom. Selectors are as kubectl writes them, empty for all."""
+    """Actions and scope of the breaker. Selectors are in kubectl's syntax, empty for all."""
 
     rules: BreakerRules = field(default_factory=BreakerRules)
     is_dry_run: bool = True
@@ -55,9 +55,9 @@ class BreakerSettings(Value, kw_only=True):
 
 
 class Breaker:
-    """``follow`` keeps the view current, ``act`` works for as long as this process leads.
+    """``follow`` keeps the view current, ``act`` works while this process leads.
 
-    Nothing in here is locked: it belongs to one event loop.
+    Without locks: it belongs to one event loop.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Breaker:
 
     @property
     def not_ready(self) -> str:
-        """Why the view is not whole or not current; empty if it is."""
+        """Return why the view is not complete or not current; empty if it is."""
         others = [each for each in (self._failed.problem, self._namespaces.problem) if each]
         if problems := [*map(str, self._live.problems), *others]:
             return "; ".join(problems)
@@ -104,7 +104,7 @@ class Breaker:
         return "" if listed and self._live.is_current else "not everything was listed yet"
 
     def refresh_metrics(self) -> None:
-        """Measure what is measured only when somewhere it is shown."""
+        """Update the metrics that are measured only for a scrape."""
         reasons = [str(each.document["status"].get("reason")) for each in self._failed.pods]
         self.meter.rejected(Counter(reasons))
         self.meter.up.set(not self.not_ready)
@@ -116,7 +116,7 @@ class Breaker:
         """Keep the view current until this is cancelled.
 
         Raises:
-            BadInput: the credentials can not be read, and never could.
+            BadInput: the credentials cannot be read, and never could.
         """
         async with together() as group:
             for each in (self._failed, self._jobs, self._namespaces, self._live):
@@ -124,10 +124,10 @@ class Breaker:
             group.create_task(self._pass_on_changes())
 
     async def act(self) -> None:
-        """Plan and do what is to be done, until this is cancelled.
+        """Plan and perform actions until this is cancelled.
 
         Raises:
-            BadInput: the audit can not be written.
+            BadInput: the audit cannot be written.
         """
         state, complaint = BreakerState(), None
         while True:
@@ -167,7 +167,7 @@ class Breaker:
         return state
 
     async def _rejections(self) -> list[RejectedPod]:
-        """All rejected pods of the chosen namespaces, with their owners."""
+        """Return all rejected pods of the chosen namespaces, with their owners."""
         made = []
         for each in self._failed.to_plan():
             if self._namespaces.has(each.pod.pod.namespace):
@@ -176,7 +176,7 @@ class Breaker:
         return [each for each in made if each is not None]
 
     async def _do(self, actions: Sequence[Action]) -> None:
-        """Do them in their order; pods that are deleted one after the other at the same time."""
+        """Perform actions in order; consecutive deletions of pods in parallel."""
         for is_prune, group in groupby(actions, lambda each: isinstance(each, Prune)):
             todo = list(group)
             step = _PRUNES_AT_ONCE if is_prune else 1
@@ -203,7 +203,7 @@ class Breaker:
         self._note(action, performed)
 
     def _note(self, action: Action, performed: Performed) -> None:
-        """Count and write down what became of an action; what was only said is said once."""
+        """Count and record the result of an action; a reported action is recorded once."""
         outcome = performed.outcome
         if outcome in (ActionOutcome.DRY_RUN, ActionOutcome.REFUSED) and self._was_said(
             action, outcome
@@ -215,7 +215,7 @@ class Breaker:
             self._say(f"{outcome.value}: {audit.line(action).text}")
 
     def _was_said(self, action: Action, outcome: ActionOutcome) -> bool:
-        """Whether it was said not long ago; it is planned again as long as it is not done."""
+        """Return whether the action was reported recently; it is planned again until it is done."""
         key, now = (action.verb, action.target, outcome), self._now()
         before = self._said_at.pop(key, None)
         self._said_at[key] = now
@@ -224,18 +224,18 @@ class Breaker:
         return before is not None and now - before < 2 * self._settings.rules.retry_seconds
 
     def _tainted(self) -> Iterator[str]:
-        """The nodes that have the breaker's taint."""
+        """Yield the nodes with the breaker's taint."""
         for name, each in self._live.listed_nodes.items():
             if marks.on_node(each.taints) is not None:
                 yield name
 
     def _rest_seconds(self) -> float:
-        """How long until the next plan at least: planning is to be a part of a CPU, no more."""
+        """Return the minimum time until the next plan, to limit planning to a share of a CPU."""
         rest = min(self._planned_seconds * _REST_FOR_WORK, _LONGEST_REST_SECONDS)
         return max(BETWEEN_SECONDS, rest)
 
     def _until(self, state: BreakerState) -> float | None:
-        """Seconds until something may be due although nothing has changed."""
+        """Return the seconds until something may be due without any change."""
         if state.again_at_seconds is None:
             return None
         return max(0.0, state.again_at_seconds - self._now())

@@ -1,4 +1,4 @@
-"""What Prometheus is shown of a breaker, and its probes."""
+"""Metrics and probes of a breaker."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ HELP: Final[Mapping[str, str]] = {
     "tainted_nodes": "Nodes that have the breaker's taint now.",
     "suspended_jobs": "Jobs that are suspended by the breaker now.",
 }
-"""By the name without its prefix."""
+"""By name without prefix."""
 
 
 class BreakerMeter:
-    """What is counted and measured."""
-
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.up = self._gauge("up")
@@ -46,15 +44,13 @@ class BreakerMeter:
         self._actions = self._counter("actions_total", "action", "outcome")
 
     def rejection(self, reason: str) -> None:
-        """One more."""
         self._rejections.labels(reason=reason).inc()
 
     def action(self, verb: str, outcome: ActionOutcome) -> None:
-        """One more."""
         self._actions.labels(action=verb, outcome=outcome.value).inc()
 
     def rejected(self, reasons: Counted[str]) -> None:
-        """So many are there now."""
+        """Set the current numbers of rejected pods."""
         self._rejected_pods.clear()
         for reason, count in reasons.items():
             self._rejected_pods.labels(reason=reason).set(count)
@@ -69,9 +65,9 @@ class BreakerMeter:
 def application(
     meter: BreakerMeter, refresh: Callable[[], None], not_ready: Callable[[], str]
 ) -> Starlette:
-    """``/metrics``, ``/healthz``, ``/readyz``.
+    """Serve ``/metrics``, ``/healthz``, ``/readyz``.
 
-    ``refresh`` is called before the metrics are shown; ``not_ready`` says why it is not, else "".
+    ``refresh`` is called before each scrape; ``not_ready`` returns why it is not ready, or "".
     """
 
     def page() -> bytes:

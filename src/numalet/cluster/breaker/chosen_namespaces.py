@@ -1,4 +1,4 @@
-"""The namespaces that a label selector chooses, followed from the API server."""
+"""The namespaces that match a label selector, followed from the API server."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ NAMESPACES: Final = "/api/v1/namespaces"
 
 
 class ChosenNamespaces:
-    """Kept current by ``follow``; without a selector every namespace is chosen."""
+    """Kept current by ``follow``; without a selector every namespace matches."""
 
     def __init__(self, selector: str, changed: asyncio.Event, pace: Pace = PACE) -> None:
         self.is_listed = not selector
         self.problem = ""
-        """Why they may be out of date; empty while they are not."""
+        """Why the namespaces may be out of date; empty while they are current."""
         self._selector = selector
         self._changed = changed
         self._pace = pace
         self._names: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Whether this one is chosen."""
         return not self._selector or name in self._names
 
     async def follow(self, api: ApiClient) -> None:
-        """Keep it current until this is cancelled.
+        """Keep the namespaces current until this is cancelled.
 
         Raises:
-            BadInput: the credentials can not be read, and never could.
+            BadInput: the credentials cannot be read, and never could.
         """
         if not self._selector:
             return

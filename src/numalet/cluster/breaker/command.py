@@ -1,7 +1,7 @@
-"""The breaker at work: the watches, the lease, the pages, until a signal comes.
+"""The running breaker: watches, lease and pages, until a signal ends it.
 
-Taints stay when it ends: each has an end of its own, and another breaker takes it off before that
-as soon as there is room. ``undoing`` takes off all at once.
+Taints stay when it ends: each has an end, and the next breaker removes it earlier if there is room.
+``undoing`` removes all of them at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numalet.io.tasks import together
 
 
 class BreakerOptions(Value, kw_only=True):
-    """``metrics`` is where pages are served, None for nowhere; without a lease it always acts."""
+    """``metrics`` is the listen address, None without pages; without a lease it always acts."""
 
     access: Access
     settings: BreakerSettings = field(default_factory=BreakerSettings)
@@ -37,11 +37,10 @@ class BreakerOptions(Value, kw_only=True):
 
 
 async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
-    """Work until a signal comes.
+    """Run until a signal ends it.
 
     Raises:
-        BadInput: the credentials can not be used, nothing can listen at the address, or the audit
-            can not be written.
+        BadInput: the credentials or the address cannot be used, or the audit cannot be written.
     """
     asyncio.get_running_loop().set_exception_handler(
         LoopLog(lambda message, keys: say(loop_log.text(message, keys))).handle
@@ -67,7 +66,7 @@ async def live(options: BreakerOptions, say: Callable[[str], None]) -> None:
 async def _pages(
     options: BreakerOptions, breaker: Breaker, say: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Serve metrics and probes until the end of the block, if they are asked for."""
+    """Serve metrics and probes until the end of the block, if there is an address."""
     if options.metrics is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""The pods that kubelets rejected, followed from the API server; of each what rules need.
+"""The pods that kubelets rejected, followed from the API server.
 
-An API server keeps up to 12,500 failed pods, so only a part of each object is kept; the whole of it
-for bare pods that ask to be created anew.
+An API server keeps up to 12,500 failed pods, so only the relevant part of each object is kept, and
+the whole object for bare pods that request recreation.
 """
 
 from __future__ import annotations
@@ -59,27 +59,26 @@ _STATUS: Final = (
 
 
 class FailedPod(Value):
-    """``document`` is the part of the Pod object that is kept."""
+    """``document`` is the kept part of the Pod object."""
 
     document: Mapping[str, Any]
     pod: ClusterPod
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Of the object."""
         metadata: Mapping[str, Any] = self.document["metadata"]
         return metadata
 
 
 class OwnerChain(Value):
-    """The owners of a pod, the nearest first; not whole where one of them could not be read."""
+    """The owners of a pod, the nearest first; not whole if one of them could not be read."""
 
     links: tuple[OwnerLink, ...] = ()
     is_whole: bool = True
 
 
 class _Kept(Mutable):
-    """A pod with when it was seen to have failed; None of one that had when it was listed first."""
+    """A pod and when its failure was seen; None if it had failed before the first list."""
 
     failed: FailedPod
     seen_at_seconds: float | None
@@ -91,7 +90,7 @@ class _Kept(Mutable):
 class FailedPods:
     """Kept current by ``follow``, which sets ``changed`` at each change.
 
-    ``on_rejection`` gets the reason of each that was not there when they were listed first.
+    ``on_rejection`` is called with the reason of each pod that was not in the first list.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class FailedPods:
     ) -> None:
         self.is_listed = False
         self.problem = ""
-        """Why it may be out of date; empty while it is not."""
+        """Why the pods may be out of date; empty while they are current."""
         self._changed = changed
         self._collection = replace(FAILED, label_selector=label_selector)
         self._on_rejection = on_rejection
@@ -114,24 +113,24 @@ class FailedPods:
         self._pods: dict[str, _Kept] = {}
         self._gone: dict[str, _Kept] = {}
         self._shown: dict[str, _Kept] = {}
-        """Of those that are gone, what was asked for last."""
+        """The deleted pods that the last plan used."""
 
     @property
     def pods(self) -> list[FailedPod]:
-        """All of them, in the order in which they were seen."""
+        """All failed pods, in the order in which they were seen."""
         return [each.failed for each in self._pods.values()]
 
     def to_plan(self) -> list[FailedPod]:
-        """All of them, and once more those that went since this was asked last.
+        """Return all pods, and once the pods that were deleted since the last call.
 
-        A StatefulSet deletes its rejected pod within moments, and a storm of it is a storm too. Of
-        ReplicaSets and bare pods those that are gone are left out: there is nothing to do to them.
+        A StatefulSet deletes its rejected pod within moments, and such a storm has to be counted
+        too. Deleted pods of ReplicaSets and bare pods are left out: they need no action.
         """
         self._shown, self._gone = self._gone, {}
         return [each.failed for each in (*self._shown.values(), *self._pods.values())]
 
     def rejected(self, failed: FailedPod, chain: OwnerChain) -> RejectedPod | None:
-        """The same with its owners; made once for each that is the same."""
+        """Return the pod with its owners; cached for the same pod."""
         uid = failed.pod.pod.uid
         kept = self._pods.get(uid) or self._shown.get(uid)
         if kept is None:
@@ -144,10 +143,10 @@ class FailedPods:
         return kept.made
 
     async def follow(self, api: ApiClient) -> None:
-        """Keep it current until this is cancelled.
+        """Keep the pods current until this is cancelled.
 
         Raises:
-            BadInput: the credentials can not be read, and never could.
+            BadInput: the credentials cannot be read, and never could.
         """
         news = follow.follow(api, self._collection, self._decoded, listing.uid, self._pace)
         async with contextlib.aclosing(news):

@@ -1,4 +1,4 @@
-"""What is to be said of a breaker's audit."""
+"""Findings on a breaker's audit."""
 
 from __future__ import annotations
 

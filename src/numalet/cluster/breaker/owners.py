@@ -1,7 +1,7 @@
-"""The owners of pods up to the top, whatever their kinds: each is read by what its reference says.
+"""The owners of pods up to the top, of any kind.
 
-A reference has a version and a kind; under which path the objects of a kind are is asked once. An
-owner that may not be read, or is gone, ends the chain, which then does not count as whole.
+A reference has a version and a kind; the API path of a kind is read once. An owner that is
+forbidden or deleted ends the chain, which is then marked as incomplete.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
 KNOWN_SECONDS: Final = 300.0
-"""So long what was read of an owner is taken to be so."""
+"""How long the data of an owner is cached."""
 UNKNOWN_SECONDS: Final = 30.0
-"""So long an owner that could not be read is not asked for again."""
+"""How long an unreadable owner is not tried again."""
 _LONGEST_CHAIN: Final = 10
-"""A chain that is longer has a ring in it."""
+"""A longer chain contains a cycle."""
 _MOST_KNOWN: Final = 20_000
 
 
@@ -48,7 +48,7 @@ class _ApiResources(msgspec.Struct):
 
 
 class _Read(Value):
-    """What was read of an owner, until when that holds. ``above`` is its own owner."""
+    """The cached data of an owner. ``above`` is its own owner."""
 
     is_known: bool
     above: OwnerLink | None
@@ -56,7 +56,7 @@ class _Read(Value):
 
 
 class OwnerResolver:
-    """Reads owners and remembers them. ``say`` gets once for each kind that it can not be read."""
+    """Reads and caches owners. ``say`` is called once for each unreadable kind."""
 
     def __init__(
         self, api: ApiClient, say: Callable[[str], None], now: Callable[[], float]
@@ -69,7 +69,7 @@ class OwnerResolver:
         self._resources: dict[str, tuple[float, Mapping[str, _ApiResource]]] = {}
 
     async def chain(self, metadata: Mapping[str, Any]) -> OwnerChain:
-        """The owners of the object with this ``metadata``, the nearest first."""
+        """Return the owners of the object with this ``metadata``, the nearest first."""
         links: list[OwnerLink] = []
         link = owners.next_owner(metadata, str(metadata.get("namespace") or ""))
         while link is not None and len(links) < _LONGEST_CHAIN:
@@ -99,7 +99,7 @@ class OwnerResolver:
             owner = None
         except ApiUnreachable:
             owner = None
-        # One of the same name that came later is another owner.
+        # A later object of the same name is another owner.
         if owner is None or (link.uid and owner.metadata.uid != link.uid):
             return _Read(False, None, self._now() + UNKNOWN_SECONDS)
         references = {"ownerReferences": owner.metadata.owner_references}
@@ -107,14 +107,14 @@ class OwnerResolver:
         return _Read(True, above, self._now() + KNOWN_SECONDS)
 
     async def _path(self, link: OwnerLink) -> str | None:
-        """Where the owner is; None if the server has no such kind."""
+        """Return the path of the owner; None if the server does not have the kind."""
         base = (
             f"/apis/{link.api_version}" if "/" in link.api_version else f"/api/{link.api_version}"
         )
         until, resources = self._resources.get(base, (0.0, {}))
         if link.kind not in resources and self._now() >= until:
             listed = msgspec.json.decode(await self._api.get(base), type=_ApiResources).resources
-            # Parts of objects, as ``deployments/scale``, have kinds too.
+            # Subresources such as ``deployments/scale`` have kinds too.
             resources = {each.kind: each for each in listed if "/" not in each.name}
             self._resources[base] = (self._now() + UNKNOWN_SECONDS, resources)
         resource = resources.get(link.kind)

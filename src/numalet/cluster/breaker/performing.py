@@ -1,8 +1,8 @@
-"""Carries out actions: each by one write that the server refuses if anything was changed before.
+"""Perform actions: each by one write that the server refuses if the object has changed.
 
-A pod is deleted by uid and version; a Node or Job is patched at the version at which it was read; a
-pod that is created anew has a name of its own, so that a second time it is there already. So it
-does not matter whether an action comes late, twice, or from a breaker that leads no more.
+A pod is deleted by uid and version; a Node or Job is patched at the version that was read; a
+recreated pod has a unique name, so that a second creation fails. Therefore an action may be late,
+repeated, or sent by a breaker that has lost the lease.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from numalet.io.kube_api.client import ApiClient
 COMPONENT: Final = "numalet-breaker"
 _MOST_ATTEMPTS: Final = 5
 _LONGEST_MESSAGE: Final = 1000
-"""Of an event; API servers allow 1024 bytes."""
+"""Limit for an event message; API servers allow 1024 bytes."""
 
 _Object = dict[str, Any]
 _MakePatch = Callable[[Mapping[str, Any]], _Object | None]
 
 
 class Performed(Value):
-    """What became of an action; ``problem`` says why it was not done."""
+    """The result of an action; ``problem`` says why it failed."""
 
     outcome: ActionOutcome
     problem: str = ""
@@ -53,7 +53,7 @@ _NOT_NEEDED: Final = Performed(ActionOutcome.NOT_NEEDED)
 
 
 class ActionPerformer:
-    """``say`` gets once what these credentials may not do, or the server does not know."""
+    """``say`` is called once for each forbidden or unknown request."""
 
     def __init__(self, api: ApiClient, say: Callable[[str], None]) -> None:
         self._api = api
@@ -62,7 +62,6 @@ class ActionPerformer:
         self._knows_suspend = True
 
     async def perform(self, action: Action) -> Performed:
-        """Carry it out."""
         try:
             return await self._done(action)
         except ApiRefused as refused:
@@ -104,7 +103,7 @@ class ActionPerformer:
         await self._api.delete(f"{_pods(namespace)}/{_quoted(name)}", body)
 
     async def _recreate(self, action: RecreatePod) -> Performed:
-        """Create the new pod, then delete the rejected one: nothing is lost wherever that stops."""
+        """Create the new pod before deleting the rejected one, to lose neither if stopped."""
         try:
             await self._api.create(_pods(action.namespace), dict(action.manifest))
         except ApiRefused as refused:
@@ -119,7 +118,7 @@ class ActionPerformer:
         return _DONE
 
     async def _inform(self, action: Inform) -> Performed:
-        """Write the event, or count it once more where it is there."""
+        """Write the event, or increase its count if it exists."""
         event = _event(action)
         events = f"/api/v1/namespaces/{_quoted(event['metadata']['namespace'])}/events"
         try:
@@ -139,12 +138,12 @@ class ActionPerformer:
         return _DONE
 
     async def _patch(self, path: str, make: _MakePatch) -> Performed:
-        """Patch what is there; made anew when another one changed it in between."""
+        """Patch the current object; rebuild the patch if another client changed it."""
         _, performed = await self._patched(path, make)
         return performed
 
     async def _patched(self, path: str, make: _MakePatch) -> tuple[_Object | None, Performed]:
-        """The object after the patch, None if none was needed."""
+        """Return the patched object; None without a patch."""
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             body = make(json.loads(await self._api.get(path)))
             if body is None:
@@ -159,7 +158,7 @@ class ActionPerformer:
         raise AssertionError("unreachable")
 
     async def _suspend(self, action: SuspendJob) -> Performed:
-        """Suspend a Job. A server that does not know that drops the field without a word."""
+        """Suspend a Job. An old server silently drops the field."""
         without = "the API server does not know spec.suspend of Jobs (it is of release 1.21)"
         if not self._knows_suspend:
             return Performed(ActionOutcome.REFUSED, without)

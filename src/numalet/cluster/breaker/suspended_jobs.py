@@ -25,7 +25,7 @@ _PLACE: Final = Place("the API server", "Job")
 
 
 class SuspendedJobs:
-    """Kept current by ``follow``. ``say`` gets why they are not known, once."""
+    """Kept current by ``follow``. ``say`` is called once if they cannot be read."""
 
     def __init__(
         self, changed: asyncio.Event, say: Callable[[str], None], pace: Pace = PACE
@@ -40,14 +40,14 @@ class SuspendedJobs:
 
     @property
     def jobs(self) -> Mapping[str, SuspendedJob]:
-        """By uid."""
+        """Jobs by uid."""
         return dict(self._jobs)
 
     async def follow(self, api: ApiClient) -> None:
-        """Keep it current until this is cancelled.
+        """Keep the Jobs current until this is cancelled.
 
         Raises:
-            BadInput: the credentials can not be read, and never could.
+            BadInput: the credentials cannot be read, and never could.
         """
         news = follow.follow(api, JOBS, self._decoded, listing.uid, self._pace)
         async with contextlib.aclosing(news):
@@ -64,7 +64,7 @@ class SuspendedJobs:
             case Deleted(uid):
                 self._jobs.pop(uid, None)
             case Disconnected(status=status) if status is not None and status.is_forbidden:
-                # Without them the rest goes on: these credentials were not given that part.
+                # These credentials lack this permission; the breaker continues without it.
                 self.is_listed = True
                 text = f"Jobs can not be followed, so none is resumed: {status.message}"
                 if text != self._said:
@@ -89,7 +89,7 @@ class SuspendedJobs:
         )
 
     def _template(self, job: Mapping[str, Any]) -> ClusterPod | None:
-        """A pod of the Job's template; None for a template that can not be read."""
+        """Return a pod of the Job's template; None if the template cannot be read."""
         of_job = job["metadata"]
         template = (job.get("spec") or {}).get("template") or {}
         metadata = {

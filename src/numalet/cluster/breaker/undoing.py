@@ -1,7 +1,6 @@
-"""``numalet breaker undo``: takes back every change of breakers, going by the objects alone.
+"""``numalet breaker undo``: undoes every change of breakers, from the objects alone.
 
-It needs no breaker and nothing that one remembered, so it works after a crash, and a second time it
-does nothing.
+It needs no breaker and no memory, so that it works after a crash. A second run does nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _Object: TypeAlias = dict[str, Any]
 
 
 async def undo(access: Access, audit_file: AuditFile, say: Callable[[str], None]) -> bool:
-    """Whether everything is undone that is to be; each part is said and written to the audit.
+    """Undo all changes; return whether all succeeded. Each change is reported and audited.
 
     Raises:
-        BadInput: the server can not be asked, or refuses a list; or the audit can not be written.
+        BadInput: the server is unreachable or refuses a list, or the audit cannot be written.
     """
     try:
         async with client.opened(access, "numalet-breaker") as api:
@@ -51,7 +50,7 @@ async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], No
             is_all &= performed.outcome in (ActionOutcome.DONE, ActionOutcome.NOT_NEEDED)
         return is_all
 
-    # Taints first: who may not list Jobs has them undone all the same.
+    # Taints are undone first, in case the user may not list Jobs.
     nodes = await _changed(api, ApiCollection(paths.NODES), _is_changed_node)
     are_nodes_done = await done(undoing.undo_plan(nodes, ()))
     jobs = await _changed(api, JOBS, _is_changed_job)
@@ -61,7 +60,7 @@ async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], No
 async def _changed(
     api: ApiClient, collection: ApiCollection, is_changed: Callable[[_Object], bool]
 ) -> list[_Object]:
-    """The objects that a breaker has changed; of the others nothing is kept."""
+    """Return the objects that a breaker has changed, without keeping the others in memory."""
 
     def decoded(content: bytes) -> _Object | None:
         value: _Object = json.loads(content)
@@ -71,10 +70,8 @@ async def _changed(
 
 
 def _is_changed_node(node: Mapping[str, Any]) -> bool:
-    """Whether there is something to undo on this Node."""
     return bool(undoing.undo_plan([node], ()))
 
 
 def _is_changed_job(job: Mapping[str, Any]) -> bool:
-    """Whether there is something to undo on this Job."""
     return bool(undoing.undo_plan((), [job]))

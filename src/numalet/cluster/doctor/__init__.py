@@ -1,6 +1,6 @@
-"""What a cluster lacks for numalet, and the mend.
+"""Diagnose a cluster and print fixes.
 
-``collecting`` asks the API server for facts, ``rules`` turns them into findings without asking,
-``roles`` has what each account is to be allowed. A question that the API server refuses leaves its
-facts unknown, which is a finding of its own, and no rule guesses them.
+``collecting`` reads facts from the API server, ``rules`` turns them into findings without requests,
+``roles`` lists the permissions of each account. A refused request leaves its facts unknown, which
+is a finding, and no rule guesses them.
 """

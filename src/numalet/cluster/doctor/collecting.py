@@ -1,4 +1,4 @@
-"""Asks an API server for what ``rules`` judges. It changes nothing and goes on after a refusal."""
+"""Read the facts for ``rules`` from an API server, without changes; continue after a refusal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 _MANAGER: Final = "numalet"
 _HEADER_STEP_SECONDS: Final = 1.0
-"""The header of the answer has whole seconds."""
+"""The date header of the answer has whole seconds."""
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -114,12 +114,12 @@ _named_decoder: Final = msgspec.json.Decoder(_Named)
 
 
 async def collected(api: ApiClient, scheduler_files: Iterable[Path] = ()) -> ClusterFacts:
-    """All facts that the API server gives to this user, and what is in these files.
+    """Return all facts that the API server gives to this user, and the content of these files.
 
     Raises:
-        BadInput: a file has no KubeSchedulerConfiguration.
-        ApiRefused: not even the version is given: the credentials are not known.
-        ApiUnreachable: the API server gives no answer.
+        BadInput: a file contains no KubeSchedulerConfiguration.
+        ApiRefused: even the version is refused: the credentials are unknown.
+        ApiUnreachable: the API server does not answer.
     """
     version, clock = await _version(api)
     served = await _served(api)
@@ -154,7 +154,7 @@ async def _version(api: ApiClient) -> tuple[str, ClockReading | None]:
     after = time.time()
     clock = None
     if date is not None:
-        # The server cut its fraction of a second off, on average half a second.
+        # The header truncates the time by half a second on average.
         clock = ClockReading(
             server_seconds=date.timestamp() + _HEADER_STEP_SECONDS / 2,
             own_seconds=(before + after) / 2,
@@ -193,7 +193,7 @@ async def _may_not(api: ApiClient) -> frozenset[Permission]:
 
 
 async def _accounts(api: ApiClient) -> Mapping[str, frozenset[Permission]] | None:
-    """What accounts of the manifests lack; None if this user may not ask that."""
+    """Return missing permissions of the manifests' accounts; None if this user may not ask."""
     lacking: dict[str, frozenset[Permission]] = {}
     for account, needed in ACCOUNTS.items():
 
@@ -238,7 +238,7 @@ async def _is_allowed(api: ApiClient, reviews: str, body: Mapping[str, Any]) -> 
 
 
 async def _items(api: ApiClient, path: str, decode: Decode[T]) -> tuple[T, ...] | None:
-    """What is in the collection; None if it is not there or may not be read."""
+    """Return the items of the collection; None if it is missing or forbidden."""
     try:
         return tuple((await listed(api, ApiCollection(path), decode)).items.values())
     except ApiRefused as refused:

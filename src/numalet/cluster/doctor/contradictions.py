@@ -1,8 +1,8 @@
-"""Which nodes publish what can not be theirs, by the pods that are bound to them.
+"""Nodes with an impossible published state, judged by the pods bound to them.
 
-Objects are listed one kind after the other while nodes go on, so a NumaNode that is two seconds
-behind its pods seems to contradict them. What contradicts is therefore listed once more, after a
-time in which every node that is well has written; what is said then is meant.
+Collections are listed one after the other while the cluster changes, so a NumaNode that is two
+seconds behind its pods seems to contradict them. Contradictory objects are therefore listed again,
+after a time in which every healthy node has written; the second result is reported.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SETTLE_SECONDS: Final = 5.0
 """A node writes within a second of a change, or two seconds after the write before."""
 
 Contradictions = Mapping[str, tuple[Finding, ...]]
-"""Why what a node publishes can not be its own, by node; nodes without any are left out."""
+"""Contradictions in the published state by node; nodes without any are left out."""
 
 
 async def contradictions(
     api: ApiClient, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> Contradictions | None:
-    """Those of the cluster; None if not everything may be listed that they are known by.
+    """Return the contradictions of the cluster; None if a needed list is forbidden.
 
     Raises:
         ApiRefused, ApiUnreachable: as the client does.
@@ -48,7 +48,7 @@ async def contradictions(
 
 
 def of_objects(listed: ClusterObjects) -> Contradictions:
-    """Those in objects that were listed; only nodes whose class is there are judged."""
+    """Return the contradictions in listed objects; only nodes with a known class are judged."""
     known = Classes(listed.classes)
     every = {
         inputs.listed.name: building.contradictions(inputs, known, listed.pods)

@@ -1,4 +1,4 @@
-"""What an API server says about itself and the nodes, as far as it was asked and answered."""
+"""Facts about an API server and its nodes, as far as they could be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalet.core.model.value import Value, field
 
 
 class ClockReading(Value, kw_only=True):
-    """The server's clock and this machine's. A difference below ``error_seconds`` is none.
+    """The server's clock and this machine's; ``error_seconds`` is the accuracy.
 
     Both are seconds since 1970, taken in the middle between question and answer.
     """
@@ -22,20 +22,18 @@ class ClockReading(Value, kw_only=True):
 
     @property
     def ahead_seconds(self) -> float:
-        """How much the server's clock is ahead; negative if it is behind."""
+        """How far the server's clock is ahead; negative if it is behind."""
         return self.server_seconds - self.own_seconds
 
 
 class ClusterNodeFacts(Value, kw_only=True):
-    """A Node object."""
-
     name: str
     kubelet_version: str
     is_ready: bool
 
 
 class NumaNodeFacts(Value, kw_only=True):
-    """A NumaNode object. Moments are seconds since 1970, None unknown.
+    """A NumaNode object. Times are seconds since 1970, None if unknown.
 
     ``published_seconds`` is by the node's clock, ``written_seconds`` by the API server's.
     """
@@ -47,18 +45,18 @@ class NumaNodeFacts(Value, kw_only=True):
 
 
 class ZoneOwners(Value, kw_only=True):
-    """A NodeResourceTopology object: who owns its zones."""
+    """A NodeResourceTopology object: the field managers of its zones."""
 
     name: str
     zone_managers: frozenset[str]
 
 
 class ClusterFacts(Value, kw_only=True):
-    """Everything; None where the API server did not say.
+    """All facts; None if the API server did not return them.
 
-    ``served`` has the resources by group and version, as ``numalet.dev/v1alpha1``, of the groups
-    that concern us. ``may_not`` is what the asking user is not allowed, ``accounts`` the same of
-    the accounts of the manifests, of those that there are.
+    ``served`` are the relevant resources by group and version, such as ``numalet.dev/v1alpha1``.
+    ``may_not`` are missing permissions of the user, ``accounts`` those of the manifests' accounts
+    that exist.
     """
 
     server: str

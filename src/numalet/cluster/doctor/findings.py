@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, seen from numalet. A mend is a command, where there is one."""
+"""Findings on a cluster. The fix is a command if there is one."""
 
 from __future__ import annotations
 

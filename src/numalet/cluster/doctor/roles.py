@@ -1,6 +1,6 @@
-"""What the accounts of ``packaging/kubernetes`` are allowed, and need.
+"""Permissions of the accounts in ``packaging/kubernetes``.
 
-The manifests say the same; a test compares them, and another one takes away each verb in turn.
+The manifests grant the same; a test compares them, and another one removes each verb in turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Permission(Value, order=True):
 
     @property
     def resource_name(self) -> str:
-        """As kubectl writes it: ``numanodes.numalet.dev``."""
+        """The resource in kubectl's form: ``numanodes.numalet.dev``."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 

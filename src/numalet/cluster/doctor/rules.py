@@ -1,4 +1,4 @@
-"""Facts about a cluster turned into findings; a fact that is not known makes none."""
+"""Turn facts about a cluster into findings; unknown facts give no finding."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OLDEST_SERVER: Final = MinorVersion(1, 20)
 NEWEST_SERVER: Final = MinorVersion(1, 36)
 MANAGER: Final = "numalet"
 CLOCK_SECONDS: Final = 2.0
-"""A smaller difference of clocks is not worth a finding."""
+"""A smaller difference of clocks is ignored."""
 STALE_SECONDS: Final = 2 * 3600.0
-"""Twice the time after which an agent writes although nothing has changed."""
+"""Twice the interval at which an agent writes without any change."""
 _NAMES_SHOWN: Final = 5
 _HOUR_SECONDS: Final = 3600
 _WANTED: Final = (
@@ -49,7 +49,7 @@ _WANTED: Final = (
 
 
 def findings(facts: ClusterFacts) -> tuple[Finding, ...]:
-    """All findings, the most basic ones first."""
+    """Return all findings, the most basic ones first."""
     return (
         *_definitions(facts),
         *_access(facts),
@@ -159,7 +159,7 @@ def _ages(facts: ClusterFacts) -> Iterator[Finding]:
     ahead: dict[str, float] = {}
     for each in facts.numa_nodes or ():
         if each.published_seconds is not None and each.written_seconds is not None:
-            # What was written had been published, so the node's clock says a later time.
+            # The node published before it wrote, so its clock is ahead.
             difference = each.published_seconds - each.written_seconds
             if difference > CLOCK_SECONDS:
                 ahead[each.name] = difference
@@ -206,7 +206,7 @@ def _nodes(names: Sequence[str]) -> str:
 
 
 def _shown(names: Sequence[str]) -> str:
-    """The first names, and how many more."""
+    """Return the first names, and the number of others."""
     more = len(names) - _NAMES_SHOWN
     shown = ", ".join(sorted(names)[:_NAMES_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -1,7 +1,7 @@
-"""What an API server shows of schedulers, extenders and the breaker; it is asked, and not changed.
+"""Read facts about schedulers, extenders and the breaker from an API server.
 
-The configuration of a scheduler is a file of its machine, or in a ConfigMap. The first kind is read
-where it is named on the command line. What may not be listed is left out.
+The configuration of a scheduler is a file on its machine, or in a ConfigMap. Files are read if the
+command line names them. Collections that are forbidden are left out.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _WORKLOADS: Final = {
     "daemonsets": "DaemonSet",
     "statefulsets": "StatefulSet",
 }
-"""The kind of each collection: what is in a list does not say it."""
+"""The kind of each collection, which the items of a list lack."""
 _Object = Mapping[str, Any]
 
 
 async def collected(api: ApiClient, files: Iterable[Path] = ()) -> SchedulingFacts:
-    """All that is shown to this user, and the configurations in these files.
+    """Return all facts visible to this user, and the configurations in these files.
 
     Raises:
-        BadInput: a file has no KubeSchedulerConfiguration.
+        BadInput: a file contains no KubeSchedulerConfiguration.
         ApiRefused, ApiUnreachable: as the client does.
     """
     configurations = [each for path in files for each in in_file(path)]
@@ -73,7 +73,7 @@ async def collected(api: ApiClient, files: Iterable[Path] = ()) -> SchedulingFac
 
 
 def in_file(path: Path) -> list[SchedulerConfiguration]:
-    """The configurations of a file. Raises ``BadInput`` if it has none."""
+    """Return the configurations in a file. Raises ``BadInput`` without one."""
     content = yaml_source.read_bytes(path, _LARGEST_FILE_BYTES)
     found = _in_text(yaml_source.decode(content, str(path)), str(path))
     if not found:
@@ -133,7 +133,7 @@ def _programs(pod: _Object, name: str, scheduler: str, replicas: int) -> Iterato
 
 
 def _without_configuration(pod: _Object) -> Iterator[str]:
-    """The pod, if an extender is in it and its scheduler is started without a configuration."""
+    """Yield the pod if it has an extender and its scheduler starts without a configuration."""
     if not [*_programs(pod["spec"], "", "", 1)]:
         return
     for each in pod["spec"]["containers"]:
@@ -156,7 +156,7 @@ def _words(container: _Object) -> list[str]:
 
 
 def _options(words: Iterable[str]) -> Mapping[str, str]:
-    """Options by name, written ``--name=value`` or in two words."""
+    """Parse options by name, in the form ``--name=value`` or as two words."""
     options: dict[str, str] = {}
     name = ""
     for word in words:
@@ -179,7 +179,7 @@ def _pod_name(pod: _Object) -> str:
     return f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-# What has an end.
+# Objects with an end time.
 
 
 def _traps(nodes: Iterable[_Object]) -> Iterator[tuple[str, float]]:
@@ -204,7 +204,7 @@ def _leases(given: Iterable[_Object]) -> Iterator[LeaseFacts]:
 
 
 async def _objects(api: ApiClient, path: str) -> tuple[_Object, ...]:
-    """What is in the collection; nothing if it is not there or may not be read."""
+    """Return the items of the collection; empty if it is missing or forbidden."""
     try:
         return tuple((await listed(api, ApiCollection(path), msgspec.json.decode)).items.values())
     except ApiRefused as refused:

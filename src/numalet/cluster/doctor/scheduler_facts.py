@@ -1,4 +1,4 @@
-"""What is known of schedulers, extenders and the breaker of a cluster."""
+"""Facts about the schedulers, extenders and breakers of a cluster."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numalet.core.model.value import Value
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 DEFAULT_TIMEOUT_SECONDS: Final = 5.0
-"""Of kube-scheduler's ``httpTimeout`` and of ``numalet extender --timeout``."""
+"""Default of kube-scheduler's ``httpTimeout`` and of ``numalet extender --timeout``."""
 
 
 class SchedulerConfiguration(Value, kw_only=True):
-    """A KubeSchedulerConfiguration, and where it is: a file, or a ConfigMap."""
+    """A KubeSchedulerConfiguration, and its source: a file or a ConfigMap."""
 
     source: str
     document: Mapping[str, Any]
@@ -40,7 +40,7 @@ class SchedulerConfiguration(Value, kw_only=True):
 class ExtenderProgram(Value, kw_only=True):
     """A ``numalet extender`` in the template of a workload, or in a static pod.
 
-    ``scheduler`` is empty if no scheduler is asked about its pods: they name their node.
+    ``scheduler`` is empty if its pods name their node and need no scheduler.
     """
 
     name: str
@@ -63,10 +63,10 @@ class LeaseFacts(Value, kw_only=True):
 
 
 class SchedulingFacts(Value, kw_only=True):
-    """All of it. What the API server did not say is left out.
+    """All facts that the API server returned.
 
-    ``without_configuration`` names pods in which an extender stands beside a kube-scheduler that
-    is started without one; ``traps`` has the end of the breaker's taint by node.
+    ``without_configuration`` names pods with an extender and a kube-scheduler without
+    configuration; ``traps`` is the end of the breaker's taint by node.
     """
 
     configurations: tuple[SchedulerConfiguration, ...] = ()

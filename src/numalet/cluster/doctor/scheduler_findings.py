@@ -1,4 +1,4 @@
-"""What is wrong with schedulers, extenders and the breaker of a cluster, and the mend."""
+"""Findings on the schedulers, extenders and breakers of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about schedulers, extenders and the breaker turned into findings."""
+"""Turn facts about schedulers, extenders and the breaker into findings."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _FIRST_BATCHING: Final = MinorVersion(1, 35)
 _DEFAULT_BACK_OFF_SECONDS: Final = 10
 _SHORT_BACK_OFF_SECONDS: Final = 2
 _DECIDING_WEIGHT: Final = 121
-"""Ten points of the weight are more than the 1,200 of the scheduler's own plugins."""
+"""Ten points times this weight exceed the 1,200 of the scheduler's own plugins."""
 _LATE_SECONDS: Final = 60.0
-"""So long after its end a taint or a lease is no matter of clocks that differ."""
+"""A taint or a lease that ended this long ago cannot be explained by differing clocks."""
 
 
 def findings(
     facts: SchedulingFacts, server: MinorVersion | None, now_seconds: float | None
 ) -> Iterator[Finding]:
-    """All findings; what is judged by a clock only where the API server's is known."""
+    """Yield all findings; those that need a clock only if the API server's is known."""
     for each in facts.configurations:
         if each.extenders or str(each.document.get("apiVersion", "")):
             yield from _of_configuration(each, facts, server)
@@ -166,7 +166,7 @@ def _url(extender: Mapping[str, Any]) -> str:
 
 
 def _seconds(text: object) -> float | None:
-    """The seconds of a time as Go writes it, or of the default; None if it is no time."""
+    """Parse Go's duration, or the default, into seconds; None if it is invalid."""
     if not text:
         return DEFAULT_TIMEOUT_SECONDS
     try:

@@ -1,7 +1,7 @@
-"""The extender's HTTP applications: one route for each verb, probes, metrics.
+"""The extender's HTTP applications: a route for each verb, probes, metrics.
 
-``application`` is what the scheduler talks to. ``probes`` alone are served where that takes a
-client certificate, which kubelets and Prometheus do not have.
+``application`` serves the scheduler. ``probes`` has a separate address if ``application`` requires
+client certificates, which kubelets and Prometheus do not have.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numalet.io.documents.cluster_pods import PodReader
 def application(
     state: ExtenderState, bodies: BodyReader | None = None, gate: BindGate | None = None
 ) -> Starlette:
-    """Verbs, probes and metrics, answered from this state; ``bind`` where there is a gate."""
+    """Serve verbs, probes and metrics of this state; ``bind`` only with a gate."""
     reader = bodies or BodyReader()
     routes = [
         Route(f"/{each.name}", Calls(state, each, reader).answer, methods=["POST"])
@@ -33,12 +33,11 @@ def application(
 
 
 def probes(state: ExtenderState) -> Starlette:
-    """Probes and metrics alone."""
     return _with_probes(state)
 
 
 def verbs(state: ExtenderState, gate: BindGate | None = None) -> Sequence[Verb]:
-    """What the scheduler may ask for."""
+    """Return the verbs of the scheduler."""
     pods = PodReader()
 
     async def filter_nodes(call: Call) -> bytes:

@@ -1,35 +1,33 @@
-"""The bind gate: a pod is bound once its node has decided on all that was sent there before.
+"""The bind gate: binds a pod after its node has decided on all pods sent there before.
 
-A filter's answer is old when the scheduler binds: other pods were sent to the node meanwhile, and
-pods that were there are gone. So the scheduler may leave the binding to us (``bindVerb``), and it
-is decided once more, for the node as it is now, by one at a time of those who bind to that node.
+When the scheduler binds, the filter's answer is old: other pods were sent to the node meanwhile,
+and pods there have ended. Therefore the scheduler may leave the binding to us (``bindVerb``), and
+we decide again on the node's current state, one binding at a time for each node.
 
-When is our verdict that of the kubelet? It decides on pods in the order in which it sees them, on
-what it holds at that moment. Three things could come between:
+Our verdict equals the kubelet's if it decides on pods in the same order and state. Three events can
+prevent that:
 
-- **Another pod.** Bindings to a node are sent one after the other, each after the answer to the one
-  before, so that the kubelet sees them in this order. Pods that others bind are not in our hands.
-- **A pod that ends.** When its kubelet lets go of what it holds, no one else knows yet. For a pod
-  that is decided on at that moment it is more room than we counted. It is admitted all the same,
-  and it may be placed elsewhere than we thought. What is decided on after it would then be decided
-  by us on ledgers that the node does not have.
-- **Our view.** Watches are late, and those of pods and of published states by different times.
+- **Another pod.** Bindings to a node are sent one after the other, each after the answer to the
+  former one, so that the kubelet sees them in this order. We cannot control pods bound by others.
+- **A pod that ends.** Only its kubelet knows when it releases the allocation. A pod that is decided
+  at that moment has more room than we assumed. It is still admitted, but perhaps placed elsewhere
+  than predicted, and for later pods we would decide on ledgers that the node does not have.
+- **Our view.** Watches are late, those of pods and of published states by different times.
 
-So a node is left alone until it has published its decision on every pod that was bound to it and
-that its managers have anything to do with. What is decided then is decided on the node's own
-ledgers, less what has ended since. A pod of several containers that are placed one by one can still
-be refused for room that became free meanwhile: its first container may be placed where the others
-needed it. This can not be seen from outside of the node.
+Therefore the gate waits until a node has published its decision on every pod bound to it that its
+managers handle. Then it decides on the node's own ledgers, minus pods that ended since. A pod of
+several containers that are placed one by one can still be refused because of new room: its first
+container may be placed where the others need it. This is invisible from outside of the node.
 
-The price is one pod for a node in the time that the node takes to publish. Other nodes do not wait,
-and neither do pods that hold nothing. Who waits for longer than a share of the scheduler's time-out
-gets an answer that says so, and the scheduler tries again. A node that does not publish what it has
-been sent for ``PATIENCE_SECONDS`` has no publisher, or one that lies: then the decision is about
-the node as it is expected to be, which is all that is known, and a refusal by its kubelet leads to
-a back-off. Of nodes that never published nothing is awaited but that the bound pod is seen.
+The cost is one pod per node and publishing interval. Other nodes do not wait, and neither do pods
+without allocations. A pod that waits longer than a share of the scheduler's time-out gets an answer
+that says so, and the scheduler tries again. A node that publishes nothing for ``PATIENCE_SECONDS``
+has no working publisher: then the gate decides on the node's expected state, and a rejection by its
+kubelet leads to a back-off. A node that never published is only awaited until the bound pod is
+seen.
 
-Where the API server's answer to a binding is lost, the pod counts on the node until its object says
-where it is, or the time of a promise has passed.
+If the API server's answer to a binding is lost, the pod occupies the node until its object shows a
+node, or the promise expires.
 """
 
 from __future__ import annotations
@@ -54,13 +52,13 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 
 PATIENCE_SECONDS: Final = 10.0
-"""For so long a node may take to publish a decision."""
+"""How long a node may take to publish a decision."""
 WAITING_SHARE: Final = 0.6
-"""For so much of the scheduler's time-out a pod waits for the node."""
+"""Share of the scheduler's time-out in which a pod waits for the node."""
 SENDING_SHARE: Final = 0.9
-"""After so much of it the API server's answer is not waited for any more."""
+"""Share of the scheduler's time-out after which the API server's answer is not awaited."""
 KNOWN_SECONDS: Final = 1.0
-"""The scheduler may have seen a pod so much sooner than we."""
+"""The scheduler may see a pod this much earlier than we do."""
 _AGAIN_SECONDS: Final = 0.25
 _TURN_SECONDS: Final = 0.005
 
@@ -72,7 +70,7 @@ _DISTRUSTED: Final = "its state"
 
 
 class BindGate(StateListener):
-    """Binds pods; belongs to the event loop of its state. ``work`` has to run beside it."""
+    """Binds pods; belongs to the event loop of its state. ``work`` has to run in parallel."""
 
     def __init__(
         self, state: ExtenderState, api: ApiClient, patience_seconds: float = PATIENCE_SECONDS
@@ -84,15 +82,15 @@ class BindGate(StateListener):
         self._sent: dict[str, Promise] = {}
         """Pods whose objects do not show yet that they were bound, by uid."""
         self._awaited_since: dict[str, dict[str, float]] = {}
-        """What a node has yet to publish, since when; by the name of the node."""
+        """Since when the publication of a pod is awaited, by node name and uid."""
         self._waiting: dict[str, asyncio.Event] = {}
-        """Of each node that is waited for, what is set when it is known anew."""
+        """Events of awaited nodes, set when the node is renewed."""
         self._unseen: dict[str, asyncio.Event] = {}
         self._has_changed = asyncio.Event()
         state.listeners.append(self)
 
     async def bind(self, asked: BindingArguments) -> str:
-        """Bind the pod to the node; why it was not bound, or an empty text."""
+        """Bind the pod to the node; return why it was not bound, or an empty text."""
         timeout = self._state.rules.timeout_seconds
         began = asyncio.get_running_loop().time()
         async with contextlib.AsyncExitStack() as held:
@@ -119,7 +117,7 @@ class BindGate(StateListener):
             return await self._send(pod, asked.node, began + SENDING_SHARE * timeout)
 
     async def work(self) -> None:
-        """Wake those who wait once their node is known anew; without end."""
+        """Wake waiting bindings once their node is renewed; runs forever."""
         while True:
             await self._has_changed.wait()
             self._has_changed.clear()
@@ -149,14 +147,14 @@ class BindGate(StateListener):
         return lock
 
     def _is_of_interest(self, asked: BindingArguments) -> bool:
-        """Whether the managers of the node have anything to do with the pod."""
+        """Return whether the managers of the node handle the pod."""
         self._state.refresh()
         pod = self._state.live.pods.get(asked.pod_uid)
         base = self._state.nodes.base(asked.node)
         return pod is not None and base is not None and holding.may_hold(base.node, pod.pod)
 
     async def _until_seen(self, uid: str) -> None:
-        """Wait for the pod's object, for a moment."""
+        """Wait a moment for the pod's object."""
         if uid in self._state.live.pods:
             return
         seen = self._unseen.setdefault(uid, asyncio.Event())
@@ -168,7 +166,7 @@ class BindGate(StateListener):
             self._unseen.pop(uid, None)
 
     async def _until_decided(self, name: str) -> None:
-        """Wait until nothing is awaited of the node. Called with its lock, so by one at a time."""
+        """Wait until no decision of the node is awaited; the caller holds the node's lock."""
         changed = self._waiting[name] = asyncio.Event()
         try:
             while True:
@@ -177,14 +175,14 @@ class BindGate(StateListener):
                 if self._state.live.is_current and not self._is_awaited(name):
                     return
                 with contextlib.suppress(TimeoutError):
-                    # Some of it is a matter of time alone.
+                    # Some conditions depend only on time.
                     async with asyncio.timeout(_AGAIN_SECONDS):
                         await changed.wait()
         finally:
             del self._waiting[name]
 
     def _is_awaited(self, name: str) -> bool:
-        """Whether anything that was sent to the node is not seen there, or not decided yet."""
+        """Return whether a pod sent to the node is not seen there, or not decided yet."""
         now = self._state.now_seconds()
         known = self._awaited_since.pop(name, {})
         since = {each: known.get(each, now) for each in self._undecided(name)}
@@ -194,12 +192,12 @@ class BindGate(StateListener):
         return bool(self._sent_to(name)) or (bool(since) and is_patient)
 
     def _undecided(self, name: str) -> Sequence[str]:
-        """The pods of which the node's published state says nothing yet."""
+        """Return the pods without a decision in the node's published state."""
         base = self._state.nodes.base(name)
         if base is None:
             return ()
         if any(isinstance(each, StateFinding) for each in base.notes):
-            # Its state is newer than what is known of pods, or older; or it is a lie.
+            # Its state is newer or older than our view of pods, or wrong.
             return (_DISTRUSTED,)
         return [pod.uid for pod in awaited(base)]
 
@@ -210,7 +208,7 @@ class BindGate(StateListener):
         return [each for each in self._sent.values() if each.node_name == name]
 
     def _decided(self, pod: ClusterPod, name: str) -> str:
-        """Why the node does not admit the pod; an empty text if it does."""
+        """Return why the node does not admit the pod; empty if it does."""
         base = self._state.nodes.base(name)
         if base is None:
             return "" if self._state.rules.filtering.passes_unknown else NOT_KNOWN
@@ -248,7 +246,7 @@ def _path(pod: ClusterPod) -> str:
 
 
 def _binding(pod: ClusterPod, node_name: str) -> dict[str, Any]:
-    """What binds this pod, and no other one of its name."""
+    """Return the Binding of this pod, and no other one of its name."""
     of = pod.pod
     return {
         "apiVersion": "v1",

@@ -1,9 +1,9 @@
-"""Reads the bodies of requests, and bounds what they take.
+"""Read the bodies of requests within memory limits.
 
-The largest body that a scheduler sends is that of one which is not ``nodeCacheCapable``: 14 kB and
-some 330 values for each node. What a body takes when it is decoded depends on its values more than
-on its bytes. All that is being read at one moment is bounded too, except for small bodies: those of
-a ``nodeCacheCapable`` scheduler are read whatever others send.
+The largest bodies come from a scheduler that is not ``nodeCacheCapable``: 14 kB and some 330 values
+for each node. The memory of a decoded body depends more on its values than on its bytes. The sum of
+all bodies being read is limited too, except for small bodies: those of a ``nodeCacheCapable``
+scheduler are always read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ LARGEST_BODY_BYTES: Final = 80 * 1024 * 1024
 MOST_VALUES: Final = 2_000_000
 """Counted as commas. A value takes at most 220 bytes before the nodes are counted."""
 _SMALL: Final = 320
-"""Of the largest body, this part is small: 256 KiB."""
+"""A body is small if it has at most this part of the largest size: 256 KiB."""
 _DROPPED_FOR_ONE: Final = 4
-"""Times the largest body: so much of one that is refused is read."""
+"""Multiple of the largest size that is read of a refused body."""
 
 
 class BodyRefusedError(Exception):
-    """A body that is not read to its end; ``status`` is what is answered."""
+    """A body that is not read to its end; ``status`` is that of the answer."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
@@ -31,7 +31,7 @@ class BodyRefusedError(Exception):
 
 
 class BodyReader:
-    """Reads bodies of at most ``largest_bytes``, of all requests together twice as much."""
+    """Reads bodies of at most ``largest_bytes``, twice as much over all requests."""
 
     def __init__(self, largest_bytes: int = LARGEST_BODY_BYTES) -> None:
         self._largest_bytes = largest_bytes
@@ -39,11 +39,11 @@ class BodyReader:
         self._under_way_bytes = 0
 
     async def read(self, request: Request) -> bytes:
-        """The whole body.
+        """Read the whole body.
 
         Raises:
-            BodyRefusedError: it is too large, or too much comes at once.
-            ClientDisconnect: the client has gone.
+            BodyRefusedError: it is too large, or too much arrives at once.
+            ClientDisconnect: the client closed the connection.
         """
         refused: BodyRefusedError | None = None
         parts: list[bytes] = []
@@ -57,7 +57,7 @@ class BodyReader:
                     parts.append(part)
                     refused = self._why_not(size)
                 if refused is not None:
-                    # What is left is read and dropped: who is still sending sees no answer.
+                    # The rest is read and dropped: a client that is still sending reads no answer.
                     parts.clear()
                     if size > _DROPPED_FOR_ONE * self._largest_bytes:
                         break

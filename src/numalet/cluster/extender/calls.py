@@ -1,7 +1,7 @@
-"""One call of the scheduler: its body is read, it is answered, counted, and never breaks.
+"""One call of the scheduler: reads its body, answers, and counts; it never raises.
 
-What goes wrong is answered in the form that the verb has for it. Where there is a member ``Error``
-the status stays 200, as of any other one the scheduler shows nothing but a number.
+Errors are answered in the form of the verb. If the answer has a member ``Error`` the status is 200,
+because the scheduler shows only the number of any other status.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUG: Final = "a bug in numalet; its log says more"
 
 
 class Call(Value):
-    """A body, and when its request came, by the clock of the state."""
+    """A body, and the arrival time of its request by the clock of the state."""
 
     body: bytes
     began_seconds: float
@@ -39,20 +39,19 @@ Refuser: TypeAlias = Callable[[str], Response]
 
 
 def error_member(text: str) -> Response:
-    """The refusal of a verb whose answer has a member ``Error``."""
+    """Return the refusal of a verb whose answer has a member ``Error``."""
     return _json(wire.error(text))
 
 
 def error_status(text: str) -> Response:
-    """The refusal of a verb whose answer has no such member."""
+    """Return the refusal of a verb whose answer lacks such a member."""
     return PlainTextResponse(f"numalet: {text}", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 class Verb(Value):
-    """What is answered at ``/NAME``. ``answer`` may raise ``BadInput``.
+    """The handler of ``/NAME``. ``answer`` may raise ``BadInput``.
 
-    One that ``waits`` lets others be answered meanwhile, so that the CPU time until its own answer
-    is not its own.
+    ``waits``: other calls are answered in the meantime, so the CPU time is not attributed to it.
     """
 
     name: str
@@ -62,15 +61,13 @@ class Verb(Value):
 
 
 class Calls:
-    """Answers the calls of one verb."""
-
     def __init__(self, state: ExtenderState, verb: Verb, bodies: BodyReader) -> None:
         self._state = state
         self._verb = verb
         self._bodies = bodies
 
     async def answer(self, request: Request) -> Response:
-        """The answer, whatever comes."""
+        """Answer a request; errors become answers."""
         began = self._state.now_seconds()
         try:
             body = await self._bodies.read(request)
@@ -113,7 +110,7 @@ class Calls:
 
 
 def _place(bug: Exception) -> str:
-    """The innermost places of an exception, on one line."""
+    """Return the innermost places of an exception, on one line."""
     frames = traceback.extract_tb(bug.__traceback__)[-_FRAMES:]
     return " > ".join(f"{each.filename}:{each.lineno} {each.name}" for each in frames)
 

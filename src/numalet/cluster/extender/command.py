@@ -1,4 +1,4 @@
-"""The extender at work: the watch and the servers, until a signal comes."""
+"""The running extender: the watch and the servers, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
 
 PATIENCE_SECONDS: Final = 300
-"""Go's clients keep a connection for 90 s; one that is closed as they use it fails a request."""
+"""Go's clients keep a connection for 90 s; closing it while in use would fail a request."""
 MOST_PROBING: Final = 512
-"""Connections of kubelets and Prometheus, where these have an address of their own."""
+"""Limit of connections of kubelets and Prometheus, if these have a separate address."""
 BETWEEN_SECONDS: Final = 0.5
-"""So long after a change at most it is taken in, if no request comes before."""
+"""Changes are processed within this time, or with the next request."""
 
 
 class ExtenderOptions(Value, kw_only=True):
-    """What to serve where."""
-
     access: Access
     listen: ListenAddress
     metrics: ListenAddress | None = None
@@ -58,7 +56,7 @@ class ExtenderOptions(Value, kw_only=True):
 def tls_files(
     certificate: Path | None, key: Path | None, client_ca: Path | None
 ) -> TlsFiles | None:
-    """What the options come to; None without TLS. Raises ``BadInput`` if one is missing."""
+    """Return the files of the options; None without TLS. Raises ``BadInput`` if one is missing."""
     if certificate is not None and key is not None:
         return TlsFiles(certificate, key, client_ca)
     if certificate is None and key is None and client_ca is None:
@@ -71,17 +69,17 @@ def tls_files(
 
 
 def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
-    """Raise ``BadInput`` if others than this machine can connect and need not say who they are."""
+    """Raise ``BadInput`` for a non-loopback address without client certificates."""
     if not address.is_loopback and not has_client_ca:
         raise BadInput([ExtenderListenOpen(address=str(address), where=Location("--listen"))])
 
 
 async def live(options: ExtenderOptions, write: LogWriter) -> None:
-    """Serve until a signal comes.
+    """Serve until a signal ends it.
 
     Raises:
-        BadInput: nothing can listen at an address, one is open to others, a file of TLS or the
-            credentials can not be used.
+        BadInput: an address, the credentials or a TLS file cannot be used, or an address is open
+            to others.
     """
     log = ExtenderLog(write)
     asyncio.get_running_loop().set_exception_handler(
@@ -102,7 +100,7 @@ async def live(options: ExtenderOptions, write: LogWriter) -> None:
             group.create_task(state.live.follow(api))
             group.create_task(state.prewarming.run())
             group.create_task(_kept_fresh(state))
-            # It ends first: what was begun is answered while all the others are still at work.
+            # It ends first, so that open requests are answered while the rest still works.
             async with _served(options, state, gate):
                 await asyncio.Event().wait()
 
@@ -162,7 +160,7 @@ def _tls(options: ExtenderOptions, log: ExtenderLog) -> RenewedTls | None:
 
 
 async def _kept_fresh(state: ExtenderState) -> None:
-    """Take in what changes also while no request comes, and say what is to be said of it."""
+    """Process changes without requests, and log the notes about them."""
     is_known = False
     while True:
         with contextlib.suppress(TimeoutError):
@@ -170,12 +168,12 @@ async def _kept_fresh(state: ExtenderState) -> None:
                 await state.live.wait_for_change()
         state.log.notes(state.live.notes)
         if not is_known:
-            # All nodes are made for the first time; probes are answered meanwhile.
+            # All nodes are built for the first time; probes are answered meanwhile.
             await state.live.value()
         state.refresh()
         if state.live.is_ready and not is_known:
             is_known = True
-            # A cluster has no cycles: what stays for long is not to be walked over again and again.
+            # A cluster has no cycles; freezing keeps the collector from walking its objects.
             gc.freeze()
             state.prewarming.start()
         await asyncio.sleep(BETWEEN_SECONDS)

@@ -1,4 +1,4 @@
-"""Lengths of time on the command line, as Kubernetes writes them."""
+"""Durations on the command line in Kubernetes' form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numalet.core.model.findings import BadInput, Location
 
 
 def seconds(option: str, text: str) -> float:
-    """The seconds of ``5s`` or ``1m30s``. Raises ``BadInput`` if it is no time above 0."""
+    """Parse ``5s`` or ``1m30s`` into seconds. Raises ``BadInput`` unless it is above 0."""
     length_seconds = go_duration.seconds_of(text)
     if not length_seconds:
         raise BadInput([ExtenderSeconds(value=text, where=Location(option))])

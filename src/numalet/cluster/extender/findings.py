@@ -1,4 +1,4 @@
-"""What is to be said of an extender: its address, and requests that can not be answered."""
+"""Findings on an extender: its address, and requests that cannot be answered."""
 
 from __future__ import annotations
 

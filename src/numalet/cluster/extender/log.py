@@ -1,6 +1,6 @@
-"""The extender's log: a line for each event worth knowing, and none for a request.
+"""The extender's log: a line for each relevant event, but not for requests.
 
-The lines are those of the agent's log, with the same forms and levels.
+Form and levels are those of the agent's log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_REPEATED: Final = 1_000
 
 
 class ExtenderLog:
-    """What is said of an extender. For one thread."""
+    """Writes the log. For one thread."""
 
     def __init__(self, write: LogWriter = lambda lines: None) -> None:
         self._write = write
@@ -34,17 +34,17 @@ class ExtenderLog:
         self._times: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def say(self, message: str, **keys: Any) -> None:
-        """Something happened that is as it should be."""
+        """Log a normal event."""
         self._write([LogLine(message, keys)])
 
     def complain(self, message: str, **keys: Any) -> None:
-        """Something is not as it should be; these lines are written at every verbosity."""
+        """Log a problem; these lines are written at every verbosity."""
         self._write([LogLine(message, keys, is_error=True)])
 
     def repeat(self, message: str, of: str, **keys: Any) -> None:
-        """Complain of what may come again with every request: the 1st, 2nd, 4th, 8th time.
+        """Log a problem that may repeat with every request: the 1st, 2nd, 4th, 8th time.
 
-        ``of`` says of what it is the same again.
+        ``of`` identifies the repeated problem.
         """
         times = self._times.pop((message, of), 0) + 1
         self._times[message, of] = times
@@ -54,26 +54,26 @@ class ExtenderLog:
             self.complain(message, **keys, times=times)
 
     def request(self, message: str, **keys: Any) -> None:
-        """One request, for those who want to see each."""
+        """Log one request, at a high verbosity."""
         self._write([LogLine(message, keys, REQUESTS_LEVEL)])
 
     def finding(self, finding: Finding) -> None:
-        """What is to be said of an input."""
+        """Log a finding about an input."""
         self._write([log_line.of_finding(finding)])
 
     def notes(self, notes: Iterable[Finding]) -> None:
-        """Say what is to be said of the cluster now and was not true before."""
+        """Log notes on the cluster that are new."""
         now = frozenset(notes)
         self._write([log_line.of_finding(each) for each in now - self._notes])
         self._notes = now
 
     def refused_by_all(self, pod: ClusterPod, answer: Filtered) -> bool:
-        """Say that no node admits the pod, unless all causes were said of it; whether it was."""
+        """Log that no node admits the pod, unless all causes were logged; return whether it did."""
         uid, causes = pod.pod.uid, frozenset(answer.failed.values())
         said = self._refused.get(uid, frozenset())
         if causes <= said:
             return False
-        # Causes hold figures of the pod alone, and are few.
+        # Causes contain figures of the pod alone, so there are few.
         self._refused[uid] = said | causes
         self._refused.move_to_end(uid)
         if len(self._refused) > _MOST_PODS:
@@ -83,12 +83,12 @@ class ExtenderLog:
         return True
 
     def forget(self, uid: str) -> None:
-        """The pod is gone, or has a node."""
+        """Forget a pod that was deleted or has a node."""
         self._refused.pop(uid, None)
 
 
 def _counted(failed: Mapping[str, str]) -> str:
-    """The most frequent reasons with the number of their nodes."""
+    """Return the most frequent reasons with the number of their nodes."""
     counts: dict[str, int] = {}
     for reason in failed.values():
         counts[reason] = counts.get(reason, 0) + 1

@@ -1,7 +1,7 @@
-"""What Prometheus is shown of an extender. The reference says of each metric what it means.
+"""Metrics of an extender; the reference documents each of them.
 
-What happens is counted by who does the work; what is so at the moment of a scrape is read off then,
-by what ``show`` was given.
+Events are counted when they occur; current values are read at each scrape with the functions passed
+to ``show``.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ HELP: Final[Mapping[str, str]] = {
     "shapes": "Shapes of pods whose verdicts are remembered.",
     "prewarmed_total": "Shapes worked out from waiting pods before the scheduler asked.",
 }
-"""By the name without its prefix."""
+"""By name without prefix."""
 
 
 class CallResult(StrEnum):
-    """What became of a request."""
+    """The result of a request."""
 
     ANSWERED = "answered"
     UNREADABLE = "unreadable"
@@ -62,7 +62,7 @@ class CallResult(StrEnum):
 
 
 class NodeVerdictLabel(StrEnum):
-    """What was said of a node; each node that is asked about has one of these."""
+    """The verdict on a node; each node of a request has exactly one."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -72,13 +72,11 @@ class NodeVerdictLabel(StrEnum):
 
 
 class ExtenderMetrics:
-    """The metrics of one extender."""
-
     def __init__(self) -> None:
-        # When a counter began would be a metric of its own beside each.
+        # A creation time of each counter would be another metric.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry: Final = CollectorRegistry()
-        # What the process itself costs, under the names that all programs have for it.
+        # Process metrics under their usual names.
         ProcessCollector(registry=self.registry)
         self._read_off = _ReadOff()
         self.registry.register(self._read_off)
@@ -100,28 +98,26 @@ class ExtenderMetrics:
         self._mismatches = self._counter("model_mismatch_total", "reason")
 
     def show(self, read: Mapping[str, Callable[[], float]]) -> None:
-        """Read these off at every scrape; by name without the prefix."""
+        """Read these values at every scrape; by name without prefix."""
         self._read_off.by_name.update(read)
 
     def show_cluster_nodes(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Read the nodes by origin off at every scrape."""
+        """Read the nodes by origin at every scrape."""
         self._read_off.nodes = counts
 
     def request(
         self, verb: str, result: CallResult, seconds: float, cpu_seconds: float = 0.0
     ) -> None:
-        """A request was answered, one way or another."""
         self._requests.labels(verb, result.value).inc()
         self._seconds.labels(verb).observe(seconds)
         self._cpu_seconds.labels(verb).inc(cpu_seconds)
 
     def filtered(self, answer: Filtered, rules: FilterRules) -> None:
-        """Nodes were filtered by these rules."""
         for verdict, count in _counted(answer, rules).items():
             self._nodes.labels(verdict.value).inc(count)
 
     def refused_by_all(self) -> None:
-        """No node admits a pod, for a cause that was not said of it before."""
+        """No node admits a pod, for a new cause."""
         self._refused_by_all.inc()
 
     def promised(self) -> None:
@@ -129,15 +125,15 @@ class ExtenderMetrics:
         self._promised.inc()
 
     def late(self, promises: int) -> None:
-        """So many promises came to nothing in time."""
+        """Count expired promises."""
         self._late.inc(promises)
 
     def mismatch(self, reason: str) -> None:
-        """A kubelet rejected a pod after our yes, for this reason of its own."""
+        """A kubelet rejected a pod we predicted it would admit, for this reason of its own."""
         self._mismatches.labels(reason).inc()
 
     def page(self) -> bytes:
-        """All of it in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
     def _counter(self, name: str, *labels: str) -> Counter:
@@ -145,14 +141,13 @@ class ExtenderMetrics:
 
 
 class _ReadOff(Collector):
-    """What is asked for at each scrape."""
+    """Reads current values at each scrape."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Callable[[], float]] = {}
         self.nodes: Callable[[], Mapping[str, int]] = dict
 
     def collect(self) -> Iterator[Metric]:
-        """Each as it is now."""
         for name, value in self.by_name.items():
             family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
             yield family(PREFIX + name, HELP[name], value=float(value()))
@@ -165,9 +160,9 @@ class _ReadOff(Collector):
 
 
 def _counted(answer: Filtered, rules: FilterRules) -> Mapping[NodeVerdictLabel, int]:
-    """The nodes of an answer by verdict, each once."""
+    """Count the nodes of an answer by verdict, each once."""
     unknown, late = answer.unknown, answer.unexamined
-    # Those that are refused because nothing is known of them stand in both lists of the failed.
+    # Nodes refused for lack of data are in both lists of failed nodes.
     unknown_refused = 0 if rules.passes_unknown else unknown
     late_refused = 0 if rules.passes_unexamined else late
     undecided_passed = unknown + late - unknown_refused - late_refused

@@ -1,14 +1,14 @@
-"""Pods that a kubelet rejected after our yes: evidence against our model of that node.
+"""Pods that a kubelet rejected and we predicted it would admit: our model of that node is wrong.
 
     we said yes     a filter call let the pod pass to nodes, or the gate bound it to one
-    it was sent     its object names one of these nodes; how the node was then known is kept
+    it was sent     its object names one of these nodes; our state of the node is kept
     it is rejected  it failed at admission, before it ran there
 
-Each is logged with both decisions, ours and the kubelet's, and counted; and its node gets no pod of
-this shape for a while (``insight/scheduling/backing_off``). A pod that was rejected by a node of
-which we said no, or nothing, is none: others sent it there, or nothing was known.
+Each mismatch is logged with both decisions, ours and the kubelet's, and counted; and its node gets
+no pod of this shape for a while (``insight/scheduling/backing_off``). A rejection without our yes
+does not count: another component sent the pod there, or the node was undecided.
 
-What is remembered is bounded: the yeses said last, and of a yes nothing once the pod runs.
+Memory is limited to the latest predictions, and to pods that have not started yet.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from numalet.wording import numbers
 
 MOST_PODS: Final = 10_000
 MOST_NAMES: Final = 2_000_000
-"""So many names of nodes are remembered, over all pods that have no node yet."""
+"""Limit of remembered node names, over all pods without a node."""
 
 
 class ModelMismatches(StateListener):
-    """Compares what we said with what becomes of pods. Belongs to the event loop of its state."""
+    """Compares predictions with the fate of pods. Belongs to the event loop of its state."""
 
     def __init__(self, state: ExtenderState) -> None:
         self._state = state
         self._yeses: OrderedDict[str, Sequence[str]] = OrderedDict()
-        """The nodes that a pod may be sent to, by its uid."""
+        """The nodes to which a pod may be sent, by its uid."""
         self._names = 0
         self._sent: OrderedDict[str, ClusterNode] = OrderedDict()
-        """The node of a pod, as it was known when the pod was seen there; by the pod's uid."""
+        """The state of a pod's node when the pod was seen there, by the pod's uid."""
         self._rejected: dict[str, list[tuple[ClusterPod, ClusterNode]]] = {}
-        """Pods that were rejected, by the name of a node that is not known anew yet."""
+        """Rejected pods, by the name of a node that is not renewed yet."""
         self._reader = FactReader()
         state.listeners.append(self)
 
@@ -71,7 +71,7 @@ class ModelMismatches(StateListener):
 
     def node_renewed(self, name: str) -> None:
         for pod, on in self._rejected.pop(name, ()):
-            # Only now is the rejected pod no part of what is known of the node.
+            # Only now the state of the node excludes the rejected pod.
             now = self._state.now_seconds()
             seconds = self._state.filter.was_refused(pod.pod, name, now)
             self._state.metrics.mismatch(pod.reason)
@@ -87,7 +87,7 @@ class ModelMismatches(StateListener):
             )
 
     def _see_where(self, now: ClusterPod) -> None:
-        """Keep how the node is known that a pod was sent to, if we let it pass there."""
+        """Keep the state of the node to which a passed pod was sent."""
         uid, name = now.pod.uid, now.pod.node_name
         if not name or uid not in self._yeses:
             return
@@ -102,7 +102,7 @@ class ModelMismatches(StateListener):
         self._names -= len(self._yeses.pop(uid, ()))
 
     def _short(self, on: ClusterNode) -> str:
-        """What is free, and how many pods there are."""
+        """Describe the free resources and the number of pods."""
         facts = self._reader.facts(on.node)
         pods, coming = len(on.node.snapshot.pods), len(on_the_way(on))
         parts = [f"{pods} pods", f"{coming} of them on their way", *_free(facts)]
@@ -110,7 +110,7 @@ class ModelMismatches(StateListener):
 
 
 def _free(facts: StateFacts) -> Iterator[str]:
-    """What of each kind is free on each NUMA node."""
+    """Yield the free amounts by NUMA node, for each kind of resource."""
     if facts.free_cpus:
         yield f"CPUs free {_by_numa_node(facts.free_cpus)}"
     if facts.node_class.counts_memory:

@@ -1,4 +1,4 @@
-"""Where the states of the nodes come from, and which of them came to be known worse or better."""
+"""The origins of node states, and changes to a better or worse one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNDECIDED: Final = "undecided"
 
 
 class OriginChange(Value):
-    """A node whose state comes from elsewhere now; ``is_better``: from the node itself."""
+    """A node with another origin; ``is_better``: from the node itself."""
 
     name: str
     before: str
@@ -22,12 +22,12 @@ class OriginChange(Value):
 
     @property
     def is_better(self) -> bool:
-        """Whether the node itself says again what it holds."""
+        """Whether the node itself publishes its state again."""
         return self.now == Origin.PUBLISHED.value
 
 
 class NodeOrigins:
-    """Counts nodes by origin, one change after the other."""
+    """Counts nodes by origin, updated by single changes."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, str] = {}
@@ -37,11 +37,10 @@ class NodeOrigins:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Nodes by origin."""
         return self._counts
 
     def put(self, name: str, node: ClusterNode | UndecidedNode | None) -> OriginChange | None:
-        """Count the node as it is now; the change, if it was known and is of another origin."""
+        """Count the current node; return the change if its origin differs from a known one."""
         before = self._by_name.pop(name, None)
         if before is not None:
             self._counts[before] -= 1

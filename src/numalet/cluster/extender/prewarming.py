@@ -1,8 +1,8 @@
-"""Decides on the shapes of waiting pods before the scheduler asks, while nothing is to be answered.
+"""Decide on the shapes of waiting pods while the extender is idle.
 
-The first question about a shape is the dear one: every state of a node has to be decided. A pod is
-seen waiting a moment before the scheduler comes to it, or minutes before if the queue is long. That
-time is used, a few milliseconds in a row, so that a question never waits longer than that.
+The first question about a shape is expensive: every state of a node has to be decided. The watch
+shows a waiting pod a moment before the scheduler's call, or minutes before if the queue is long.
+This time is used in slices of a few milliseconds, so that a call never waits longer.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numalet.io.kube_api.pace import Clock
 
 SLICE_SECONDS: Final = 0.005
 _MOST_WAITING: Final = 64
-"""More shapes than this are not kept in mind; the scheduler's question decides on the others."""
+"""Limit of waiting shapes; others are decided during the scheduler's call."""
 
 
 class Prewarming:
-    """The shapes that wait to be decided. Belongs to one event loop."""
+    """The shapes that wait for a decision. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Prewarming:
         then: Callable[[ClusterPod, Callable[[], bool]], bool] = lambda _pod, _may_go_on: True,
     ) -> None:
         self.shapes_done = 0
-        """How many shapes were decided on in advance."""
+        """Number of shapes decided in advance."""
         self._filter = by
         self._refresh = refresh
         self._clock = clock
@@ -44,18 +44,17 @@ class Prewarming:
         self._news = asyncio.Event()
 
     def seen(self, pod: ClusterPod) -> None:
-        """A pod waits for a node."""
         key = shapes.shape_key(pod.pod)
         if key not in self._waiting and len(self._waiting) < _MOST_WAITING:
             self._waiting[key] = pod
             self._news.set()
 
     def start(self) -> None:
-        """The cluster is known from now on: there is something to read."""
+        """Begin reading, as the cluster is known from now on."""
         self._news.set()
 
     async def run(self) -> None:
-        """Decide on what waits, without end."""
+        """Decide on waiting shapes; runs forever."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -67,7 +66,7 @@ class Prewarming:
                 self.shapes_done += 1
 
     async def _in_slices(self, work: Callable[[Callable[[], bool]], bool]) -> None:
-        """Do some work until it says that nothing is left; requests have their turn in between."""
+        """Do some work in slices until it is done, with requests in between."""
         is_done = False
         while not is_done:
             self._refresh()

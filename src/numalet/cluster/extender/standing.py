@@ -1,8 +1,8 @@
-"""Whether this extender answers, and whether its readiness probe says yes.
+"""Whether this extender answers calls, and whether it is ready.
 
-not everything is listed    neither: half a cluster would pass for a small one
-another replica is active   neither: two would each know only their own promises
-the API server is away      it answers from the last view; the probe says yes for a while
+not everything is listed    neither: half a cluster would seem small another replica is
+active   neither: each would know only its own promises the API server is away      it answers from
+the last view, and is ready for a while
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOT_ACTIVE: Final = "another replica is active"
 
 
 class Standing:
-    """Asked again for each request; ``leads`` says whether this replica is the active one."""
+    """Evaluated for each request; ``leads``: this replica is the active one."""
 
     def __init__(
         self, live: LiveCluster, oldest_view_seconds: float, leads: Callable[[], bool] | None = None
@@ -29,17 +29,17 @@ class Standing:
 
     @property
     def is_active(self) -> bool:
-        """Whether this replica is the one that answers; always without a lease."""
+        """Whether this replica answers; always without a lease."""
         return self.leads()
 
     def why_silent(self) -> str:
-        """Why no call is answered; empty if calls are answered."""
+        """Return why calls are refused; empty if they are answered."""
         if not self._live.is_ready:
             return NOT_KNOWN
         return "" if self.is_active else NOT_ACTIVE
 
     def why_not_ready(self) -> str:
-        """Why the readiness probe says no; empty if it says yes."""
+        """Return why the readiness probe fails; empty if it succeeds."""
         silent = self.why_silent()
         if silent:
             return "; ".join((silent, *map(str, self._live.problems)))

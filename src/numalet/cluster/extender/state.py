@@ -1,7 +1,7 @@
-"""What the extender knows: the cluster as it is followed, and what was promised since.
+"""The state of the extender: the followed cluster, and the promises since.
 
-``refresh`` takes in what has changed; it is called before every answer, so that no answer is older
-than the last event of the watch.
+``refresh`` processes changes; it is called before every answer, so that each answer includes the
+last event of the watch.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from numalet.io.kube_api.pace import PACE, Pace
 
 PROMISE_SECONDS: Final = 30.0
 BUDGET_SHARE: Final = 0.8
-"""Of the scheduler's time-out, so much is used for deciding."""
+"""Share of the scheduler's time-out for decisions."""
 MOST_SETTLED: Final = 10_000
-"""So many pods are remembered of which no question can be meant any more."""
+"""Limit of remembered pods on which no call can be expected any more."""
 _MOST_SAID: Final = 10
 
 
 class ExtenderRules(Value, kw_only=True):
-    """How is answered. ``timeout_seconds`` is the scheduler's ``httpTimeout``.
+    """Rules of the answers. ``timeout_seconds`` is the scheduler's ``httpTimeout``.
 
-    Beyond ``oldest_view_seconds`` without news of the cluster the readiness probe says no.
+    The readiness probe fails after ``oldest_view_seconds`` without news of the cluster.
     """
 
     filtering: FilterRules = field(default_factory=FilterRules)
@@ -49,19 +49,19 @@ class ExtenderRules(Value, kw_only=True):
 
 
 class StateListener:
-    """What happens to a state: each of its listeners is called as it happens."""
+    """Events of a state; its listeners are called immediately."""
 
     def something_changed(self) -> None:
-        """The watch brought something; it is not worked in yet."""
+        """The watch had an event that is not processed yet."""
 
     def pod_changed(self, before: ClusterPod | None, now: ClusterPod | None) -> None:
-        """A pod, as it was and as it is; None where it is not there."""
+        """A pod before and after a change; None if it does not exist."""
 
     def node_renewed(self, name: str) -> None:
-        """What is known of a node was worked in."""
+        """The state of a node was updated."""
 
     def said_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
-        """The pod may be sent to these nodes, on which was decided; to no others any more."""
+        """The pod may be sent to these decided nodes, and to no others."""
 
 
 class ExtenderState:
@@ -98,20 +98,20 @@ class ExtenderState:
 
     @property
     def settled(self) -> frozenset[str]:
-        """The uids of pods that were seen bound, over or gone, those seen last."""
+        """The uids of pods last seen bound, ended or deleted."""
         return frozenset(self._settled)
 
     @property
     def filter(self) -> NodeFilter:
-        """Who decides on nodes and remembers it."""
+        """The filter with its cached decisions."""
         return self._filter
 
     def now_seconds(self) -> float:
-        """By the steady clock that everything in here goes by."""
+        """Return the time of the steady clock that this package uses."""
         return self._clock.now_seconds()
 
     def refresh(self) -> None:
-        """Take in what has changed since the last time."""
+        """Process all changes since the last call."""
         changes: list[OriginChange] = []
         for name in self.live.renewed():
             node = self.live.node(name)
@@ -133,10 +133,10 @@ class ExtenderState:
     def filtered(
         self, pod: ClusterPod, names: list[str], began_seconds: float | None = None
     ) -> Filtered:
-        """Which of these nodes admit the pod; what was promised for it before is no more.
+        """Return which of these nodes admit the pod; this ends its earlier promise.
 
-        The budget of time runs from ``began_seconds``; by default from now. A pod on which no
-        opinion is needed passes at once, and nothing is promised to it.
+        The time budget runs from ``began_seconds``, by default from now. A pod that no kubelet can
+        refuse passes at once, without a promise.
         """
         if not opinion.is_needed(pod.pod):
             everywhere = Filtered(passed=names)
@@ -148,7 +148,7 @@ class ExtenderState:
         self.refresh()
         answer = self._filter.filtered(pod, names, lambda: self.now_seconds() < until, began)
         if len(answer.passed) == 1:
-            # The scheduler does not ask which node is best, since there is but one.
+            # With a single node the scheduler sends no prioritize call.
             self.promise(pod, answer.passed[0])
         lets_late_pass = answer.unexamined and self.rules.filtering.passes_unexamined
         if opinion.is_needed(pod.pod) and not lets_late_pass:
@@ -166,9 +166,9 @@ class ExtenderState:
     def scored(
         self, pod: ClusterPod, names: list[str], began_seconds: float | None = None
     ) -> Scored:
-        """The points of these nodes; the pod is promised to the one that has the most.
+        """Return the points of these nodes; the pod is promised to the best one.
 
-        The budget of time runs from ``began_seconds``; by default from now.
+        The time budget runs from ``began_seconds``, by default from now.
         """
         began = self.now_seconds() if began_seconds is None else began_seconds
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
@@ -190,7 +190,7 @@ class ExtenderState:
         candidates: Mapping[str, VictimSet],
         began_seconds: float | None = None,
     ) -> Preempted:
-        """Which of these sets of victims help the pod; its promises are no more."""
+        """Return which of these victim sets help the pod; this ends its promise."""
         began = self.now_seconds() if began_seconds is None else began_seconds
         until = began + BUDGET_SHARE * self.rules.timeout_seconds
         self.nodes.release(pod.pod.uid)
@@ -208,14 +208,15 @@ class ExtenderState:
         return answer
 
     def say_yes(self, pod: ClusterPod, names: Sequence[str]) -> None:
-        """These nodes are those to which the pod may be sent."""
+        """Record the nodes to which the pod may be sent."""
         for each in self.listeners:
             each.said_yes(pod, names)
 
     def promise(self, pod: ClusterPod, node_name: str) -> None:
-        """Count the pod on this node, until its object says where it is or time is over.
+        """Promise the pod to this node, until its object shows a node or the promise expires.
 
-        A scheduler that did not wait for the answer may have bound the pod or seen it go since.
+        A scheduler that did not wait for the answer may have bound the pod or seen its deletion
+        since.
         """
         if pod.pod.uid in self._settled:
             return
@@ -251,7 +252,7 @@ class ExtenderState:
         self.log.say(f"ready: {known} nodes are known", **counts)
 
     def _say_changes(self, changes: list[OriginChange]) -> None:
-        """Say which nodes are known worse or better than before; of very many only the first."""
+        """Log nodes with a better or worse origin; the first few only."""
         for each in changes[:_MOST_SAID]:
             say = self.log.say if each.is_better else self.log.complain
             say(f"the state of a node is {each.now} now", node=each.name, before=each.before,
@@ -260,7 +261,7 @@ class ExtenderState:
             self.log.complain("so did other nodes", count=len(changes) - _MOST_SAID)
 
     def _back_offs(self) -> int:
-        """How many are not over by now; a change of its node may have ended one before."""
+        """Return the number of back-offs in force; a changed node may have ended one earlier."""
         now = self.now_seconds()
         listed = self._filter.back_offs.by_shape.values()
         return sum(each.until_seconds > now for one in listed for each in one.values())

@@ -1,11 +1,11 @@
-"""TLS for the extender, with certificates that are renewed on the disk.
+"""TLS for the extender, with certificates that are renewed on disk.
 
-The files are compared at each handshake, so that a renewed certificate holds for the next
-connection and nothing has to be started again. Files that can not be used, as when the certificate
-is new and its key is not yet, leave what there was, and that is said once.
+The files are compared at each handshake, so that a renewed certificate is used for the next
+connection without a restart. Unusable files, such as a new certificate with the old key, leave the
+former ones in use and are logged once.
 
-It is TLS 1.3 without session tickets: a session that is resumed would not be held against
-a renewed authority. Every scheduler in use speaks it.
+TLS 1.3 without session tickets: a resumed session would not be checked against a renewed authority.
+Every scheduler in use supports it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 class TlsFiles(Value):
-    """A certificate with its chain, its key, and who signs certificates of clients, if asked."""
+    """A certificate with its chain, its key, and the CA of client certificates, if required."""
 
     certificate: Path
     key: Path
@@ -32,17 +32,16 @@ class TlsFiles(Value):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All of them."""
         return (self.certificate, self.key, *((self.client_ca,) if self.client_ca else ()))
 
 
 class RenewedTls:
-    """``context`` serves with what is in the files at the moment of each handshake.
+    """``context`` serves with the current content of the files at each handshake.
 
-    ``complain`` gets why renewed files can not be used, ``say`` that they are.
+    ``complain`` is called with why renewed files cannot be used, ``say`` when they are used.
 
     Raises:
-        BadInput: the files can not be used at the beginning.
+        BadInput: the files cannot be used at the beginning.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class RenewedTls:
         self._seen = _signature(files)
         self._newest = made(files)
         self.context = self._newest
-        # It is called whether or not the client names a server.
+        # OpenSSL calls it whether or not the client names a server.
         self.context.sni_callback = self._renew
 
     def _renew(self, connection: Any, _name: str | None, _context: ssl.SSLContext) -> None:
@@ -75,7 +74,7 @@ class RenewedTls:
 
 
 def made(files: TlsFiles) -> ssl.SSLContext:
-    """What serves with these files as they are. Raises ``BadInput`` if they can not be used."""
+    """Return a context for the current files. Raises ``BadInput`` if they cannot be used."""
     for path in files.paths:
         try:
             path.read_bytes()
@@ -102,7 +101,7 @@ def _problem(error: OSError | ValueError) -> str:
 
 
 def _signature(files: TlsFiles) -> _Signature:
-    """What of the files is another once they were renewed."""
+    """Return data that changes when the files are renewed."""
     signs: list[tuple[int, int, int] | None] = []
     for path in files.paths:
         try:

@@ -1,7 +1,7 @@
 """The bodies of ``preempt``, as kube-scheduler sends and reads them.
 
 A scheduler whose extender is ``nodeCacheCapable`` sends uids of pods, else whole pods; it reads
-uids in both cases. There is no member ``Error``.
+uids in both cases. The answer lacks a member ``Error``.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class _MetaVictims(msgspec.Struct):
 
 
 class PreemptionArguments(msgspec.Struct):
-    """What ``preempt`` is asked. Members have exactly the names of Go."""
+    """The arguments of ``preempt``. Members have exactly the names of Go."""
 
     pod: msgspec.Raw = msgspec.field(name="Pod")
     whole: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToVictims")
     named: dict[str, msgspec.Raw] | None = msgspec.field(default=None, name="NodeNameToMetaVictims")
 
     def sets(self) -> Mapping[str, VictimSet]:
-        """The victims of each node, by its name. Raises ``BadInput``."""
+        """Return the victims of each node, by its name. Raises ``BadInput``."""
         # A scheduler that sends whole pods sends the other member too, empty.
         texts = self.whole or self.named or {}
         wire.check_nodes(len(texts))
@@ -73,7 +73,7 @@ _ARGUMENTS: Final = msgspec.json.Decoder(PreemptionArguments)
 
 
 def arguments(body: bytes) -> PreemptionArguments:
-    """What is asked. Raises ``BadInput``."""
+    """Decode the arguments. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
     except _UNREADABLE as error:
@@ -81,7 +81,7 @@ def arguments(body: bytes) -> PreemptionArguments:
 
 
 def answer(sets: Mapping[str, VictimSet]) -> bytes:
-    """What ``preempt`` answers: the nodes that stay, and whom it would cost there."""
+    """Encode the answer to ``preempt``: the remaining nodes with their victims."""
     return msgspec.json.encode(
         {
             "NodeNameToMetaVictims": {

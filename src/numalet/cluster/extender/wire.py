@@ -1,8 +1,8 @@
 """The bodies of extender calls, as kube-scheduler sends and reads them.
 
-The types of Kubernetes (``k8s.io/kube-scheduler/extender/v1``) have no JSON tags, so members are
-named as in Go. What is not given is null. A scheduler whose extender is ``nodeCacheCapable`` sends
-names of nodes and reads names; else it sends Node objects and reads these.
+The types of Kubernetes (``k8s.io/kube-scheduler/extender/v1``) have no JSON tags, so members have
+their names in Go. Absent values are null. A scheduler whose extender is ``nodeCacheCapable`` sends
+and reads names of nodes; else it sends and reads Node objects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numalet.io.documents.typed import Place
 MOST_NODES: Final = 20_000
 """Clusters of 5,000 nodes are the largest that Kubernetes supports."""
 LARGEST_POD_BYTES: Final = 3 * 1024 * 1024
-"""An API server takes no larger request."""
+"""Limit of an API server for requests."""
 
 
 class _Items(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Node(msgspec.Struct):
 
 
 class BindingArguments(msgspec.Struct):
-    """What ``bind`` is asked: this pod, and no other of its name, to this node."""
+    """The arguments of ``bind``: this pod, and no other of its name, to this node."""
 
     pod_uid: str = msgspec.field(name="PodUID")
     node: str = msgspec.field(name="Node")
@@ -47,7 +47,7 @@ class BindingArguments(msgspec.Struct):
 
 
 class ExtenderArguments(msgspec.Struct):
-    """What ``filter`` and ``prioritize`` are asked. Members have exactly the names of Go."""
+    """The arguments of ``filter`` and ``prioritize``. Members have exactly the names of Go."""
 
     pod: msgspec.Raw = msgspec.field(name="Pod")
     nodes: _Items | None = msgspec.field(default=None, name="Nodes")
@@ -55,14 +55,14 @@ class ExtenderArguments(msgspec.Struct):
 
     @property
     def has_objects(self) -> bool:
-        """Whether Node objects were sent, so that Node objects are read."""
+        """Whether Node objects were sent, and are expected in the answer."""
         return self.node_names is None and self.nodes is not None
 
     def named(self) -> Mapping[str, msgspec.Raw | None]:
-        """The nodes in question by name, each once, with their objects where these were sent.
+        """Return the nodes by name, without duplicates, with their objects if these were sent.
 
         Raises:
-            BadInput: one of the objects is no Node, or there are too many.
+            BadInput: an object is not a Node, or there are too many.
         """
         if self.node_names is not None:
             check_nodes(len(self.node_names))
@@ -90,7 +90,7 @@ def check_nodes(count: int) -> None:
 
 
 def arguments(body: bytes) -> ExtenderArguments:
-    """What is asked. Raises ``BadInput``."""
+    """Decode the arguments. Raises ``BadInput``."""
     try:
         return _ARGUMENTS.decode(body)
     except _UNREADABLE as error:
@@ -98,7 +98,7 @@ def arguments(body: bytes) -> ExtenderArguments:
 
 
 def binding(body: bytes) -> BindingArguments:
-    """What is to be bound. Raises ``BadInput``."""
+    """Decode the arguments of ``bind``. Raises ``BadInput``."""
     try:
         return _BINDING.decode(body)
     except _UNREADABLE as error:
@@ -106,12 +106,12 @@ def binding(body: bytes) -> BindingArguments:
 
 
 def binding_answer(why_not: str) -> bytes:
-    """What ``bind`` answers; an empty text for a pod that is bound."""
+    """Encode the answer to ``bind``; an empty text for a bound pod."""
     return msgspec.json.encode({"Error": why_not})
 
 
 def pod(text: bytes, reader: PodReader) -> ClusterPod:
-    """The pod in question. Raises ``BadInput``."""
+    """Decode the pod. Raises ``BadInput``."""
     if len(text) > LARGEST_POD_BYTES:
         problem = f"its Pod has {len(text)} bytes, and {LARGEST_POD_BYTES} are the most"
         raise BadInput([ExtenderBodyUnreadable(problem=problem)])
@@ -125,7 +125,7 @@ def pod(text: bytes, reader: PodReader) -> ClusterPod:
 def filter_answer(
     given: Filtered, asked: ExtenderArguments, sent: Mapping[str, msgspec.Raw | None]
 ) -> bytes:
-    """What ``filter`` answers, in the form in which it was asked."""
+    """Encode the answer to ``filter``, in the form of the arguments."""
     as_objects = asked.has_objects
     return msgspec.json.encode(
         {
@@ -139,16 +139,16 @@ def filter_answer(
 
 
 def error_text(findings: Iterable[Finding]) -> str:
-    """Findings as the text of one error, without the prefix."""
+    """Join findings into the text of one error, without the prefix."""
     return "; ".join(map(str, findings))
 
 
 def error(text: str) -> bytes:
-    """An answer that fails the attempt, or skips an extender that is ``ignorable``."""
+    """Encode an answer that fails the attempt, or skips an extender that is ``ignorable``."""
     return msgspec.json.encode({"Error": f"numalet: {text}"})
 
 
 def scores_answer(scores: Mapping[str, int]) -> bytes:
-    """What ``prioritize`` answers: points from 0 to 10."""
+    """Encode the answer to ``prioritize``: points from 0 to 10."""
     hosts: Sequence[Any] = [{"Host": name, "Score": score} for name, score in scores.items()]
     return msgspec.json.encode(hosts)

@@ -1,4 +1,4 @@
-"""What ``numalet hollow`` does: everything is gathered and checked, then a fleet lives."""
+"""``numalet hollow``: reads and checks the input, then runs a fleet."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ from numalet.io.tasks import beside, together
 MOST_NODES: Final = 10_000
 _PREFIX: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _LIMITS: Final = RequestLimits(requests_at_once=12, kept_seconds=5.0)
-"""Every connection makes every request dearer: with 32 of them three times as dear as with a few.
-So few are opened, and what a burst of pods opened is closed soon after it."""
+"""Each connection makes every request slower: with 32 connections three times as slow as with a
+few. Few are opened, and those of a burst of pods are closed soon afterwards.
+"""
 _LONGEST_PREFIX: Final = 57
-"""So that it is fit for a label, with a number after it."""
+"""The name has to be a valid label with a number appended."""
 _EVENTS: Final = {
     "all": frozenset(EventKind),
     "warnings": frozenset({EventKind.WARNING}),
@@ -52,7 +53,7 @@ _EVENTS: Final = {
 
 
 class HollowInputs(Value, kw_only=True):
-    """What the user named, as texts where it is still to be read."""
+    """The arguments of the user, as texts if they are not parsed yet."""
 
     nodes: int
     kinds: KindInputs
@@ -73,7 +74,7 @@ class HollowInputs(Value, kw_only=True):
 
 
 class PreparedFleet(Value, kw_only=True):
-    """A fleet that can begin. ``lasts_seconds`` None is without end."""
+    """A fleet that is ready to start. ``lasts_seconds`` None is without end."""
 
     members: dict[str, Member]
     options: FleetOptions
@@ -86,7 +87,7 @@ class PreparedFleet(Value, kw_only=True):
 
 
 def prepare(inputs: HollowInputs) -> PreparedFleet:
-    """The fleet that these inputs ask for.
+    """Return the fleet for these inputs.
 
     Raises:
         BadInput: with everything that is wrong in them.
@@ -150,10 +151,10 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
 async def live(
     prepared: PreparedFleet, say: Callable[[str], None], advance: Callable[[], None]
 ) -> None:
-    """Register the nodes and live until a signal comes or the time is over.
+    """Register the nodes and run until a signal or the end of the time.
 
     Raises:
-        BadInput: the API server refuses, can not be reached, or has a node of one of the names.
+        BadInput: the API server refuses, is unreachable, or has a node with one of the names.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -187,14 +188,14 @@ async def _until(
     say: Callable[[str], None],
     advance: Callable[[], None],
 ) -> None:
-    """Let the fleet live until the event, or for as long as was asked for."""
+    """Run the fleet until the event, or for the given time."""
 
     async def register() -> None:
         await fleet.register(advance)
         say(f"{len(fleet.members)} hollow nodes are registered at {prepared.access.server}")
 
     async def live() -> None:
-        # Nodes that are registered live already while others wait for their turn.
+        # Registered nodes start while others still wait.
         async with together() as group:
             group.create_task(fleet.run())
             group.create_task(register())

@@ -1,4 +1,4 @@
-"""What a hollow node may be asked to do wrong, and when."""
+"""Faults that a hollow node can simulate, and their times."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from numalet.core.model.value import Value
 
 
 class Fault(Enum):
-    """A fault; the value is that of the annotation by which a Node is asked for it."""
+    """A fault; its value is the annotation on a Node that requests it."""
 
     REBOOT = "reboot"
     """All containers end, and the node is away for a while."""
     LOSE = "lose"
-    """The node is silent from then on; what ran there is unknown."""
+    """The node is silent from then on; its containers are unknown."""
     LIE = "lie"
     """The node publishes the state of an empty one."""
 
 
 class PlannedFault(Value, order=True):
-    """A node fails so many seconds after all are registered."""
+    """A node fails this many seconds after all are registered."""
 
     after_seconds: float
     node_name: str
@@ -36,7 +36,7 @@ OPTIONS: Final = {fault: f"--{fault.value}" for fault in Fault}
 
 
 def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[PlannedFault, ...]:
-    """The faults that these texts, as ``hollow-7@30s``, ask for; the earliest first.
+    """Parse faults such as ``hollow-7@30s``; the earliest first.
 
     Raises:
         BadInput: with everything that is wrong in them.
@@ -70,5 +70,5 @@ def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[P
 
 
 def of_annotation(text: str) -> Fault | None:
-    """The fault that a Node's annotation asks for; None for none that is known."""
+    """Return the fault of a Node's annotation; None if it is unknown."""
     return next((fault for fault in Fault if fault.value == text.strip()), None)

@@ -1,4 +1,4 @@
-"""What is wrong with what hollow nodes are made of, or with what they are asked to do."""
+"""Findings on the input and the faults of hollow nodes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A fleet of hollow nodes: what happens in the cluster becomes events of their lives, and back.
+"""A fleet of hollow nodes: turns events of the cluster into events of nodes, and back.
 
-One task changes lives: whatever comes from the watches, from timers and from faults goes through
-``_apply``. All others write what is to be written, each for all nodes: leases, status of pods,
-published state.
+One task changes the nodes: ``_apply`` gets all events from watches, timers and faults. All other
+tasks write, each for all nodes: leases, status of pods, published state.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _AGAIN_SECONDS: Final = 1.0
 
 
 class HollowFleet:
-    """All hollow nodes of a process. ``say`` gets what a user should know."""
+    """All hollow nodes of a process. ``say`` gets messages for the user."""
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class HollowFleet:
         """Register every node, with its lease.
 
         Raises:
-            BadInput: a node of one of the names is there, and no hollow one.
+            BadInput: a node with one of the names exists, and is not hollow.
             ApiRefused, ApiUnreachable: as the client does.
         """
         waiting = iter(self.members.values())
@@ -107,7 +106,7 @@ class HollowFleet:
         self._is_registered.set()
 
     async def _register(self, member: Member) -> None:
-        """Register a node; a server that was there for others is waited for."""
+        """Register a node; if the server was available before, wait for it."""
         while True:
             try:
                 member.uid = await self._registrar.register(member.life.node, member.naming)
@@ -120,7 +119,7 @@ class HollowFleet:
         self._publish(member.life.name)
 
     async def run(self) -> None:
-        """Live, without end. It may begin before all nodes are registered, and better does."""
+        """Run forever. Start it before all nodes are registered."""
         self._is_living = True
         try:
             async with together() as group:
@@ -138,7 +137,6 @@ class HollowFleet:
             await ended(*self._spawned)
 
     async def remove(self) -> None:
-        """Remove every node from the cluster."""
         waiting = iter(self.members)
 
         async def work() -> None:
@@ -151,7 +149,6 @@ class HollowFleet:
                 group.create_task(work())
 
     def fail(self, name: str, fault: Fault) -> None:
-        """Let a node fail in this way from now on."""
         member = self.members[name]
         self._say(f"{name}: {fault.value}")
         match fault:
@@ -167,7 +164,7 @@ class HollowFleet:
                 loop.call_later(self._options.reboot_seconds, self._boot, name)
 
     def recover(self, name: str) -> None:
-        """Let a node that lied or was lost be as it was."""
+        """Recover a node that lied or was lost."""
         member = self.members[name]
         self._say(f"{name}: recovers")
         if member.lies:
@@ -187,13 +184,13 @@ class HollowFleet:
             return
         member.boots += 1
         if faults.of_annotation(member.asked_fault) is Fault.REBOOT:
-            # Done; so that it can be asked for again.
+            # The annotation is removed, so that the fault can be requested again.
             self._spawn(self._withdraw_fault, name)
         self._publish(name)
         self._spawn(self._beat, member)
 
     def _has_begun(self, member: Member) -> bool:
-        """Whether its kubelet has started; if not, why is said."""
+        """Return whether its kubelet has started; log why if not."""
         refused = member.life.refused
         if refused is not None:
             causes = "; ".join(map(str, refused.findings))
@@ -201,7 +198,7 @@ class HollowFleet:
         return refused is None
 
     def _apply(self, name: str, event: LifeEvent) -> None:
-        """An event of a node's life, and what it leads to."""
+        """Apply an event to a node, and perform the resulting actions."""
         member = self.members[name]
         before = member.life
         life, actions = node_life.after(before, event, datetime.now(UTC))
@@ -231,7 +228,7 @@ class HollowFleet:
 
     def _publish(self, name: str) -> None:
         member = self.members[name]
-        # One that begins again is not empty, although its pods are not known yet.
+        # A restarted node is not empty, although its pods are not known yet.
         if self.publisher is not None and not member.is_lost and member.saved is None:
             self.publisher.changed(name)
 
@@ -250,7 +247,7 @@ class HollowFleet:
         return None if name is None else self.members[name].life.pods.get(uid)
 
     def _is_alive(self, name: str) -> bool:
-        """Whether the node is registered and up."""
+        """Return whether the node is registered and up."""
         member = self.members[name]
         return member.uid != "" and member.life.is_up
 
@@ -284,7 +281,7 @@ class HollowFleet:
             self._pod_changed(uid, pod)
 
     def _begin_again(self) -> None:
-        """Start the kubelets that have state files from before, now that their pods are known."""
+        """Start kubelets with earlier state files, now that their pods are known."""
         for name, member in self.members.items():
             files, member.saved = member.saved, None
             if files is not None:
@@ -297,7 +294,7 @@ class HollowFleet:
         before = member.pods.get(uid)
         member.pods[uid] = watched
         self._node_of[uid] = watched.node_name
-        # What else changes of a pod is mostly what was written of it here.
+        # Other changes of a pod are mostly our own writes.
         is_news = before is None or before.glance.grace_seconds != watched.glance.grace_seconds
         if is_news and watched.pod is not None:
             self._apply(watched.node_name, PodBound(watched.pod))
@@ -352,7 +349,7 @@ class HollowFleet:
             self.fail(name, Fault.LOSE)
 
     async def _heartbeats(self) -> None:
-        """Write the status of every node now and then, spread over time."""
+        """Write the status of every node regularly, spread over time."""
         wait = self._options.heartbeat_seconds / len(self.members)
         while True:
             for member in self.members.values():
@@ -370,7 +367,7 @@ class HollowFleet:
             await self._api.patch(paths.node(name), body)
 
     def _spawn(self, work: Callable[[T], Coroutine[Any, Any, None]], about: T) -> None:
-        """Let a request of its own go on beside everything else, while the fleet lives."""
+        """Start a request in the background that ends with the fleet."""
         if not self._is_living:
             return
         task = asyncio.create_task(work(about))
@@ -392,7 +389,7 @@ def _order(entry: tuple[str, WatchedPod]) -> tuple[datetime, str]:
 
 
 def _noted(content: bytes) -> str | None:
-    """The fault that a Node is asked for, as its annotation has it."""
+    """Return the requested fault in a Node's annotation."""
     try:
         return registering.decoded(content).metadata.annotations.get(node_document.FAULT, "")
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Leases of many nodes, renewed one after the other so that the requests are spread over time."""
+"""Renews leases of many nodes one after the other, so that requests are spread over time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from numalet.io.kube_api.client import ApiClient
 from numalet.io.tasks import together
 
 RENEW_SECONDS: Final = 15.0
-"""Of a lease of 40 s. A kubelet renews every 10 s: a third fewer requests, two may be lost."""
+"""Period for a lease of 40 s.
+
+A kubelet renews every 10 s: a third fewer requests, and two may be lost.
+"""
 
 
 class Leases:
-    """The leases of these nodes; those of nodes that are not alive are left to expire.
+    """The leases of these nodes; those of nodes that are not alive expire.
 
     ``uid_of`` is the uid of a Node object.
     """
@@ -44,7 +47,7 @@ class Leases:
         self._due: list[tuple[float, str]] = []
 
     async def keep(self, workers: int = 16) -> None:
-        """Renew without end. Each node has its own moment in every period."""
+        """Renew forever. Each node has its own offset in every period."""
         began = asyncio.get_running_loop().time()
         step = self._period_seconds / max(1, len(self._names))
         self._due = [(began + at * step, name) for at, name in enumerate(self._names)]
@@ -53,7 +56,7 @@ class Leases:
                 group.create_task(self._work())
 
     async def renew(self, name: str) -> bool:
-        """Renew one lease, or make it; whether that succeeded."""
+        """Renew or create one lease; return whether that succeeded."""
         now = datetime.now(UTC)
         path = node_document.LEASES
         try:
@@ -77,14 +80,14 @@ class Leases:
         loop = asyncio.get_running_loop()
         while True:
             if not self._due:
-                # Each of the others has a node in hand.
+                # Each of the others is renewing a node.
                 await asyncio.sleep(self._period_seconds)
                 continue
             due, name = heapq.heappop(self._due)
             await asyncio.sleep(max(0.0, due - loop.time()))
             renewed = await self.renew(name) if self._is_alive(name) else True
-            # What was missed is not made up for: the next one is at the node's own moment of a
-            # period, half a period from now at the soonest. One that failed comes again soon.
+            # Missed renewals are not repeated: the next one is at the node's own offset in a
+            # period, half a period from now at the earliest. Failed ones are repeated soon.
             period, now = self._period_seconds, loop.time()
             periods = math.ceil((now - due) / period + 0.5)
             following = due + period * periods if renewed else now + period / 10

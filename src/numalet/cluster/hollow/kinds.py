@@ -31,7 +31,7 @@ _LONGEST_LABEL: Final = 63
 
 
 class NodeKind(Value, kw_only=True):
-    """What all nodes of a kind have; ``name`` is short and fit for a label."""
+    """The common part of all nodes of a kind; ``name`` is short and a valid label."""
 
     name: str
     machine: MachineInfo
@@ -40,20 +40,20 @@ class NodeKind(Value, kw_only=True):
     empty: Node
 
     def node(self, identity: NodeIdentity) -> Node:
-        """An empty node of this identity; it shares the managers of all others of its kind."""
+        """Return an empty node with this identity; it shares the managers of its kind."""
         return classes.member(self.empty, identity)
 
     def restarted(self, node: Node) -> Node | StartRefused:
-        """The node after its kubelet was started again on the state files that it has now."""
+        """Restart the kubelet of a node with its current state files."""
         return self.started_on(node.state_files(), node)
 
     def started_on(self, files: Mapping[str, str], node: Node) -> Node | StartRefused:
-        """The node after its kubelet was started on these state files."""
+        """Start the kubelet of a node with these state files."""
         return node.restart(self.config, self.machine, files, self.devices)
 
 
 class KindInputs(Value, kw_only=True):
-    """What the user named: nodes are of every machine with every configuration."""
+    """The arguments of the user: a kind for every machine and configuration."""
 
     machines: Sequence[MachineChoice]
     configs: Sequence[ConfigSources] = (ConfigSources(),)
@@ -62,10 +62,10 @@ class KindInputs(Value, kw_only=True):
 
 
 def kinds_of(inputs: KindInputs) -> tuple[tuple[NodeKind, ...], tuple[Finding, ...]]:
-    """The kinds, and what is worth knowing of the machines and configurations.
+    """Return the kinds, and notes on the machines and configurations.
 
     Raises:
-        BadInput: with everything that is wrong in any of them, or when a kubelet would not start.
+        BadInput: with everything that is wrong in them, or if a kubelet would not start.
     """
     findings = Findings()
     loaded = [findings.collect(each.open) for each in inputs.machines]
@@ -111,7 +111,7 @@ def kinds_of(inputs: KindInputs) -> tuple[tuple[NodeKind, ...], tuple[Finding, .
 
 
 def _names(inputs: KindInputs) -> Iterator[str]:
-    """A name for every kind: that of its machine, with a number where there are several."""
+    """Yield a name for every kind: that of its machine, with a number if there are several."""
     several = len(inputs.configs) > 1
     used: dict[str, int] = {}
     for machine in inputs.machines:

@@ -1,4 +1,4 @@
-"""Values of a hollow node's life: its state, what can happen, what is to be carried out then."""
+"""Values of a hollow node: its state, events, and actions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from numalet.core.node.node import Node
 from numalet.core.workload.record import NodeEvent, PodRecord
 
 Restart: TypeAlias = Callable[[Node], Node | StartRefused]
-"""The node after its kubelet was started again, from the state files that it has now."""
+"""Restarts the kubelet of a node with its current state files."""
 
 
 class End(Value):
-    """When a container will have ended, and with what."""
+    """When a container will have ended, and with which exit code."""
 
     at: datetime
     code: int
 
 
 class HeldPod(Value, kw_only=True):
-    """One pod of a node: its record, the ends of its containers that are foreseen.
+    """One pod of a node: its record, and the predicted ends of its containers.
 
-    ``due_at`` is the next moment at which something of it may be otherwise without an event.
+    ``due_at`` is the next time at which it may change without an event.
     """
 
     record: PodRecord
@@ -35,14 +35,14 @@ class HeldPod(Value, kw_only=True):
     ends: Mapping[str, End] = MappingProxyType({})
     due_at: datetime | None = None
     is_forgettable: bool = False
-    """It was deleted and nothing of it runs: the API server may forget it."""
+    """It was deleted and has no running container: the API server may forget it."""
 
 
 class NodeLife(Value, kw_only=True):
-    """A hollow node at one moment.
+    """A hollow node at one time.
 
-    ``refused`` is why its kubelet does not start again after a reboot, as some do not with the
-    state files that they wrote themselves.
+    ``refused`` is why its kubelet does not start again after a reboot, as some do not with state
+    files that they wrote themselves.
     """
 
     name: str
@@ -56,34 +56,34 @@ class NodeLife(Value, kw_only=True):
 
     @property
     def due_at(self) -> datetime | None:
-        """The next moment at which something may be otherwise without an event."""
+        """The next time at which something may change without an event."""
         if not self.is_up:
             return None
         return min((each.due_at for each in self.pods.values() if each.due_at), default=None)
 
 
 class PodBound(Value):
-    """A pod was bound to the node, or is to be deleted sooner than was known."""
+    """A pod was bound to the node, or its deletion became more urgent."""
 
     pod: HollowPod
 
 
 class PodGone(Value):
-    """The API server has the pod no more."""
+    """The API server deleted the pod."""
 
     uid: str
 
 
 class MomentCame(Value):
-    """The moment has come at which something was foreseen."""
+    """A predicted time has arrived."""
 
 
 class WentDown(Value):
-    """The machine went down, with everything that ran on it."""
+    """The machine stopped, with all its containers."""
 
 
 class CameUp(Value):
-    """The machine is up again, its kubelet starts on its state files, and these are its pods."""
+    """The machine runs again, its kubelet starts with its state files, and these are its pods."""
 
     restart: Restart
     pods: tuple[HollowPod, ...]
@@ -93,19 +93,19 @@ LifeEvent: TypeAlias = PodBound | PodGone | MomentCame | WentDown | CameUp
 
 
 class ReportPod(Value):
-    """The status of a pod is to be written; what it is then counts."""
+    """Write the status of a pod, as it is at the time of the write."""
 
     uid: str
 
 
 class ReleasePod(Value):
-    """The API server is to forget a pod of which nothing runs."""
+    """Let the API server forget a pod without running containers."""
 
     uid: str
 
 
 class Announce(Value):
-    """An event is to be written."""
+    """Write an event."""
 
     event: NodeEvent
 

@@ -1,4 +1,4 @@
-"""The members of a fleet of hollow nodes, and how they behave as a fleet."""
+"""The members of a fleet of hollow nodes, and their common behaviour."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from numalet.io.kube_api.client import ApiClient
 
 
 class StatePublisher(Protocol):
-    """Who publishes the state of nodes."""
+    """Publishes the state of nodes."""
 
     def changed(self, name: str) -> None:
-        """The state of this node is another one."""
+        """The state of this node has changed."""
         ...
 
     async def work(self) -> None:
-        """Publish without end."""
+        """Publish forever."""
         ...
 
 
 class FleetOptions(Value, kw_only=True):
-    """How the nodes behave as a fleet.
+    """The common behaviour of the nodes.
 
-    ``state`` has the state files of nodes that are to outlive this process.
-    ``reboot_seconds`` is for how long a node is away that reboots; ``heartbeat_seconds`` is how
-    often the status of a node is written although nothing changed.
+    ``state`` contains state files of nodes that outlive this process. ``reboot_seconds`` is how
+    long a rebooting node is away; ``heartbeat_seconds`` is how often an unchanged status is
+    written.
     """
 
     untaints: bool = False
@@ -54,7 +54,7 @@ class FleetOptions(Value, kw_only=True):
 MakePublisher: TypeAlias = Callable[
     [ApiClient, "Mapping[str, Member]", Callable[[ApiRefused], None]], StatePublisher
 ]
-"""Makes it for these nodes; the last argument is called with what the API server refuses."""
+"""Creates it for these nodes; the last argument is called with refusals of the API server."""
 
 
 class Member(Mutable):
@@ -66,7 +66,7 @@ class Member(Mutable):
     uid: str = ""
     boots: int = 1
     saved: Mapping[str, str] | None = None
-    """State files on which it is to start once its pods are known."""
+    """State files with which it starts once its pods are known."""
     is_lost: bool = False
     lies: bool = False
     asked_fault: str = ""
@@ -75,12 +75,12 @@ class Member(Mutable):
 
     @property
     def published(self) -> Node:
-        """The node whose state is published: its own, but for one that lies."""
+        """The node whose state is published: an empty one for a node that lies."""
         return self.kind.node(self.life.node.rules.identity) if self.lies else self.life.node
 
 
 def members_of(namings: Sequence[NodeNaming], kinds: Sequence[NodeKind]) -> dict[str, Member]:
-    """The members, kinds in turn, by name."""
+    """Return the members by name, kinds in turn."""
     members: dict[str, Member] = {}
     for at, naming in enumerate(namings):
         kind = kinds[at % len(kinds)]
@@ -92,10 +92,10 @@ def members_of(namings: Sequence[NodeNaming], kinds: Sequence[NodeKind]) -> dict
 
 
 def begun_again(members: Mapping[str, Member], state: StateFolder) -> None:
-    """Let those of which state files are there begin with these, once their pods are known.
+    """Let nodes with existing state files start with these, once their pods are known.
 
     Raises:
-        BadInput: state files can not be read.
+        BadInput: state files cannot be read.
     """
     for name, member in members.items():
         files = state.read(name)

@@ -1,4 +1,4 @@
-"""The objects that a hollow node has in the API server beside its pods: Node, lease."""
+"""The objects of a hollow node in the API server besides its pods: Node, lease."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 
 HOLLOW: Final = "numalet.dev/hollow"
-"""The label by which hollow nodes are known; its value is the prefix of their names."""
+"""The label of hollow nodes; its value is the prefix of their names."""
 POOL: Final = "numalet.dev/pool"
 KIND: Final = "node.kubernetes.io/instance-type"
 FAULT: Final = "numalet.dev/hollow-fault"
-"""The annotation by which a hollow node is asked to fail."""
+"""The annotation that requests a fault of a hollow node."""
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 ARCHITECTURE: Final = "amd64"
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -32,7 +32,7 @@ _PRESSURES: Final = (
 
 
 class NodeNaming(Value, kw_only=True):
-    """What a hollow node is called, and to what it belongs."""
+    """The name of a hollow node, and its groups."""
 
     name: str
     prefix: str
@@ -41,7 +41,7 @@ class NodeNaming(Value, kw_only=True):
     labels: Mapping[str, str] = MappingProxyType({})
 
     def all_labels(self, node: Node) -> dict[str, str]:
-        """Every label with which the node registers; the user's own win."""
+        """Return every label of the Node; the user's own override the others."""
         return {
             **node_object.labels(self.name, node.rules.machine.os, ARCHITECTURE),
             KIND: self.kind,
@@ -52,7 +52,7 @@ class NodeNaming(Value, kw_only=True):
 
 
 def whole(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[str, Any]:
-    """The Node object with which a hollow node registers."""
+    """Return the Node object of a registration."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -62,7 +62,7 @@ def whole(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[str
 
 
 def status(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[str, Any]:
-    """``status`` of the Node: what it has, and that it is ready. ``boots`` counts its starts."""
+    """Return the ``status`` of a ready Node. ``boots`` counts its starts."""
     facts = node_object.NodeFacts(
         name=naming.name,
         created_at=now,
@@ -84,7 +84,7 @@ def status(node: Node, naming: NodeNaming, boots: int, now: datetime) -> dict[st
 
 
 def conditions(now: datetime) -> list[dict[str, str]]:
-    """``status.conditions`` of a node that is well."""
+    """Return ``status.conditions`` of a healthy node."""
     at = moments.seconds(now)
     beats = {"lastHeartbeatTime": at, "lastTransitionTime": at}
     ready = ("Ready", "KubeletReady", "the hollow node is running")
@@ -101,7 +101,7 @@ def conditions(now: datetime) -> list[dict[str, str]]:
 
 
 def lease(name: str, node_uid: str, now: datetime) -> dict[str, Any]:
-    """The Lease of a node, which goes when its Node goes."""
+    """Return the Lease of a node, which is deleted with its Node."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node_uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -112,5 +112,5 @@ def lease(name: str, node_uid: str, now: datetime) -> dict[str, Any]:
 
 
 def renewal(name: str, now: datetime) -> dict[str, Any]:
-    """The merge patch that renews a lease."""
+    """Return the merge patch that renews a lease."""
     return {"spec": {"holderIdentity": name, "renewTime": moments.microseconds(now)}}

@@ -1,9 +1,8 @@
-"""The life of a hollow node: after an event, what it has become, and what is to be carried out.
+"""The life of a hollow node: its next state after an event, and actions.
 
-Pure: a life, an event and a moment in, the next life and actions out. Pods are admitted by the
-engine on the node's own ledgers; which step of a pod comes next is ``core.workload.lifecycle``'s
-to say, as for the agent, but that here a start comes off at once, and an end comes when the pod's
-run times say so.
+Pure: takes a state, an event and a time; returns the next state and actions. The engine admits pods
+on the node's own ledgers. ``core.workload.lifecycle`` decides the next step of a pod, as for the
+agent; but a start always succeeds at once, and the pod's run times determine its end.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from numalet.wording import kubelet, kubelet_events
 
 
 def after(life: NodeLife, event: LifeEvent, now: datetime) -> tuple[NodeLife, tuple[Action, ...]]:
-    """The life after an event, and what is to be carried out. A node that is down does nothing."""
+    """Return the next state, and actions. A node that is down does nothing."""
     step = _Step(life.node, dict(life.pods), now)
     match event:
         case CameUp(restart, pods):
@@ -79,7 +78,7 @@ def after(life: NodeLife, event: LifeEvent, now: datetime) -> tuple[NodeLife, tu
 def _came_up(
     life: NodeLife, restart: Restart, pods: Iterable[HollowPod], step: _Step
 ) -> tuple[NodeLife, tuple[Action, ...]]:
-    """The life after a reboot: all pods ask again, the oldest first, then the sources are ready.
+    """Restart after a reboot: all pods ask again, the oldest first, then the sources are ready.
 
     Kubelet: ``syncLoopIteration``, where a source counts as ready after its first pods were
     admitted, v1.32.
@@ -98,7 +97,7 @@ def _came_up(
 
 
 class _Step(Mutable):
-    """What one event leads to; alive in one call of ``after``."""
+    """The effects of one event; lives during one call of ``after``."""
 
     node: Node
     pods: dict[str, HeldPod]
@@ -106,7 +105,7 @@ class _Step(Mutable):
     actions: list[Action] = field(default_factory=list)
 
     def bind(self, pod: HollowPod, before_reboot: HeldPod | None = None) -> None:
-        """Admit a pod that is not known, let it end if it is being deleted."""
+        """Admit a new pod, and end it if it is being deleted."""
         held = self.pods.get(pod.uid)
         if held is None:
             held = self._asked(pod, before_reboot)
@@ -120,13 +119,13 @@ class _Step(Mutable):
         self.settle(pod.uid)
 
     def drop(self, uid: str) -> None:
-        """A pod is gone, whatever of it ran."""
+        """A pod was deleted, with its containers."""
         if self.pods.pop(uid, None) is not None:
             self._release(uid)
             self._wake_those_behind(uid)
 
     def settle(self, uid: str) -> None:
-        """Carry out every step of a pod that is due, and foresee the next."""
+        """Perform every step of a pod that is due, and predict the next."""
         before = held = self.pods[uid]
         while True:
             held = self._with_due_ends(held)
@@ -148,7 +147,7 @@ class _Step(Mutable):
             self._wake_those_behind(uid)
 
     def _asked(self, pod: HollowPod, before_reboot: HeldPod | None) -> HeldPod:
-        """The pod before its admission, with what runs of it."""
+        """Return the pod before its admission, with its running containers."""
         if before_reboot is not None:
             run = before_reboot.record.run
             for name in run.containers:
@@ -167,7 +166,7 @@ class _Step(Mutable):
         return held
 
     def _admitted(self, held: HeldPod) -> HeldPod:
-        """The pod after the engine's decision on it."""
+        """Return the pod after the engine's decision on it."""
         record = held.record
         self.node, decision = self.node.admit(record.workload.pod)
         verdict = decisions.verdict_of(decision.rejection)
@@ -192,7 +191,7 @@ class _Step(Mutable):
             self.settle(uid)
 
     def _leaving(self) -> Iterator[Evicted]:
-        """Every evicted pod of which something still runs."""
+        """Yield every evicted pod with a running container."""
         for uid, held in self.pods.items():
             evicted_at = held.record.run.decided_at
             if evicted_at is not None and decisions.is_leaving(held.record):
@@ -201,7 +200,7 @@ class _Step(Mutable):
                 yield Evicted(uid, str(held.record.workload.pod), evicted_at + patience)
 
     def _wake_those_behind(self, uid: str) -> None:
-        """Pods that begin after the end of this one may begin now."""
+        """Pods that wait for the end of this one may start now."""
         waiting = [
             other
             for other, held in self.pods.items()
@@ -222,7 +221,6 @@ class _Step(Mutable):
         return lifecycle.next_steps(held.record.workload, run, self.now, still_ending)
 
     def _started(self, held: HeldPod, names: Iterable[str]) -> HeldPod:
-        """The pod after these containers were started."""
         for name in names:
             run = folding.starting(held.record.run, name)
             run = folding.started(run, name, run.of(name).attempt, self.now)
@@ -236,7 +234,7 @@ class _Step(Mutable):
         return held
 
     def _stopping(self, held: HeldPod, steps: Steps) -> HeldPod:
-        """The pod after its containers that have to end were asked to."""
+        """Return the pod after its containers that have to end got their signal."""
         for stop in steps.stop:
             run = held.record.run
             if not run.of(stop.container).asked_to_end:
@@ -259,7 +257,7 @@ class _Step(Mutable):
         return replace(held, due_at=min(moments, default=None))
 
     def _with_due_ends(self, held: HeldPod) -> HeldPod:
-        """The pod after every container ended whose end was foreseen for now or before."""
+        """Return the pod after every container ended whose predicted end has passed."""
         due = sorted(
             ((end, name) for name, end in held.ends.items() if end.at <= self.now),
             key=lambda each: each[0].at,
@@ -298,7 +296,7 @@ def _with_run(held: HeldPod, run: PodRun) -> HeldPod:
 
 
 def _foreseen(held: HeldPod, name: str) -> HeldPod:
-    """The pod with the end of a container that has just begun, if its run time is limited."""
+    """Return the pod with the predicted end of a new container, if its run time is limited."""
     run, kind = held.record.run.of(name), held.record.workload.container(name).kind
     lasts = held.times.app if kind is ContainerKind.APP else held.times.init
     if kind is ContainerKind.SIDECAR or lasts is None or run.started_at is None:

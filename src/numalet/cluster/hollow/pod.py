@@ -1,4 +1,4 @@
-"""A pod that is bound to a hollow node: what it asks for, and for how long it is to run."""
+"""A pod that is bound to a hollow node: its requests and run times."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ AT_ONCE: Final = timedelta()
 class RunTimes(Value, kw_only=True):
     """How long the containers of a pod run, and how they end.
 
-    ``app`` is for how long each app container runs, None for ever, and ``exit_code`` with what it
-    ends then; ``init`` is for how long each init container runs. ``ending`` is how long a container
-    runs on after it was asked to end, as far as its grace period lets it.
+    ``app`` is the run time of each app container, None for ever, and ``exit_code`` its result;
+    ``init`` is the run time of each init container. ``ending`` is how long a container runs after
+    its signal, within its grace period.
     """
 
     app: timedelta | None = None
@@ -28,7 +28,7 @@ class RunTimes(Value, kw_only=True):
 
 
 class ContainerBefore(Value):
-    """A container that runs already when the pod is seen for the first time."""
+    """A container that already runs when the pod is seen for the first time."""
 
     started_at: datetime
     restart_count: int = 0
@@ -37,9 +37,9 @@ class ContainerBefore(Value):
 class HollowPod(Value, kw_only=True):
     """A pod as its node gets it from the API server.
 
-    ``running`` are the containers that run by its status: the process that pretended to be its
-    node before is gone, and they are not started again. ``grace_seconds`` is that of a pod that is
-    being deleted, None of one that is not.
+    ``running`` are the containers that run by its status: the former process of its node has ended,
+    and they are not started again. ``grace_seconds`` is that of a pod that is being deleted, else
+    None.
     """
 
     workload: Workload
@@ -50,14 +50,13 @@ class HollowPod(Value, kw_only=True):
 
     @property
     def uid(self) -> str:
-        """The pod's uid."""
         return self.workload.uid
 
     @property
     def order(self) -> tuple[datetime, str]:
-        """Its place among pods that ask for admission together: the oldest first, as in a kubelet.
+        """The sort key of pods that ask for admission together: the oldest first, as in a kubelet.
 
-        Kubelet: ``HandlePodAdditions``, which sorts by the moment of creation alone; among equal
-        ones it takes any order, and here it is that of their names.
+        Kubelet: ``HandlePodAdditions``, which sorts by creation time alone; ties are in any order,
+        and here in the order of their names.
         """
         return self.created_at, str(self.workload.pod)

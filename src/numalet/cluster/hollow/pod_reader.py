@@ -1,8 +1,8 @@
-"""Pods of a watch, read for hollow nodes: a glance at every pod, the whole of those that are new.
+"""Reads pods of a watch for hollow nodes: a glance at every pod, the whole of new ones.
 
-A cluster-wide watch brings every pod of the cluster again and again, most of them of other nodes
-or known. So a few members are read first, which takes some microseconds; the pod as the managers
-need it is read once, when its node sees it for the first time.
+A cluster-wide watch sends every pod of the cluster repeatedly, most of them known or of other
+nodes. Therefore a few members are decoded first, which takes some microseconds; the whole pod is
+decoded once, when its node sees it for the first time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _GLANCE: Final = msgspec.json.Decoder(_Glance)
 
 
 class PodGlance(Value):
-    """What is read of every pod. ``grace_seconds`` is None of a pod that is not being deleted."""
+    """The members decoded of every pod. ``grace_seconds`` is None unless it is being deleted."""
 
     uid: str
     namespace: str
@@ -71,7 +71,7 @@ class PodGlance(Value):
 
 
 def glance(raw: bytes | msgspec.Raw) -> PodGlance:
-    """The few members of a Pod object. Raises ``msgspec.DecodeError`` for what is none."""
+    """Decode a few members of a Pod object. Raises ``msgspec.DecodeError`` for others."""
     read = _GLANCE.decode(raw)
     metadata = read.metadata
     grace = None
@@ -88,9 +88,9 @@ def glance(raw: bytes | msgspec.Raw) -> PodGlance:
 
 
 def whole(raw: bytes | msgspec.Raw, findings: Findings) -> HollowPod | None:
-    """The pod as its node needs it; None when a finding says why it can not be read.
+    """Return the pod for its node; None if it cannot be read, with a finding.
 
-    An annotation about run times that is no duration counts as absent, and a finding says so.
+    An invalid run time in an annotation is ignored, with a finding.
     """
     value = msgspec.json.decode(raw)
     metadata = value["metadata"]
@@ -136,7 +136,7 @@ def _moment(text: str) -> datetime:
 
 
 def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
-    """The containers that run by the pod's status, by name."""
+    """Return the containers that run by the pod's status, by name."""
     running: dict[str, ContainerBefore] = {}
     for name in ("initContainerStatuses", "containerStatuses"):
         for each in status.get(name) or ():
@@ -148,7 +148,7 @@ def _running(status: Mapping[str, Any]) -> dict[str, ContainerBefore]:
 
 
 def _times(notes: Mapping[str, str], place: Place, findings: Findings) -> RunTimes:
-    """The run times that the annotations name."""
+    """Return the run times in the annotations."""
     return RunTimes(
         app=_duration(notes, RUNS_FOR, place, findings),
         init=_duration(notes, INIT_RUNS_FOR, place, findings) or AT_ONCE,

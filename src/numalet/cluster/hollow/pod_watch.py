@@ -1,4 +1,4 @@
-"""One watch of all bound pods of a cluster, of which those of hollow nodes are kept."""
+"""One watch of all bound pods of a cluster, which keeps those of hollow nodes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ BOUND_PODS: Final = listing.ApiCollection("/api/v1/pods", field_selector="spec.n
 
 
 class WatchedPod(Value):
-    """A pod of a hollow node. ``pod`` is None of one that is over, or that can not be read."""
+    """A pod of a hollow node. ``pod`` is None if it has ended or cannot be read."""
 
     glance: PodGlance
     pod: HollowPod | None
 
     @property
     def node_name(self) -> str:
-        """The node that it is bound to."""
         return self.glance.node_name
 
 
 class PodDecoder:
     """Reads the pods of a watch: those of these nodes, each as a whole once.
 
-    What is wrong with one is reported by ``complain``, with the pod's node.
+    ``complain`` is called with errors in a pod, and its node.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class PodDecoder:
         self._known: dict[str, HollowPod | None] = {}
 
     def decode(self, content: bytes) -> WatchedPod | None:
-        """The pod, or None for one of another node, or of which too little is there."""
+        """Return the pod, or None for one of another node, or with missing members."""
         try:
             glance = pod_reader.glance(content)
         except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -58,11 +57,10 @@ class PodDecoder:
         return WatchedPod(glance, pod)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
         self._known.pop(uid, None)
 
     def forget_others(self, uids: Collection[str]) -> None:
-        """Only these pods are there."""
+        """Forget all pods except these."""
         for uid in [each for each in self._known if each not in uids]:
             del self._known[uid]
 
@@ -75,5 +73,5 @@ class PodDecoder:
 
 
 def in_order(pods: Iterator[WatchedPod]) -> list[HollowPod]:
-    """The pods that can be read, as they ask for admission together."""
+    """Return the readable pods in the order of their admission."""
     return sorted((each.pod for each in pods if each.pod), key=lambda each: each.order)

@@ -1,8 +1,8 @@
-"""Writes what becomes of pods: their status, their end, events. Several at a time, each pod once.
+"""Writes the results of pods: status, release, events. Several at a time, each pod once.
 
-What is written of a pod is what it is when its turn comes, so that a pod that changes faster than
-it can be written is written less often. What can not be written is tried again, for as long as it
-is still wanted; events are dropped when there are too many of them.
+The written status is that at the time of the write, so a pod that changes faster than it can be
+written is written less often. Failed writes are repeated as long as they are still needed; events
+are dropped if there are too many of them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from numalet.io.kube_api.pace import Backoff, Pace
 MOST_EVENTS: Final = 10_000
 PAUSE_SECONDS: Final = 1.0
 REFUSED_PACE: Final = Pace(first_seconds=1.0, longest_seconds=60.0)
-"""How often what the API server refuses of a pod is tried again.
+"""Pace of retries for a pod after a refusal of the API server.
 
-A server that has just started refuses what it allows a second later.
+A server that has just started refuses requests that it allows a second later.
 """
 
 
 class WriterCounts(Mutable):
-    """What was written since the start, and what not."""
+    """Numbers of writes and failures since the start."""
 
     statuses: int = 0
     released: int = 0
@@ -42,10 +42,10 @@ class WriterCounts(Mutable):
 
 
 class PodWriter:
-    """Remembers which pods changed, and writes them one after the other.
+    """Keeps a queue of changed pods, and writes them one after the other.
 
-    ``pod_of`` gives the pod of a uid as it is now, None for one that is gone; ``refused`` gets
-    what the API server will not do.
+    ``pod_of`` returns the current pod of a uid, None if it was deleted; ``refused`` is called with
+    refusals of the API server.
     """
 
     def __init__(
@@ -68,17 +68,17 @@ class PodWriter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything about pods is written."""
+        """Whether all pods are written."""
         return not (self._wanted or self._under_way or self._put_off)
 
     def report(self, uid: str) -> None:
-        """The status of this pod is to be written, or the pod to be released."""
+        """Queue the status of this pod, or its release."""
         if uid not in self._wanted:
             self._wanted[uid] = None
             self._turns.put_nowait(None)
 
     def announce(self, node_name: str, event: NodeEvent, workload: Workload | None) -> None:
-        """This event is to be written."""
+        """Queue an event."""
         if len(self._events) >= MOST_EVENTS:
             self.counts.events_dropped += 1
             return
@@ -86,13 +86,13 @@ class PodWriter:
         self._turns.put_nowait(None)
 
     def forget(self, uid: str) -> None:
-        """The API server does not have the pod any more."""
+        """Forget a pod that the API server deleted."""
         self._written.pop(uid, None)
         self._wanted.pop(uid, None)
         self._refused_in_a_row.pop(uid, None)
 
     async def work(self) -> None:
-        """Write one thing after the other, without end; pods go before events."""
+        """Write forever; pods before events."""
         while True:
             await self._turns.get()
             uid = next((each for each in self._wanted if each not in self._under_way), None)
@@ -135,13 +135,13 @@ class PodWriter:
         if not (refused.status.is_absent or refused.status.is_conflict):
             backoff = self._refused_in_a_row.setdefault(uid, Backoff(REFUSED_PACE))
             self._again_later(uid, backoff.failed())
-        # Else the pod is gone, or another one has its name; the watch says so, too.
+        # Otherwise the pod was deleted or replaced; the watch reports it too.
 
     async def _write_status(self, path: str, record: PodRecord) -> None:
         status = pod_object.status(record)
         if self._written.get(record.uid) == status:
             return
-        # The uid is a precondition: another pod of the same name is not written over.
+        # The uid is a precondition: it protects another pod of the same name.
         body = {"metadata": {"uid": record.uid}, "status": status}
         await self._api.patch(f"{path}/status", body)
         self._written[record.uid] = status
@@ -175,7 +175,7 @@ class PodWriter:
 
 
 def _now_and_only(uid: str) -> dict[str, Any]:
-    """The options of a deletion without any grace, of the pod with this uid alone."""
+    """Return options to delete only the pod with this uid, without grace."""
     return {
         "kind": "DeleteOptions",
         "apiVersion": "v1",

@@ -1,8 +1,8 @@
-"""Publishes what many hollow nodes have, each at its own pace: NumaNodes, NodeResourceTopologies.
+"""Publishes the state of many hollow nodes, each at its own pace: NumaNodes and topologies.
 
-An object is written when its node has changed, at once after a quiet time and then no more often
-than every two seconds, ten for a topology; and hourly, so that readers see that it is alive.
-Nothing that is published is ever read back here.
+An object is written when its node has changed, at once after a quiet time and then at most every
+two seconds, ten for a topology; and hourly, to show readers that the publisher is alive. Published
+objects are never read back.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ C = TypeVar("C")
 
 MANAGER: Final = "numalet-hollow"
 BETWEEN_SECONDS: Final = 2.0
-"""Between two writes of one NumaNode."""
+"""Minimum time between two writes of one NumaNode."""
 TOPOLOGY_BETWEEN_SECONDS: Final = 10.0
-"""Between two writes of one NodeResourceTopology."""
+"""Minimum time between two writes of one NodeResourceTopology."""
 ALIVE_SECONDS: Final = 3600.0
 AGAIN_SECONDS: Final = 1.0
 REFUSED_PACE: Final = Pace(first_seconds=1.0, longest_seconds=60.0)
-"""How often what the API server refuses is tried again.
+"""Pace of retries after a refusal of the API server.
 
-A server that has just started refuses what it allows a second later, and what it refuses for good
-an administrator may allow: a role, or a definition, that is applied after the nodes.
+A server that has just started refuses requests that it allows a second later, and an administrator
+may apply a missing role or definition after the nodes.
 """
 
 
@@ -68,7 +68,7 @@ class HollowPublisher:
 
     @property
     def written(self) -> int:
-        """How many objects were written."""
+        """The number of written objects."""
         return sum(each.written for each in self._kinds)
 
     @property
@@ -77,22 +77,20 @@ class HollowPublisher:
         return all(each.is_idle for each in self._kinds)
 
     def changed(self, name: str) -> None:
-        """The state of this node is to be published."""
         for each in self._kinds:
             each.changed(name)
 
     async def work(self) -> None:
-        """Publish without end."""
         async with together() as group:
             for each in self._kinds:
                 group.create_task(each.work())
 
 
 class ObjectOfNode(Protocol[C]):
-    """What of a node is published as one object."""
+    """The part of a node that is published as one object."""
 
     def content(self, member: Member) -> C:
-        """What the object is to say; equal content is not written again."""
+        """Return the content of the object; equal content is not written again."""
         ...
 
     async def write(self, member: Member, content: C) -> None:
@@ -131,7 +129,7 @@ class PacedObjects(Generic[C]):
         return not (self._waiting or self._under_way)
 
     def changed(self, name: str) -> None:
-        """The object of this node may have to be written."""
+        """Queue the object of this node."""
         if name in self._waiting:
             return
         self._waiting.add(name)
@@ -144,7 +142,6 @@ class PacedObjects(Generic[C]):
             loop.call_later(wait, self._due.put_nowait, name)
 
     async def work(self) -> None:
-        """Write without end."""
         async with together() as group:
             group.create_task(self._stay_alive())
             for _ in range(self._writers):
@@ -155,10 +152,10 @@ class PacedObjects(Generic[C]):
         while True:
             name = await self._due.get()
             if name in self._under_way:
-                # One write of a node at a time, so that the later state stays.
+                # One write of a node at a time, so that the later state is not overwritten.
                 loop.call_later(AGAIN_SECONDS, self._due.put_nowait, name)
                 continue
-            # What changes from here on is to be written again.
+            # Later changes have to be written again.
             self._waiting.discard(name)
             self._under_way.add(name)
             self._written_at[name] = loop.time()
@@ -169,9 +166,9 @@ class PacedObjects(Generic[C]):
                 loop.call_later(again_seconds, self._due.put_nowait, name)
 
     async def _written(self, name: str) -> float | None:
-        """Publish a node that has another state than was published.
+        """Publish a node whose state differs from the published one.
 
-        Seconds after which it is to be tried again; None where it is published.
+        Return the seconds until a retry; None after a success.
         """
         member = self._members[name]
         content = self._what.content(member)
@@ -191,7 +188,7 @@ class PacedObjects(Generic[C]):
         return None
 
     async def _stay_alive(self) -> None:
-        """Write every node once an hour although nothing has changed."""
+        """Write every unchanged node once an hour."""
         wait = ALIVE_SECONDS / max(1, len(self._members))
         while True:
             for name, member in self._members.items():
@@ -202,7 +199,7 @@ class PacedObjects(Generic[C]):
 
 
 class _NumaNodes:
-    """NumaNodes, with the class that they refer to."""
+    """NumaNodes, with their classes."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
@@ -219,7 +216,7 @@ class _NumaNodes:
         await self._api.apply(f"{numa_node.PATH}/{name}", body, MANAGER, force=True)
 
     def _class_of(self, kind: NodeKind) -> Mapping[str, Any]:
-        """The object of the class of a node, made once for all of its kind."""
+        """Return the class object of a node, created once per kind."""
         made = self._class_of_kind.get(kind.name)
         if made is None:
             made = self._class_of_kind[kind.name] = objects.class_of(kind.empty, kind.config)
@@ -227,7 +224,7 @@ class _NumaNodes:
 
 
 class _Topologies:
-    """NodeResourceTopologies, as the nodes' agents would make them."""
+    """NodeResourceTopologies, in the form of the nodes' agents."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api

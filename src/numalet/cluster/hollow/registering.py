@@ -1,4 +1,4 @@
-"""Puts the Node objects of hollow nodes into a cluster, and removes them from it."""
+"""Creates and deletes the Node objects of hollow nodes."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class _Spec(msgspec.Struct, frozen=True):
 
 
 class RegisteredNode(msgspec.Struct, frozen=True):
-    """What is read of a Node object."""
+    """The decoded part of a Node object."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
 
 
 class Registrar(Value):
-    """Registers nodes; ``untaints`` is whether it takes the taint off that new nodes get."""
+    """Registers nodes; ``untaints``: removes the not-ready taint from new nodes."""
 
     api: ApiClient
     untaints: bool = False
 
     async def register(self, node: Node, naming: NodeNaming, boots: int = 1) -> str:
-        """The uid of the Node, which is there and ready after it.
+        """Create a ready Node, and return its uid.
 
         Raises:
-            BadInput: a node of this name is there, and no hollow one.
+            BadInput: a node of this name exists, and is not hollow.
             ApiRefused, ApiUnreachable: as the client does.
         """
         now = datetime.now(UTC)
@@ -64,12 +64,12 @@ class Registrar(Value):
         return registered.metadata.uid
 
     async def report(self, node: Node, naming: NodeNaming, boots: int) -> None:
-        """Write the status of a node that is there, as a kubelet does now and then."""
+        """Write the status of an existing node, as a kubelet does regularly."""
         body = {"status": node_document.status(node, naming, boots, datetime.now(UTC))}
         await self.api.patch(f"{paths.node(naming.name)}/status", body)
 
     async def remove(self, name: str) -> None:
-        """Remove a Node; its lease and what else belongs to it goes with it."""
+        """Delete a Node; its lease and other dependents are deleted with it."""
         try:
             await self.api.delete(paths.node(name))
         except ApiRefused as refused:
@@ -77,7 +77,7 @@ class Registrar(Value):
                 raise
 
     async def _again(self, body: dict[str, Any], naming: NodeNaming) -> bytes:
-        """A hollow node of this name is there, from a process before: it is brought up to date."""
+        """Update a hollow node of this name from an earlier process."""
         path = paths.node(naming.name)
         there = decoded(await self.api.get(path))
         if there.metadata.labels.get(node_document.HOLLOW) is None:
@@ -89,5 +89,5 @@ class Registrar(Value):
 
 
 def decoded(answer: bytes) -> RegisteredNode:
-    """The Node in an answer. Raises ``msgspec.DecodeError`` for what is none."""
+    """Decode a Node. Raises ``msgspec.DecodeError`` for other content."""
     return msgspec.json.decode(answer, type=RegisteredNode)

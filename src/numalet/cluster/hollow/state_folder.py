@@ -1,6 +1,6 @@
-"""The state files of hollow nodes, a folder for each: as kubelets have them on their machines.
+"""The state files of hollow nodes, in a folder for each, as kubelets have them on their machines.
 
-With them nodes that begin again hold what they held, and not what their pods would get today.
+With them restarted nodes have their former allocations, not those that their pods would get today.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numalet.io.files.state_directory import StateDirectory
 
 
 class StateFolder:
-    """Reads and writes the state files of nodes below ``path``; only what differs is written."""
+    """Reads and writes the state files of nodes below ``path``; writes only changes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: dict[str, StateDirectory] = {}
 
     def read(self, name: str) -> Mapping[str, str]:
-        """The state files of a node; none if it has not been there before.
+        """Return the state files of a node; empty for a new node.
 
         Raises:
-            BadInput: they can not be read.
+            BadInput: they cannot be read.
         """
         folder = self._path / name
         if not folder.is_dir():
@@ -34,7 +34,7 @@ class StateFolder:
         return known.files
 
     def write(self, name: str, files: Mapping[str, str]) -> str:
-        """Write the state files of a node; what is wrong if that can not be done, else empty."""
+        """Write the state files of a node; return the error, or an empty text."""
         folder = self._path / name
         known = self._known.get(name) or StateDirectory(folder, {})
         try:
