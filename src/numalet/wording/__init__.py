@@ -1,1 +1,1 @@
-"""All sentences. The rest of the program knows only codes and values."""
+"""All sentences. The other packages have only codes and values."""

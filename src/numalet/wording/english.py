@@ -1,7 +1,7 @@
-"""Reasons in words, and hints; what is a number is in ``numbers``.
+"""Reasons and hints in words; ``numbers`` formats numbers.
 
-The sentence of a reason is a ``str.format`` template beside its class, over its fields. Findings
-make their own text: see ``core.model.findings``.
+The sentence of a reason is a ``str.format`` template in its class, over its fields. Findings format
+themselves: see ``core.model.findings``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ _MASKS = frozenset({"mask", "group", "best", "nodes"})
 
 
 def sentence(about: Finding | Reason) -> str:
-    """What a finding says, its place before it, or what a reason says, its causes included."""
+    """Return a finding with its place, or a reason with its causes, as a sentence."""
     return about.located if isinstance(about, Finding) else of_reason(about)
 
 
 def of_reason(reason: Reason) -> str:
-    """The sentence of a reason, causes included."""
     values = {name: _shown(name, value) for name, value in fields_of(reason).items()}
     if isinstance(reason, OutOfResource):
         for name in ("requested", "used", "capacity"):
@@ -42,13 +41,13 @@ def of_reason(reason: Reason) -> str:
             template = template.replace("Container {container}", "The pod as a whole")
             template = template.replace("container {container}", "{container}")
         return numbers.singular(template.format(**values))
-    # Of a manager from outside the project, whose reasons may have no sentence.
+    # The reason of a manager from outside the project may have no sentence.
     listed = ", ".join(f"{name}: {value}" for name, value in values.items())
     return f"{reason.code} ({listed})" if listed else reason.code
 
 
 def fields_of(reason: object) -> dict[str, Any]:
-    """The figures of a reason, by name, as they are."""
+    """Return the unformatted fields of a reason by name."""
     if not is_dataclass(reason):
         return {}
     return {field.name: getattr(reason, field.name) for field in fields(reason)}
@@ -67,6 +66,5 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def hint(value: Hint) -> str:
-    """A hint as people say it."""
     nodes = "any NUMA node" if value.mask is None else f"NUMA nodes {numa_mask.text(value.mask)}"
     return f"{nodes}, {'preferred' if value.preferred else 'not preferred'}"

@@ -1,4 +1,4 @@
-"""What ``kubectl explain`` says of types and fields beside the words of the table of Pod fields."""
+"""``kubectl explain`` texts of types and fields besides the table of Pod fields."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Explanations in words: brief reasons, changes, figures of the ranking.
 
-All texts of an explanation are here, whichever surface shows it.
+All outputs of an explanation use these texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHORTAGES: Final = (
 
 
 def brief(reason: Reason, holders: Sequence[str] = ()) -> str:
-    """In few words why a set is not offered; ``holders`` hold the group that it is about."""
+    """Say briefly why a set is not offered; ``holders`` hold the group of the reason."""
     template = getattr(reason, "brief", None)
     if not isinstance(template, str):
         return english.of_reason(reason)
@@ -72,7 +72,7 @@ NOTHING_ALIGNS: Final = "Nothing that was tried would align it."
 
 
 def needed(count: int, asked: str, *, cpus: int, reserved: int) -> str:
-    """Why a manager prefers sets of ``count`` NUMA nodes; ``cpus`` are all CPUs of so many."""
+    """Say why a manager prefers sets of ``count`` NUMA nodes; ``cpus`` are all their CPUs."""
     nodes = "a NUMA node has" if count == 1 else f"{count} NUMA nodes have"
     there = f"{cpus} CPUs" if cpus else "enough"
     state = f"{reserved} of them reserved" if reserved else "in use or not"
@@ -82,17 +82,17 @@ def needed(count: int, asked: str, *, cpus: int, reserved: int) -> str:
 
 
 def not_preferred(why: str) -> str:
-    """Why a set, or several, that would have room are not preferred."""
+    """Say why sets with room are not preferred."""
     return f"not preferred ({why})"
 
 
 def more_sets(count: int) -> str:
-    """Sets that do not fit either and are not named."""
+    """Say how many further sets do not fit."""
     return "1 more set" if count == 1 else f"{count} more sets"
 
 
 def stranded(pod: str, container: str, cpus: str) -> str:
-    """CPUs that stay unused until their pod ends."""
+    """Say that CPUs stay unused until their pod ends."""
     which, stay, them = ("CPU", "stays", "it") if cpus.isdecimal() else ("CPUs", "stay", "them")
     return (
         f"{which} {cpus} {stay} allocated to init container {container} of {pod}, and its other "
@@ -101,18 +101,18 @@ def stranded(pod: str, container: str, cpus: str) -> str:
 
 
 def tried(count: int, *, offers: int) -> str:
-    """How many were tried, and with what success."""
+    """Say how many changes were tried, and how many helped."""
     return f"{count} tried, {offers} would do"
 
 
 def in_vain(category: str, count: int) -> str:
-    """A kind of change of which none would do."""
+    """Say that no change of a kind helped."""
     title = CATEGORIES[category]
     return f"{title[0].lower()}{title[1:]} ({count})"
 
 
 def price(names: Sequence[str]) -> str:
-    """The pods that would be rejected for it; empty if there are none."""
+    """Name the pods that would be rejected for it; empty without such pods."""
     return f"at the price of {_few(names)}" if names else ""
 
 
@@ -121,9 +121,9 @@ BEFORE_IT: Final = "before it"
 
 
 def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -> list[str]:
-    """Lines that name pods, with reasons, that were asked again and rejected, out of ``count``.
+    """Return lines that name pods, with reasons, that were rejected again, out of ``count``.
 
-    ``which`` says which pods they are: ``THAT_RUN`` or ``BEFORE_IT``.
+    ``which`` describes the pods: ``THAT_RUN`` or ``BEFORE_IT``.
     """
     was = "was" if len(refused) == 1 else "were"
     pods = "pod" if count == 1 else "pods"
@@ -138,7 +138,7 @@ def replay_refused(refused: Sequence[tuple[str, str]], count: int, which: str) -
 
 
 def variants_refuse(refused: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines that name pods that run, each with the variants of a node that refuse it."""
+    """Return lines that name running pods, each with the variants of a node that refuse it."""
     runs, are = ("pod that runs", "is") if len(refused) == 1 else ("pods that run", "are")
     shown = [f"!   {name}: {variants}" for name, variants in refused[:_MOST_REFUSED]]
     more = len(refused) - _MOST_REFUSED
@@ -151,7 +151,7 @@ def variants_refuse(refused: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def ranking(wanted_size: int, *, is_preferred: bool, by_distance: bool) -> str:
-    """By what the finalists of a merge are ranked."""
+    """Describe the ranking of the merge's finalists."""
     nearest = ["smaller distance"] if by_distance else []
     if is_preferred:
         order = ["fewer nodes", *nearest, "lower numbers"]

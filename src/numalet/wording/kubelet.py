@@ -1,8 +1,8 @@
 """The kubelet's own words about a rejected pod: reason, message, status and event.
 
-What Kubernetes clients already match on stands here to the letter. Where the kubelet would
-crash or hang there are no words of its own, and the sentence says what would have happened.
-Kubelet: ``topologymanager.GetPodAdmitResult`` and ``memorymanager``, v1.32.
+Texts that Kubernetes clients match are exact. If the kubelet would crash or hang, it has no
+message, and our sentence describes the crash. Kubelet: ``topologymanager.GetPodAdmitResult`` and
+``memorymanager``, v1.32.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PREEMPTED_CONDITION = "Pod was preempted by Kubelet to accommodate a critical po
 
 
 def reason(rejection: Rejection | None) -> str:
-    """``status.reason`` of the pod, which kubectl shows as STATUS; empty if admitted."""
+    """Return ``status.reason`` of the pod, which kubectl shows as STATUS; empty if admitted."""
     match rejection:
         case None:
             return ""
@@ -86,7 +86,7 @@ def reason(rejection: Rejection | None) -> str:
 
 
 def message(rejection: Rejection | None) -> str:
-    """The admission message, without the prefix that the pod's status gets; empty if admitted."""
+    """Return the admission message, without the status prefix; empty if admitted."""
     match rejection:
         case None:
             return ""
@@ -121,13 +121,13 @@ def message(rejection: Rejection | None) -> str:
 def _allocation(cause: Reason) -> str:
     template = getattr(cause, "kubelet_text", "")
     if not template:
-        # A manager that the kubelet does not have, so it has no words for it either.
+        # The kubelet has no message for a manager that it does not have.
         return english.of_reason(cause)
     return str(template).format(**english.fields_of(cause))
 
 
 def status(rejection: Rejection) -> dict[str, str]:
-    """What the kubelet writes into the status of a rejected pod."""
+    """Return the fields that the kubelet writes into the status of a rejected pod."""
     return {
         "phase": "Failed",
         "reason": reason(rejection),
@@ -136,15 +136,15 @@ def status(rejection: Rejection) -> dict[str, str]:
 
 
 def ended(reason_: str, message_: str) -> str:
-    """``status.message`` of a pod that is over before its time, for this reason."""
+    """Return ``status.message`` of a pod that ended early for this reason."""
     return message_ if reason_ == PREEMPTING else rejected(message_)
 
 
 def rejected(admission_message: str) -> str:
-    """``status.message`` of a pod that was rejected with this message."""
+    """Return ``status.message`` of a pod that was rejected with this message."""
     return f"Pod was rejected: {admission_message}"
 
 
 def event(rejection: Rejection) -> dict[str, str]:
-    """The event that the kubelet emits for a rejected pod."""
+    """Return the event that the kubelet emits for a rejected pod."""
     return {"type": "Warning", "reason": reason(rejection), "message": message(rejection)}

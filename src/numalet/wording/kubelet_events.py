@@ -1,10 +1,10 @@
-"""The kubelet's events about containers: reasons and messages, to the letter.
+"""The kubelet's events about containers: exact reasons and messages.
 
-Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded.
-``DeviceWithoutId``, ``DriftMended``, ``DriftNotMended``, ``InvalidManifest``,
-``KubeletKeepsRestarting``, ``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``,
-``NotAsPromised``, ``PromiseLost``, ``PromisedAnew``, ``StartDelayed``, ``StateInDoubt`` and
-``Unpromised`` are our own, and worded by ``agent/findings/events.py``.
+Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DeviceWithoutId``,
+``DriftMended``, ``DriftNotMended``, ``InvalidManifest``, ``KubeletKeepsRestarting``,
+``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``,
+``PromisedAnew``, ``StartDelayed``, ``StateInDoubt`` and ``Unpromised`` are our own, and worded by
+``agent/findings/events.py``.
 """
 
 from __future__ import annotations
@@ -35,27 +35,24 @@ DEVICE_WITHOUT_ID: Final = "DeviceWithoutId"
 
 
 def created(container: str) -> str:
-    """A container was made."""
     return f"Created container: {container}"
 
 
 def killing(container: str) -> str:
-    """A container is asked to end."""
     return f"Stopping container {container}"
 
 
 def started(container: str) -> str:
-    """A container runs."""
     return f"Started container {container}"
 
 
 def back_off(container: str, pod: str, namespace: str, uid: str) -> str:
-    """A container that ended waits before it is started again."""
+    """An ended container waits before it is started again."""
     return f"Back-off restarting failed container {container} in pod {pod}_{namespace}({uid})"
 
 
 def invalid_manifest(path: str, text: str) -> str:
-    """A file of the manifest folder is no pod; ``text`` quotes nothing of the file."""
+    """A file of the manifest folder is not a pod; ``text`` quotes nothing of the file."""
     return (
         f"{path}: couldn't parse as pod({text}), please check config file"
         f" ('numalet simulate {path}' quotes what is wrong)"

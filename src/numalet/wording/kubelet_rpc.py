@@ -10,7 +10,7 @@ POD_RESOURCES_GET_DISABLED: Final = "PodResources API Get method disabled"
 
 
 def pod_resources_not_found(name: str, namespace: str) -> str:
-    """What ``Get`` says of a pod that is not known."""
+    """The error of ``Get`` for an unknown pod."""
     return f"pod {name} in namespace {namespace} not found"
 
 
@@ -18,7 +18,7 @@ DIAL_FAILED: Final = "failed to dial device plugin: context deadline exceeded"
 
 
 def error_text(code: str, details: str) -> str:
-    """An error of a call as Go prints it; ``code`` is Go's word."""
+    """Format an error of a call as Go does; ``code`` is Go's word."""
     return f"rpc error: code = {code} desc = {details}"
 
 
@@ -28,17 +28,17 @@ def options_failed(error: str) -> str:
 
 
 def endpoint_stopped(resource: str) -> str:
-    """The error of a call to a plugin that has gone; the kubelet prints internals for the name."""
+    """The error of a call to a stopped plugin; the kubelet prints internals instead of the name."""
     return f"endpoint {resource} has been stopped"
 
 
 def endpoint_missing(resource: str) -> str:
-    """The error where no plugin of a registered resource was ever connected."""
+    """The error if no plugin of a registered resource was ever connected."""
     return f"endpoint not found in cache for a registered resource: {resource}"
 
 
 def pre_start_failed(error: str) -> str:
-    """Why a container waits whose plugin did not agree to its start."""
+    """Why a container waits whose plugin refused its start."""
     return f"device plugin PreStartContainer rpc failed with err: {error}"
 
 
@@ -51,7 +51,7 @@ def unsupported_version(version: str) -> str:
 
 
 def invalid_resource(name: str) -> str:
-    """The answer to a plugin whose resource has a name that no extended resource can have."""
+    """The answer to a plugin with an invalid name of an extended resource."""
     return f'the ResourceName "{name}" is invalid'
 
 
@@ -64,7 +64,7 @@ def no_handler(kind: str, path: str) -> str:
 
 
 def no_common_version(versions: Iterable[str]) -> str:
-    """The answer to a discovered device plugin that speaks other versions."""
+    """The answer to a discovered device plugin with other versions."""
     named = " ".join(versions)
     return (
         f"{_REGISTER}plugin validation failed with err: manager version, v1beta1, is not among"
@@ -73,7 +73,7 @@ def no_common_version(versions: Iterable[str]) -> str:
 
 
 def invalid_plugin_name(name: str) -> str:
-    """The answer to a discovered device plugin whose resource name is not valid."""
+    """The answer to a discovered device plugin with an invalid resource name."""
     return (
         f"{_REGISTER}plugin validation failed with err: invalid name of device plugin socket:"
         f" {invalid_resource(name)}"
@@ -81,7 +81,7 @@ def invalid_plugin_name(name: str) -> str:
 
 
 def registration_failed(error: str) -> str:
-    """The answer to a discovered device plugin that can not be connected."""
+    """The answer to a discovered device plugin that cannot be connected."""
     return f"{_REGISTER}plugin registration failed with err: {error}"
 
 

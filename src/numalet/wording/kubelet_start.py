@@ -1,7 +1,7 @@
-"""The kubelet's own text when it does not start, to the letter.
+"""The kubelet's exact text when it does not start.
 
-What it says of each thing that is wrong stands beside the class of the finding; here are the
-prefixes that it puts around. Kubelet: ``memorymanager`` and ``cpumanager``, ``Start``, v1.32.
+The classes of the findings contain the kubelet's texts; this module adds its prefixes. Kubelet:
+``memorymanager`` and ``cpumanager``, ``Start``, v1.32.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ _PREFIXES: Final = {
 
 
 def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
-    """The error with which the kubelet ends, as it logs it."""
+    """Return the kubelet's final error as it logs it."""
     match refused.stage:
         case StartStage.CPU_MANAGER_START:
             return f"start cpu manager error: {_state(refused.findings[0], 'CPU', root_dir)}"
         case StartStage.MEMORY_MANAGER_START:
             return f"start memory manager error: {_state(refused.findings[0], 'memory', root_dir)}"
         case StartStage.NUMALET | StartStage.UNDECIDED:
-            # No text of the kubelet's: it would crash, hang, or start where we can not follow.
+            # The kubelet has no text: it would crash, hang, or start in a way that we cannot
+            # simulate.
             return str(refused.findings[0])
         case StartStage.CONFIG_DECODE:
             return _of_gates(refused.findings)
@@ -59,17 +60,17 @@ def text(refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
 
 
 def complaint(who: str, refused: StartRefused, root_dir: str = ROOT_DIR) -> str:
-    """The sentence that this kubelet would not start, with its error; or that this is undecided."""
+    """Say that this kubelet would not start, with its error; or that this is undecided."""
     if refused.is_undecided:
         return f"{who}: {refused.findings[0]}"
     return f"{who} would not start: {text(refused, root_dir)}"
 
 
 def by_chance(refused: StartRefused) -> tuple[str, ...]:
-    """Every error with which the kubelet may end, where chance decides which; its text first.
+    """Return every possible final error of the kubelet, if chance decides; its text first.
 
-    It sets feature gates in random order, collects those that are locked, and stops at the first
-    that is unknown. Of more than a few gates only one order is shown.
+    It sets feature gates in random order, collects the locked ones, and stops at the first unknown
+    one. For more than a few gates only one order is shown.
     """
     said = text(refused)
     if refused.stage is not StartStage.CONFIG_DECODE or len(refused.findings) > _MOST_GATES:
@@ -81,7 +82,7 @@ def by_chance(refused: StartRefused) -> tuple[str, ...]:
 
 
 def _of_gates(findings: Sequence[Finding]) -> str:
-    """The error about feature gates that are met in this order, or about what stands before."""
+    """Return the error for feature gates in this order, or for the check before them."""
     if isinstance(findings[0], _OF_FLAGS):
         prefix = _GATES_BY_FLAG
     else:
@@ -91,7 +92,7 @@ def _of_gates(findings: Sequence[Finding]) -> str:
 
 
 def _texts(refused: StartRefused) -> list[str]:
-    """The kubelet's texts of the findings, or numalet's where the kubelet has none."""
+    """Return the kubelet's texts of the findings, or numalet's if the kubelet has none."""
     return [each.in_kubelet_words or str(each) for each in refused.findings]
 
 

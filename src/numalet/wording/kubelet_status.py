@@ -1,7 +1,7 @@
 """The kubelet's own words in the status of pods: states of containers, conditions.
 
-Clients and dashboards match on these reasons and texts. Kubelet v1.32: ``kuberuntime`` and
-``status``; what is said of the node is ours.
+Clients and dashboards match these reasons and texts. Kubelet v1.32: ``kuberuntime`` and ``status``;
+the texts about the node are ours.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CONTAINER_CREATING: Final = "ContainerCreating"
 POD_INITIALIZING: Final = "PodInitializing"
 
 JUDGED: Final = "{kubelet} is judged by the rules of release {release}"
-"""Of the kubelet beside which an agent observes."""
+"""About the kubelet that an agent observes."""
 
 NODE_MESSAGES: Final[Mapping[str, str]] = {
     "": "the agent is running and admits pods",
@@ -37,7 +37,7 @@ def waiting_to_restart(
 
 
 def waiting_for(pods: Iterable[str]) -> str:
-    """A container waits for the end of pods that were evicted; the text is numalet's."""
+    """A container waits for evicted pods to end; the text is numalet's."""
     return f"waits for evicted pods to end: {', '.join(pods)}"
 
 
@@ -47,10 +47,9 @@ def lost() -> str:
 
 
 def incomplete(containers: Iterable[str]) -> str:
-    """Init containers that did not have their turn yet."""
+    """Init containers that have not finished yet."""
     return f"containers with incomplete status: [{' '.join(containers)}]"
 
 
 def unready(containers: Iterable[str]) -> str:
-    """Containers that do not run."""
     return f"containers with unready status: [{' '.join(containers)}]"

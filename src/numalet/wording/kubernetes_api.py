@@ -1,4 +1,4 @@
-"""Messages of a kube-apiserver for requests that fail: the texts that clients know.
+"""Messages of a kube-apiserver for failed requests, which clients know.
 
 Kubernetes v1.32: ``apimachinery/pkg/api/errors``, ``kubelet/server`` for logs.
 """
@@ -54,7 +54,7 @@ MEDIA_TYPE: Final = (
     " application/json, application/yaml"
 )
 LARGEST_BODY_BYTES: Final = 3 * 1024 * 1024
-"""What a kube-apiserver accepts."""
+"""The limit of a kube-apiserver."""
 
 TOO_LARGE: Final = "Request entity too large: limit is {limit_bytes}"
 TOO_OLD: Final = "too old resource version: {asked} ({oldest})"
@@ -125,7 +125,7 @@ NO_PREVIOUS: Final = 'previous terminated container "{container}" in pod "{pod}"
 
 
 def foreseen(placement: Mapping[str, Any]) -> str:
-    """Where a pod would be, from its placement document."""
+    """Describe the predicted place of a pod from its placement document."""
     nodes = ", ".join(map(str, placement["numaNodes"]))
     devices: dict[str, list[str]] = {}
     for container in placement["containers"]:

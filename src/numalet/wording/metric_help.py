@@ -1,4 +1,4 @@
-"""What every metric means, by name. The texts of the kubelet's metrics are the kubelet's."""
+"""The help text of every metric, by name. The kubelet's metrics have the kubelet's texts."""
 
 from __future__ import annotations
 

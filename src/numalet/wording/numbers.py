@@ -1,6 +1,6 @@
-"""Numbers as people read them: with a noun, sizes, amounts of a resource.
+"""Numbers for readers: with a noun, sizes, amounts of a resource.
 
-Nearly every command shows some, so this module loads nothing that decides.
+Nearly every command uses this module, so it imports no module that decides.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _UNITS: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun, which takes an s: ``1 pod``, ``2 pods``."""
+    """Return a number with its noun, which gets an s: ``1 pod``, ``2 pods``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def cpus(of: Iterable[int]) -> str:
-    """CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
+    """Format CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
     numbers = cpu_set.text(of)
     return f"CPU {numbers}" if numbers.isdecimal() else f"CPUs {numbers}"
 
@@ -29,17 +29,17 @@ _ONE: Final = re.compile(r"(?<![\w.,/-])(1 (?:more )?)CPUs( are)?\b")
 
 
 def singular(text: str) -> str:
-    """The text with ``1 CPU`` where a template made ``1 CPUs`` of it."""
+    """Replace the ``1 CPUs`` of a template with ``1 CPU``."""
     return _ONE.sub(lambda found: f"{found[1]}CPU{' is' if found[2] else ''}", text)
 
 
 def nodes_and_closed(nodes: int, closed: int) -> str:
-    """How many nodes, and how many of them get no new pods."""
+    """Say how many nodes there are, and how many of them get no new pods."""
     return f"{nodes} ({closed} closed)" if closed else str(nodes)
 
 
 def rounded_size(size_bytes: int) -> str:
-    """Bytes for people, all in one form: in the largest unit that they fill, rounded."""
+    """Format bytes in the largest unit that they fill, rounded."""
     value, unit = float(size_bytes), ""
     for name in _UNITS:
         if abs(value) < 1024:
@@ -49,7 +49,7 @@ def rounded_size(size_bytes: int) -> str:
 
 
 def amount(resource: str, value: int) -> str:
-    """So much of a resource as a node counts it: CPU in thousandths, sizes in bytes."""
+    """Format an amount in the units of a node: CPU in thousandths, sizes in bytes."""
     if resource == resources.CPU:
         return f"{value / 1000:.10g}"
     is_size = resources.is_memory_type(resource) or resource == resources.EPHEMERAL_STORAGE
@@ -57,13 +57,13 @@ def amount(resource: str, value: int) -> str:
 
 
 def amounts(by_resource: Mapping[str, int]) -> str:
-    """Amounts as people write them, devices first; ``-`` for none."""
+    """Format amounts for readers, devices first; ``-`` if empty."""
     names = sorted(by_resource, key=lambda each: ("/" not in each, each))
     return ", ".join(f"{amount(name, by_resource[name])} {name}" for name in names) or "-"
 
 
 def size(size_bytes: int) -> str:
-    """Bytes for people: exact in the largest unit that divides them, else two decimals."""
+    """Format bytes exactly in the largest unit that divides them, else with two decimals."""
     value, unit = size_bytes, ""
     for name in _UNITS:
         if value == 0 or value % 1024:

@@ -1,4 +1,4 @@
-"""What is said of pods that a kubelet keeps, while the agent only observes."""
+"""Texts about a kubelet's pods while the agent only observes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NOT_SEEN: Final = "no cgroup of it was found, so nothing is known but the state 
 
 
 def unknown_parts(metadata: Mapping[str, Any]) -> Iterator[str]:
-    """What no agent can know from state files and cgroups, and who does."""
+    """Yield facts that state files and cgroups do not contain, and who knows them."""
     yield "Not known here:"
     yield "  what the pod asks for, its labels, its phase, and which hints led there: the kubelet's"
     yield "  state files do not say. The cluster does:"

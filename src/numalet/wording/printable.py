@@ -1,10 +1,10 @@
-"""Texts of others, as they may reach a terminal, a page or a spreadsheet."""
+"""Foreign texts, escaped for a terminal, a page or a spreadsheet."""
 
 from __future__ import annotations
 
 
 def printable(text: str, kept: str = "\n") -> str:
-    """The text with control characters and those that change its direction escaped.
+    """Escape control characters and those that change the text direction.
 
     ``kept`` are control characters that stay.
     """

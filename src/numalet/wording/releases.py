@@ -1,4 +1,4 @@
-"""How the release that was followed is said; the default one goes without saying."""
+"""How texts name the kubelet's release; the default one is usually not named."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from numalet.core.config.releases.table import DEFAULT
 
 
 def is_said(name: str) -> bool:
-    """Whether a release is one that texts name even where no user asked."""
+    """Return whether texts name this release without a request of the user."""
     return name != DEFAULT.name
 
 
 def kubelet(name: str) -> str:
-    """The kubelet of a release, inside a sentence."""
+    """Return the kubelet of a release, for use inside a sentence."""
     return f"the kubelet v{name}" if is_said(name) else "the kubelet"

@@ -1,4 +1,4 @@
-"""What is said of a pod that a kubelet sees again after a restart, and of what it holds."""
+"""Texts about a pod and its allocation after a restart of the kubelet."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numalet.wording import kubelet, numbers
 
 
 def condition(pod: Readmission) -> str:
-    """Under which condition the pod is rejected; empty if it always is.
+    """Say under which condition the pod is rejected; empty if it always is.
 
-    Kubernetes asks device plugins to register again after a restart of the kubelet, and nothing
-    makes the kubelet wait for them.
+    Kubernetes asks device plugins to register again after a restart of the kubelet, but the kubelet
+    does not wait for them.
     """
     if not pod.waits_for_plugin:
         return ""
@@ -22,7 +22,7 @@ def condition(pod: Readmission) -> str:
 
 
 def rejection(pod: Readmission) -> dict[str, Any]:
-    """The fields of a finding about a pod that is rejected."""
+    """Return the fields of a finding about a rejected pod."""
     return {
         "pod": str(pod.pod),
         "condition": condition(pod),
@@ -32,7 +32,7 @@ def rejection(pod: Readmission) -> dict[str, Any]:
 
 
 def shown(held: Placement) -> str:
-    """What a container holds, in one phrase."""
+    """Return a container's allocation in one phrase."""
     parts = []
     if held.cpus:
         parts.append(f"CPUs {cpu_set.text(held.cpus)}")

@@ -1,8 +1,8 @@
-"""Sentences about a file for those who may not read the file: without anything that is in it.
+"""Sentences about a file without its content, for those who may not read it.
 
-An agent of root reads what its manifest folder holds, links among it, and every client that may
-list events sees what is wrong with it. So an event says where and what, and quotes nothing; the
-file's owner gets the rest from a command that reads the file with the owner's own rights.
+An agent of root reads its manifest folder, which may contain links, and every client that may list
+events sees the errors. Therefore an event contains the place and the kind of error, and quotes
+nothing; the file's owner gets the rest from a command that runs with the owner's rights.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _HIDDEN: Final = "…"
 _LIMITS: Final = frozenset(
     {"allowed", "expected", "least", "limit_bytes", "most", "nearest", "others"}
 )
-"""Values of findings that say what we take, not what was given."""
+"""Fields of findings with our limits instead of content of the file."""
 _ABOUT_FILES: Final = ("files/", "document/unreadable", "document/too-large")
-"""Codes of findings that know a file from outside alone."""
+"""Codes of findings that do not use the content of a file."""
 _MOST: Final = 5
 
 
 class _Hidden:
-    """Stands for a value, however a sentence shows it."""
+    """Replaces a value in every format."""
 
     def __format__(self, _spec: str) -> str:
         return _HIDDEN
@@ -37,7 +37,7 @@ class _Hidden:
 
 
 def sentences(findings: Iterable[Finding]) -> str:
-    """What is wrong, the first few things of it, each with its line."""
+    """Return the first few errors, each with its line."""
     every = [*findings]
     said = [_sentence(each) for each in every[:_MOST]]
     more = len(every) - _MOST
