@@ -37,7 +37,7 @@ _ROOMS: Final = (
     fleet_pages.routes,
     design_pages.routes,
 )
-"""Functions that give the routes of some pages."""
+"""Functions that return the routes of some pages."""
 
 _BUG: Final = (
     "This is a bug of numalet, not of what you asked for. Its report is {report}: the log of the"
@@ -66,9 +66,9 @@ def application(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     path: str = "",
 ) -> Any:
-    """The application; ``report_bug`` gets every unexpected exception.
+    """Return the application; ``report_bug`` is called with every unexpected exception.
 
-    Such an exception has a note with the number that the page about the bug says.
+    Such an exception has a note with the number that the error page shows.
     """
     shown = ShownSources(node=node, fleet=fleet, clock=clock, path=path)
 
@@ -99,6 +99,6 @@ def application(
         middleware=[Middleware(RenderedPages, revision=revisions.now, clock=time.monotonic)],
         exception_handlers={404: not_there, Exception: broken},
     )
-    # Its redirects lead to the host that a client names.
+    # Its redirects would use the host that a client names.
     made.router.redirect_slashes = False
     return made

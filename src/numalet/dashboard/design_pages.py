@@ -1,4 +1,4 @@
-"""The page of tokens and states, for those who change how things are drawn; no page links to it."""
+"""The page of tokens and states, for design work; no page links to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numalet.pages import templating
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The page, whatever is shown."""
 
     async def tokens_and_states(_request: Request) -> Response:
         states = {name: templating.trusted(design.state(name)) for name in design.STATES}

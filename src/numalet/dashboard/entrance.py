@@ -1,13 +1,13 @@
-"""The entrance of the dashboard: what a request needs before a page answers it.
+"""Access control of the dashboard, before a page answers a request.
 
-Who has the link with a token gets a cookie, which is a session (``sessions``). Everything but the
-login and the static files needs one; a change also has to come from a page of the dashboard, by
-what the browser says of its origin. Every answer, errors included, has the headers that keep
-scripts, frames and other sites out.
+The link with a token sets a cookie with a session (``sessions``). All paths except the login and
+the static files require a session; a change also has to come from a page of the dashboard, by the
+browser's headers on its origin. Every answer, including errors, has headers against foreign
+scripts, frames and sites.
 
-The cookie is ``SameSite=Strict``: a browser does not send it where another site leads here, not
-even behind a redirect. Such a request is answered by a page that goes to the same place by itself,
-which is then a step within this site. It is of use for reading alone.
+The cookie is ``SameSite=Strict``: a browser does not send it when another site links here, not even
+after a redirect. Such a request gets a page that navigates to the same address by itself, which is
+then a step within this site. This works only for reading.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
 from numalet.dashboard.sessions import SESSION_SECONDS, Sessions
 
 SESSION: Final = "numalet.session"
-"""The entry of a request's scope that has its session."""
+"""The key of the session in a request's scope."""
 
 _READING: Final = ("GET", "HEAD")
 _OF_A_LINK: Final = ("none", "same-origin")
-"""What a browser says of a request that no other site began."""
+"""A browser's ``Sec-Fetch-Site`` for a request that no other site started."""
 
 
 class OpenSession(Value):
-    """The session of a request; ``use`` says whether it is still open, and keeps it from idling."""
+    """The session of a request; ``use`` returns whether it is open, and resets its idle time."""
 
     id: str
     use: Callable[[], bool]
@@ -47,8 +47,8 @@ _ENDLESS: Final = OpenSession("", lambda: True)
 class Entrance:
     """An application behind sessions.
 
-    Over plain HTTP only names of this machine are answered, so that no other site can have its own
-    name stand for it.
+    Over plain HTTP only host names of this machine are accepted, so that no other site can point
+    its own name here.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Entrance:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a request, or pass it on."""
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -77,7 +77,7 @@ class Entrance:
         await (self._behind if answer is None else answer)(scope, receive, guarded)
 
     def _at_the_entrance(self, scope: Scope) -> Response | None:
-        """The answer of the entrance itself; None where the request may go on."""
+        """Return the answer of the access control; None if the request may pass."""
         headers = Headers(scope=scope)
         if scope["scheme"] == "http" and not is_of_this_machine(headers.get("host", "")):
             return self._shown.message("This address is not served here: use the link.", 421)
@@ -123,7 +123,7 @@ class Entrance:
     def _without_session(self, scope: Scope, headers: Headers) -> Response:
         is_page = headers.get("sec-fetch-mode", "navigate") == "navigate"
         if is_page and scope["method"] == "GET" and _is_led_here(headers):
-            # The cookie may only have been held back.
+            # The browser may only have omitted the cookie.
             query = scope["query_string"].decode("latin-1")
             path = "/" + quote(scope["path"].lstrip("/\\"))
             return self._go_on(f"{path}?{query}" if query else path)
@@ -133,12 +133,12 @@ class Entrance:
         )  # fmt: skip
 
     def _go_on(self, target: str) -> Response:
-        """A page that goes to this place by itself."""
+        """Return a page that navigates to the target by itself."""
         return self._shown.page("go_on.html", title="numalet", target=target)
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Whether a ``Host`` header names this machine, whatever port."""
+    """Return whether a ``Host`` header names this machine, with any port."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
@@ -147,12 +147,12 @@ def is_of_this_machine(host: str) -> bool:
 
 
 def _is_led_here(headers: Headers) -> bool:
-    """Whether a page of another site began this request."""
+    """Return whether a page of another site started this request."""
     return headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
 
 
 def _is_of_this_site(scope: Scope, headers: Headers) -> bool:
-    """Whether a page of the dashboard began this request. A browser says so in every change."""
+    """Return whether a dashboard page started this request, as browsers report for changes."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -160,13 +160,13 @@ def _is_of_this_site(scope: Scope, headers: Headers) -> bool:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """The name of the cookie. Cookies belong to a host and not to a port, so the port is in it."""
+    """Return the cookie's name with the port, because cookies belong to a host without a port."""
     port = (scope.get("server") or ("", 0))[1]
     prefix = "__Secure-" if scope["scheme"] == "https" else ""
     return f"{prefix}numalet-session-{port}"
 
 
 def session_of(scope: Scope) -> OpenSession:
-    """The session that this request is part of; without an entrance it is one without an end."""
+    """Return the session of this request; without access control it never ends."""
     session = scope.get(SESSION)
     return session if isinstance(session, OpenSession) else _ENDLESS

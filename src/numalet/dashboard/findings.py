@@ -1,4 +1,4 @@
-"""What the dashboard says of itself."""
+"""Findings on the dashboard itself."""
 
 from __future__ import annotations
 

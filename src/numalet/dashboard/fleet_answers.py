@@ -1,7 +1,7 @@
-"""Answers about the cluster that is shown, worked out in threads and kept while it is the same.
+"""Answers about the shown cluster, computed in threads and cached per cluster.
 
-traps, maps    one at a time, since what finds them is safe for one thread; once per cluster
-fits           two at a time; others wait
+traps, maps    one at a time, since their finders are for one thread; once per cluster fits
+two at a time; others wait
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from numalet.io.documents.pod_shapes import PodShape
 from numalet.wording import numbers
 
 MOST_CELLS: Final = 1_000
-"""Of more nodes, those that are drawn alike are one cell."""
+"""With more nodes, those that are drawn alike share a cell."""
 MOST_COPIES: Final = 1_000
 _MOST_MAPS: Final = 16
 _MOST_FITS: Final = 2
 
 
 class MapQuestion(Value):
-    """What of the fleet is to be drawn; empty for all of it and for the scarcest resource."""
+    """The part of the fleet to draw; empty for the whole and for the scarcest resource."""
 
     resource: str = ""
     pool: str | None = None
@@ -40,7 +40,7 @@ class MapQuestion(Value):
 
 
 class DrawnFleet(Value):
-    """A map with its drawing, and the traps of the same moment."""
+    """A map with its drawing, and the traps at the same time."""
 
     fleet: FleetMap
     traps: Traps
@@ -49,7 +49,7 @@ class DrawnFleet(Value):
 
 
 class FleetAnswers:
-    """Answers about one cluster after another; ``node_path`` is where the pages of nodes are."""
+    """Answers about one cluster after another; ``node_path`` is the path of node pages."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -63,7 +63,7 @@ class FleetAnswers:
         self._drawn: dict[MapQuestion, DrawnFleet] = {}
 
     async def drawn(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
-        """The map of this cluster as it was asked for."""
+        """Return the requested map of this cluster."""
         async with self._lock:
             if cluster is not self._cluster:
                 self._cluster, self._traps = cluster, None
@@ -126,7 +126,7 @@ class FleetAnswers:
         free = tuple(fleet_words.rounded(resource, each.free) for each in cell.shares)
         return HeatCell(
             name=cell.name,
-            # It is known that a node without any has none to give.
+            # A node without any NUMA node has no free resources.
             free_by_numa_node=free or (0,),
             is_trap=cell.trap is not None,
             is_closed=not cell.is_open,
@@ -137,9 +137,9 @@ class FleetAnswers:
     async def fits(
         self, cluster: Cluster, text: str, count: int | None
     ) -> tuple[Sequence[PodShape], Sequence[Fit]]:
-        """The shapes of a text that was sent, and what fits of each on what the ones before left.
+        """Return the shapes in a manifest or amounts, and their fits, one after the other.
 
-        Without a count as many copies as its object makes; 0 for as many as there is room for.
+        Without a count, the number of replicas of the object; 0 for as many as fit.
 
         Raises:
             BadInput: the text is neither a manifest nor amounts.

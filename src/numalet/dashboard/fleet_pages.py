@@ -1,4 +1,4 @@
-"""Pages of a fleet: pools as heat maps, traps, whether a pod would fit; and each node drawn."""
+"""Pages of a fleet: pools as heat maps, traps, fits of a pod; and a page for each node."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from numalet.pages import templating
 from numalet.wording import numbers
 
 MOST_ROWS: Final = 40
-"""So many rows of a table; the command line has all."""
+"""Limit for rows of a table; the command line prints all."""
 MOST_TRAPS: Final = 10
-"""So many traps are listed unless all are asked for, so that the map is not far below."""
+"""Number of listed traps by default, so that the map stays near the top."""
 MOST_CHARACTERS: Final = 16_000
-"""A longer text is no part of the address, and the answer to it can not be linked to."""
+"""A longer text is left out of the address, and its answer has no link."""
 
 _LINKED: Final = ("resource", "pod", "count")
 _ORIGINS: Final = {
@@ -45,7 +45,7 @@ _EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The pages of a fleet, if one is shown."""
+    """Return the pages of a fleet, if one is shown."""
     source = shown.fleet
     if source is None:
         return []
@@ -70,18 +70,18 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 class _FitAsked(Value):
-    """What is in the box: a text, and how many copies as it was written."""
+    """The content of the form: a text, and the number of copies as written."""
 
     text: str
     count: str
 
 
 class _NoCountError(Exception):
-    """A text is no number of copies."""
+    """A text is not a number of copies."""
 
 
 class _FitBox(Value):
-    """What is said of what is in the box."""
+    """The form with its result."""
 
     status: int = 200
     findings: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class _FleetPages(Value):
     answers: FleetAnswers
 
     async def sent(self, cluster: Cluster, request: Request) -> Response:
-        """The answer to the box as a form: by its address, if the text is not too long for one."""
+        """Answer the form with a redirect, unless the text is too long for an address."""
         try:
             values = await forms.fields(request, "pod")
         except FormRefused as refused:
@@ -111,10 +111,10 @@ class _FleetPages(Value):
         *,
         is_linked: bool = True,
     ) -> Response:
-        """The page of all pools, of one, or of nodes that are alike.
+        """Return the page of all pools, of one pool, or of nodes that are alike.
 
-        ``refusal`` is what is said in place of an answer; ``is_linked`` whether the address has all
-        that was asked.
+        ``refusal`` replaces the result of the form; ``is_linked``: the address contains the whole
+        form.
         """
         question = MapQuestion(query.get("resource", ""), query.get("pool"), query.get("alike", ""))
         asked = _FitAsked(query.get("pod", ""), query.get("count", ""))
@@ -159,7 +159,7 @@ class _FleetPages(Value):
         )
 
     async def _box(self, cluster: Cluster, asked: _FitAsked, *, is_linked: bool) -> _FitBox:
-        """The answer to what is in the box."""
+        """Return the form with its result."""
         if is_linked and len(asked.text) > MOST_CHARACTERS:
             words = (
                 f"the text of this address has {len(asked.text)} characters; {MOST_CHARACTERS} are"
@@ -180,7 +180,7 @@ class _FleetPages(Value):
         return _FitBox(fits=tuple(_fit(each.name, fit, self.shown.path) for each, fit in pairs))
 
     async def node(self, cluster: Cluster, name: str) -> Response:
-        """The page of one node, decided or not."""
+        """Return the page of one node, decided or not."""
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
         if on is None and unknown is None:
             return self.shown.message("There is no such node in this cluster.", 404)
@@ -219,7 +219,7 @@ class _FleetPages(Value):
 
 
 def _count(text: str) -> int | None:
-    """How many copies; None where nothing is said. Raises ``_NoCountError`` for no such number."""
+    """Return the number of copies; None if empty. Raises ``_NoCountError``."""
     if not text.strip():
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and int(text) <= MOST_COPIES):
@@ -266,7 +266,7 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
 
 
 def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    """Nodes of which too little is known, one row for each reason."""
+    """Return undecided nodes, one row for each reason."""
     by_text: dict[str, list[str]] = {}
     for name, each in sorted(cluster.undecided.items()):
         by_text.setdefault(str(each.why), []).append(name)

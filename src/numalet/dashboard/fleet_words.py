@@ -11,7 +11,7 @@ _GIB: Final = 1 << 30
 
 
 def unit(resource: str) -> str:
-    """What is counted on a map, after a number: ``free CPUs``, ``GiB free of memory``."""
+    """Return the unit on a map, after a number: ``free CPUs``, ``GiB free of memory``."""
     if resource == resources.CPU:
         return "free CPUs"
     if resources.is_memory_type(resource):
@@ -20,17 +20,17 @@ def unit(resource: str) -> str:
 
 
 def rounded(resource: str, amount: int) -> int:
-    """The amount in that unit, rounded down; CPU is given in thousandths, memory in bytes."""
+    """Round an amount of thousandths of a CPU or bytes down to that unit."""
     if resource == resources.CPU:
         return amount // 1000
     return amount // _GIB if resources.is_memory_type(resource) else amount
 
 
 def node_path(path: str, name: str) -> str:
-    """Where the page of a node of the fleet is; ``path`` is that of the dashboard."""
+    """Return the path of a node's page; ``path`` is that of the dashboard."""
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
 
 
 def alike_path(path: str, name: str, resource: str) -> str:
-    """Where the nodes are that are drawn like this one."""
+    """Return the path of the nodes that are drawn like this one."""
     return f"{path}/fleet?{urlencode({'alike': name, 'resource': resource})}"

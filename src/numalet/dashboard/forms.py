@@ -1,4 +1,4 @@
-"""The fields of a form that was sent, bounded; a text of a page may be as large as a manifest."""
+"""Read form fields with size limits; a text field may be as large as a manifest."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from starlette.requests import ClientDisconnect, Request
 from numalet.wording import kubernetes_api as words
 
 _LARGEST_FORM_BYTES: Final = 3 * words.LARGEST_BODY_BYTES + 64 * 1024
-"""Browsers write most characters of a manifest as three in a form."""
+"""Browsers encode most characters of a manifest as three in a form."""
 
 _MOST_FIELDS: Final = 16
 _TOO_LARGE: Final = words.TOO_LARGE.format(limit_bytes=words.LARGEST_BODY_BYTES)
 
 
 class FormRefused(Exception):  # noqa: N818 - it is not an error of the program
-    """A form that is not answered: in which words, with which status."""
+    """A refused form, with a message and a status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -26,10 +26,10 @@ class FormRefused(Exception):  # noqa: N818 - it is not an error of the program
 
 
 async def fields(request: Request, text_field: str) -> dict[str, str]:
-    """The fields by name; ``text_field`` has the one that may be large.
+    """Return the fields by name; ``text_field`` is the one that may be large.
 
     Raises:
-        FormRefused: it is too large, has too many fields, or was not sent whole.
+        FormRefused: it is too large, has too many fields, or is incomplete.
     """
     content = bytearray()
     try:

@@ -1,4 +1,4 @@
-"""The page of the history: what was admitted and refused, and how room came and went."""
+"""The page of the history: admitted and refused pods, and the free resources over time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from numalet.wording import numbers
 HOURS: Final = (1, 6, 24, 48)
 _BUCKETS: Final = 24
 _LONGEST_GAP_SECONDS: Final = 180
-"""After so long without a point nothing is known: the server was not running."""
+"""A longer time without points is a gap: the server was not running."""
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The page, if a node is shown."""
+    """Return the page, if a node is shown."""
     source = shown.node
     if source is None:
         return []
@@ -59,7 +59,7 @@ def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
         for start, end, of in _buckets(points, span)
         for refused in (history_points.sums(of),)
     ]
-    # Of all points: a machine may have been another before.
+    # All points are used, because the machine may have changed.
     keys = list(dict.fromkeys(key for each in points for key in each.reserved_bytes))
     drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
     for resource in dict.fromkeys(resource for _, resource in keys):
@@ -85,7 +85,7 @@ def _free(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
 
 
 def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
-    """What pods could have of it, if it is known now."""
+    """Return the allocatable amount, if it is known now."""
     reserved, free = last.reserved_bytes.get(key), last.free_bytes.get(key)
     return None if reserved is None or free is None else reserved + free
 
@@ -93,7 +93,7 @@ def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
 def _series(
     name: str, figures: Sequence[tuple[HistoryPoint, int | None]], most: float | None = None
 ) -> TimeSeries:
-    """The figures as steps, with gaps where nothing was kept."""
+    """Return the figures as steps, with gaps without points."""
     corners: list[tuple[float, float | None]] = []
     for each, figure in figures:
         moment = each.at.timestamp()
@@ -118,7 +118,7 @@ def _buckets(
 
 
 def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...]]:
-    """The same as a table, newest first; stretches without a point are left out."""
+    """Return the figures as a table, newest first, without the gaps."""
     rows: list[tuple[str, ...]] = []
     for _, _, of in reversed(_buckets(points, span)):
         if not of:

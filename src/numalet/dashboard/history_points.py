@@ -1,4 +1,4 @@
-"""Points of the history: made of two views, thinned as they age, written as text and read again."""
+"""Points of the history: created from two views, thinned with age, written and read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THINNED: Final = timedelta(minutes=1)
 
 
 def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
-    """The figures of a view; admissions and refusals are those that the view before had not."""
+    """Return the figures of a view, and the admissions and refusals since the view before."""
     known = {(row.pod.uid, row.is_rejected) for row in before.rows}
     refused: dict[str, int] = {}
     admitted = 0
@@ -45,7 +45,7 @@ def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
 
 
 def differs(first: HistoryPoint, second: HistoryPoint) -> bool:
-    """Whether something happened between two points, or a figure is another."""
+    """Return whether something happened between two points, or a figure changed."""
     return bool(second.admitted or second.refused_by_reason) or (
         (first.reserved_bytes, first.free_bytes, first.misplaced_bytes)
         != (second.reserved_bytes, second.free_bytes, second.misplaced_bytes)
@@ -53,7 +53,7 @@ def differs(first: HistoryPoint, second: HistoryPoint) -> bool:
 
 
 def thinned(points: Sequence[HistoryPoint], now: datetime) -> list[HistoryPoint]:
-    """The points that are kept, oldest first: of an old minute one, with the sums of its counts."""
+    """Return the points to keep, oldest first: one for an old minute, with summed counts."""
     kept: list[HistoryPoint] = []
     minute = -1
     for each in points:
@@ -69,7 +69,7 @@ def thinned(points: Sequence[HistoryPoint], now: datetime) -> list[HistoryPoint]
 
 
 def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
-    """The second with the counts of both."""
+    """Return the second point with the counts of both."""
     return replace(
         second,
         admitted=first.admitted + second.admitted,
@@ -78,7 +78,7 @@ def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
 
 
 def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
-    """Refusals by reason in all of these."""
+    """Return refusals by reason in all of these."""
     counts: dict[str, int] = {}
     for each in points:
         for reason, count in each.refused_by_reason.items():
@@ -87,7 +87,7 @@ def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
 
 
 def written(of: HistoryPoint) -> str:
-    """The figures of a point as text, without its moment."""
+    """Return the figures of a point as text, without its time."""
     figures = {
         "admitted": of.admitted,
         "refused": dict(of.refused_by_reason),
@@ -99,7 +99,7 @@ def written(of: HistoryPoint) -> str:
 
 
 def read(at: datetime, text: str) -> HistoryPoint:
-    """The point of such a text. Raises ``ValueError`` where it is none."""
+    """Read a point from its text. Raises ``ValueError`` if it is invalid."""
     try:
         figures = json.loads(text)
         return HistoryPoint(
@@ -112,7 +112,7 @@ def read(at: datetime, text: str) -> HistoryPoint:
         )
     except (
         ValueError, KeyError, TypeError, AttributeError,
-        # Infinity is a number to the reader of JSON; and so deep a text is none of a point.
+        # JSON readers accept Infinity, and deep nesting exceeds the recursion limit.
         OverflowError, RecursionError,
     ) as error:  # fmt: skip
         raise ValueError(f"no point of a history: {error}") from None

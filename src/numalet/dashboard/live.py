@@ -1,10 +1,10 @@
-"""Live updates: ``/events`` says which revision there is, in server-sent events.
+"""Live updates: ``/events`` sends the current revision as server-sent events.
 
-An event has nothing but ``{"revision": N}``; a page then asks for itself again. Changes in quick
-succession become one event: all clients are sent theirs at the same ticks, ``TICK_SECONDS`` apart,
-and the last change is always among them. A comment now and then shows both ends that the other is
-there. Clients are bounded, in all and for each session; one more gets a 503. One that does not
-read what it is sent is dropped, and the stream ends with its session.
+An event contains only ``{"revision": N}``; the page then loads itself again. Changes in quick
+succession become one event: all clients get it at the same ticks, ``TICK_SECONDS`` apart, and the
+last change is always included. Comments show both ends that the other is alive. The number of
+clients is limited, in total and for each session; the next one gets a 503. A client that does not
+read is dropped, and the stream ends with its session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_OF_A_SESSION: Final = 16
 TICK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 15.0
 PATIENCE_SECONDS: Final = 10.0
-"""A client may leave what it was sent unread for so long."""
+"""How long a client may leave data unread."""
 
 _RETRY_MS: Final = 2000
 _BUSY: Final = {"Retry-After": "10"}
@@ -38,7 +38,7 @@ _HEADERS: Final = [
 
 
 class LivePace(Value, kw_only=True):
-    """How often things happen, in seconds."""
+    """Intervals in seconds."""
 
     tick: float = TICK_SECONDS
     heartbeat: float = HEARTBEAT_SECONDS
@@ -54,7 +54,7 @@ class LiveEvents:
         self._clients: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Follow the source for one client, until it goes."""
+        """Follow the source for one client until it disconnects."""
         session = entrance.session_of(scope)
         of_it = self._clients[session.id]
         if of_it >= MOST_OF_A_SESSION or self._clients.total() >= MOST_CLIENTS:
@@ -66,7 +66,7 @@ class LiveEvents:
             await _Client(self._revisions, self._pace, session, send).follow(receive)
         finally:
             self._clients[session.id] -= 1
-            self._clients += Counter()  # Without those that have no client any more.
+            self._clients += Counter()  # Drops sessions without clients.
 
 
 class _Client(Mutable):
@@ -78,14 +78,14 @@ class _Client(Mutable):
     _send: Send
 
     async def follow(self, receive: Receive) -> None:
-        """Send every revision until the client goes, does not read, or its session is over."""
+        """Send every revision until the client disconnects, stops reading, or loses its session."""
         gone = asyncio.create_task(_disconnected(receive))
         news = asyncio.create_task(self.revisions.changed())
         sent: int | None = None
         try:
             await self._sent(type="http.response.start", status=200, headers=_HEADERS)
             await self._write(f"retry: {_RETRY_MS}\n\n")
-            # The wait for news has begun before a revision is asked for: none is missed.
+            # The wait starts before the revision is read, so that no change is missed.
             await asyncio.sleep(0)
             while not gone.done() and self.session.use():
                 revision = self.revisions.now()
@@ -110,7 +110,7 @@ class _Client(Mutable):
             await ended(gone, news)
 
     def _until_tick(self) -> float:
-        """Ticks are the same for all clients: a page is then made once for all of them."""
+        """Ticks are the same for all clients, so that a page is rendered once for all of them."""
         return self.pace.tick - asyncio.get_running_loop().time() % self.pace.tick
 
     async def _write(self, text: str) -> None:

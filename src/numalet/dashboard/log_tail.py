@@ -1,4 +1,4 @@
-"""The end of a container's output, bounded."""
+"""The end of a container's output, limited in size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_LINES: Final = 200
 
 
 def tail(path: Path) -> str | None:
-    """The last lines of the file, marks for bytes that are no text; None where it is unreadable."""
+    """Return the last lines, with marks for invalid bytes; None for an unreadable file."""
     try:
         with path.open("rb") as file:
             size_bytes = os.fstat(file.fileno()).st_size

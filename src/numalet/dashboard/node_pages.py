@@ -1,4 +1,4 @@
-"""The first screen, and the node drawn."""
+"""The start page, and the drawing of the node."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MOST_HOLDERS = 8
 _MOST_ROOMS = 8
 _MOST_REFUSED = 5
 _NARROW_PX = 364
-"""Of a telephone of 400 px, without what is around the drawing."""
+"""The width on a telephone of 400 px, without margins."""
 _NARROW = "narrow"
 _ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The pages of a node, if one is shown."""
+    """Return the pages of a node, if one is shown."""
     source = shown.node
     if source is None:
         return []
@@ -85,7 +85,7 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 def _opened(text: str) -> frozenset[int]:
-    """The NUMA nodes that a query such as ``3,5`` opens; what is no number opens nothing."""
+    """Return the opened NUMA nodes of a query such as ``3,5``; other texts open none."""
     parts = text[:1000].split(",")
     return frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
 
@@ -95,17 +95,17 @@ def _opening(opened: frozenset[int], *, is_narrow: bool) -> str:
 
 
 def _address(opened: frozenset[int], *, is_narrow: bool) -> str:
-    """The query of the page with these NUMA nodes open."""
+    """Return the query of the page with these NUMA nodes opened."""
     width = f"&width={_NARROW}" if is_narrow else ""
     return f"?open={','.join(map(str, sorted(opened)))}{width}"
 
 
 def _health(view: NodeView, notes: list[Note]) -> Note:
-    """Whether the node is healthy, in one line."""
+    """Say in one line whether the node is healthy."""
     needs = numbers.counted(len(notes), "note") + " below"
     worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
     if view.kind is SourceKind.OBSERVING:
-        # Whether the node is ready is the kubelet's to say, and the API server's to know.
+        # Readiness is decided by the kubelet and stored in the API server.
         if worst is Level.GOOD:
             return Note(worst, "", "Nothing that can be observed needs attention.")
         return Note(worst, "", f"What was observed needs attention; {needs}.")
@@ -121,7 +121,7 @@ def _largest(view: NodeView, row: RoomRow) -> LargestPod | None:
 
 
 class _Asked:
-    """A question that is the same as long as the node's snapshot is the same value."""
+    """A question that is equal while the node's snapshot is the same value."""
 
     def __init__(self, node: Node, row: RoomRow) -> None:
         self.node, self.row = node, row

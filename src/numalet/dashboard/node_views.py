@@ -1,4 +1,4 @@
-"""Views of a node, out of the node itself and rows about its pods: the same for every source."""
+"""Build the view of a node from the node and rows on its pods, for every source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEVELS: Final = {
 
 
 class ShownNode(Value):
-    """What stays the same of a node that is shown."""
+    """The constant facts about a shown node."""
 
     title: str
     kind: SourceKind
@@ -53,7 +53,7 @@ def view(
     is_ready: bool = True,
     known: Mapping[str, Pod] | None = None,
 ) -> NodeView:
-    """The view; ``known`` are pods by uid that have a name and no row."""
+    """Return the view; ``known`` are pods by uid that have a name and no row."""
     by_uid = {row.pod.uid: row for row in rows}
     names = {**(known or {}), **{uid: row.pod for uid, row in by_uid.items()}}
     return NodeView(
@@ -73,7 +73,6 @@ def view(
 
 
 def note(finding: Finding) -> Note:
-    """A finding as a note."""
     mend = finding.mend.format(**finding.fields)
     return Note(_LEVELS[finding.severity], finding.code, finding.located, mend)
 
@@ -85,7 +84,7 @@ def container(
     restarts: int | None = 0,
     audit: Audit | None = None,
 ) -> ContainerRow:
-    """The row of a container that holds this, and what an audit says of it."""
+    """Return the row of a container with this allocation and the result of its audit."""
     promised: dict[str, int] = {}
     for block in held.memory:
         promised[block.resource] = promised.get(block.resource, 0) + block.size_bytes
@@ -105,7 +104,7 @@ def container(
 
 
 def _by_node(audit: Audit) -> dict[int, int]:
-    """Bytes by NUMA node, of all kinds of pages."""
+    """Return bytes by NUMA node, over all kinds of pages."""
     sums: dict[int, int] = {}
     for by_node in audit.pages_bytes.values():
         for node_id, size_bytes in by_node.items():

@@ -1,4 +1,4 @@
-"""The table of pods, the page of a pod, and what a way out would make of the node."""
+"""The table of pods, the page of a pod, and the node after a possible change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_WAY_OUT = "There is no such way out any more: the node has changed. Open the
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The pages of pods, if a node is shown."""
+    """Return the pages of pods, if a node is shown."""
     source = shown.node
     if source is None:
         return []
@@ -84,7 +84,7 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 def _row(view: NodeView, request: Request) -> PodRow | None:
-    """The pod of this name that came last: names may come again."""
+    """Return the latest pod of this name, because names may be reused."""
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     return next(
         (
@@ -97,7 +97,7 @@ def _row(view: NodeView, request: Request) -> PodRow | None:
 
 
 def _logs(source: NodeSource, row: PodRow) -> list[tuple[str, str]]:
-    """The end of the output of each container that has some, by its name."""
+    """Return the end of the output of each container that has some, by its name."""
     logs = []
     for container in row.pod.containers():
         path = source.log_path(ContainerKey(row.pod.uid, container.name))

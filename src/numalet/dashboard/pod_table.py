@@ -1,6 +1,6 @@
-"""The table of pods: its lines, filtered and in order, as the query of the address says.
+"""The table of pods: filtered and sorted lines, by the query of the address.
 
-Sizes in bytes. An unknown value of a filter gives no lines, an unknown order is the usual one.
+Sizes are in bytes. An unknown filter value gives no lines, an unknown order is the default one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ShownPod(Value, kw_only=True):
 
 
 class Filter(Value, kw_only=True):
-    """What of the table is shown; empty fields let everything pass."""
+    """The shown part of the table; empty fields match everything."""
 
     text: str = ""
     status: str = ""
@@ -48,7 +48,6 @@ class Filter(Value, kw_only=True):
     order: str = ""
 
     def admits(self, line: ShownPod) -> bool:
-        """Whether this pod is shown."""
         row = line.row
         return (
             self.text.lower() in f"{row.pod} {row.reason} {row.pod.uid}".lower()
@@ -59,7 +58,7 @@ class Filter(Value, kw_only=True):
         )
 
     def query(self, **other: str) -> str:
-        """The query of the address of this table, with other values for some fields."""
+        """Return the query of this table's address, with other values for some fields."""
         values = {name: getattr(self, name) for name in _FIELDS} | other
         return urlencode({name: value for name, value in values.items() if value})
 
@@ -80,7 +79,7 @@ _KEYS: Final[Mapping[str, Callable[[ShownPod], Any]]] = {
 
 
 class ShownPods(Value, kw_only=True):
-    """The lines that are shown, of so many, and what there is to choose from."""
+    """The shown lines, the total number, and the choices of the filters."""
 
     lines: list[ShownPod]
     count: int
@@ -91,24 +90,23 @@ class ShownPods(Value, kw_only=True):
     nodes: list[int] = field(default_factory=list)
 
     def sorting(self, column: str) -> str:
-        """The query that sorts by this column; the other way where it does already."""
+        """Return the query that sorts by this column, reversed if it already does."""
         is_back = self.filter.sort == column and self.filter.order != "down"
         return self.filter.query(sort=column, order="down" if is_back else "")
 
     def direction(self, column: str) -> str:
-        """``ascending`` or ``descending`` for the column that sorts the table, else ``none``."""
+        """Return ``ascending`` or ``descending`` for the sorted column, else ``none``."""
         if self.filter.sort != column:
             return "none"
         return "descending" if self.filter.order == "down" else "ascending"
 
 
 def read_filter(query: Mapping[str, str]) -> Filter:
-    """The filter of a query; texts of 200 characters at most."""
+    """Return the filter of a query; texts are limited to 200 characters."""
     return Filter(**{name: query.get(name, "").strip()[:200] for name in _FIELDS})
 
 
 def table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
-    """The table of the pods of this view."""
     every = lines(view, now)
     shown = [line for line in every if wanted.admits(line)]
     if wanted.sort in _KEYS:
@@ -125,7 +123,7 @@ def table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
 
 
 def lines(view: NodeView, now: datetime, only: PodRow | None = None) -> list[ShownPod]:
-    """A line per pod, in the order of acceptance; or that of one."""
+    """Return a line per pod, in the order of acceptance; or only that of one."""
     holders = {pod.uid: pod for pod in view.chart.pods}
     rows = view.rows if only is None else (only,)
     return [_line(row, holders.get(row.pod.uid), now) for row in rows]
@@ -160,7 +158,7 @@ def _line(row: PodRow, holds: MapPod | None, now: datetime) -> ShownPod:
 
 
 def age(seconds: float) -> str:
-    """An age in its largest unit: ``45s``, ``12m``, ``3h``, ``5d``."""
+    """Return an age in its largest unit: ``45s``, ``12m``, ``3h``, ``5d``."""
     left = max(int(seconds), 0)
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if left >= size:

@@ -1,4 +1,4 @@
-"""A source that remembers: figures of its node are kept every few seconds and at each change."""
+"""A source with a history: figures of its node are stored regularly and at each change."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from numalet.dashboard.sources import HistoryPoint, NodeSource, NodeView
 
 SAMPLE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 1.0
-"""Between two points, however much changes."""
+"""Minimum time between two points."""
 
 
 @dataclass(slots=True)
 class RememberingNode:
-    """The source of a node, with its history, and with a note while that can not be kept."""
+    """A source with its history, and with a note while it cannot be stored."""
 
     source: NodeSource
     kept: NodeHistory
     _noted: tuple[NodeView, list[Finding], NodeView] | None = field(default=None, init=False)
 
     def view(self) -> NodeView:
-        """The view of the source, and what is wrong with the history."""
+        """Return the view of the source, with problems of the history."""
         view, wrong = self.source.view(), self._wrong()
         if not wrong:
             return view
@@ -50,15 +50,12 @@ class RememberingNode:
         return wrong
 
     async def changed(self) -> None:
-        """Wait until the source has another view."""
         await self.source.changed()
 
     def history(self) -> Sequence[HistoryPoint]:
-        """What was kept."""
         return self.kept.points()
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """As the source has it."""
         return self.source.log_path(key)
 
 
@@ -71,10 +68,10 @@ async def remembering(
     pause_seconds: float = PAUSE_SECONDS,
     report_bug: Callable[[Exception], None] = lambda bug: None,
 ) -> AsyncIterator[RememberingNode]:
-    """The source with a history in this file, kept until the end of the block.
+    """Store a history of the source in this file until the end of the block.
 
-    All reading and writing is done in a thread, one thing at a time. A bug in it goes to
-    ``report_bug`` and is a problem of the history alone, never of who serves the node.
+    A thread does all reading and writing, one operation at a time. Its bugs are reported to
+    ``report_bug`` and affect only the history, never the server of the node.
     """
     node = RememberingNode(source, NodeHistory(path))
     await asyncio.to_thread(node.kept.open)
@@ -92,17 +89,17 @@ async def remembering(
 
 @dataclass(slots=True)
 class _Sampler:
-    """Makes points of a node, and knows the last."""
+    """Creates points of a node."""
 
     node: RememberingNode
     clock: Callable[[], datetime]
     sample_seconds: float
     before: NodeView
-    """What was shown at the last point."""
+    """The view of the last point."""
     _last: HistoryPoint | None = field(default=None, init=False)
 
     async def sample(self) -> None:
-        """Keep a point if it is time for one, or if something happened."""
+        """Store a point if it is due, or if something happened."""
         view, now = self.node.source.view(), self.clock()
         point = history_points.point(self.before, view, now)
         last = self._last
@@ -123,7 +120,7 @@ class _Sampler:
 async def _follow(
     sampler: _Sampler, pause_seconds: float, report_bug: Callable[[Exception], None]
 ) -> None:
-    """Sample without end; a bug that comes again and again is reported once."""
+    """Sample forever; report a repeated bug once."""
     reported = ""
     while True:
         try:

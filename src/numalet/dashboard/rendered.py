@@ -1,8 +1,8 @@
-"""Pages that are made once for all who watch: after a change they all ask at the same moment.
+"""Pages rendered once for all clients, which all load them at the same moment after a change.
 
-A page is kept for its path and query, by the revision that it shows, and for ``KEPT_SECONDS`` at
-most: ages and the ends of logs go on without a revision. It has an ETag; a client that has the same
-page already gets a 304. Nothing in a page depends on who asks.
+A page is cached by path and query for its revision, and for ``KEPT_SECONDS`` at most: ages and logs
+change without a revision. It has an ETag; a client with the same page gets a 304. Pages do not
+depend on the user.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST_BYTES: Final = 4 * 1024 * 1024
 
 _NOT_PAGES: Final = ("/events", "/static/")
 _DETERMINING: Final = ("accept", "x-requested-with")
-"""Headers of a request on which its answer may depend."""
+"""Headers of a request that may change its answer."""
 
 
 class _Page(Value):
@@ -40,7 +40,7 @@ class _Page(Value):
 
 
 class RenderedPages:
-    """An application whose pages are kept for a moment."""
+    """An application with a short cache of pages."""
 
     def __init__(
         self, app: ASGIApp, revision: Callable[[], int], clock: Callable[[], float]
@@ -52,7 +52,7 @@ class RenderedPages:
         self._making: dict[tuple[str, ...], asyncio.Lock] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a page that is kept, or have it made."""
+        """Answer with a cached or a new page."""
         path = "" if scope["type"] != "http" else scope["path"].removeprefix(scope["root_path"])
         if scope.get("method") != "GET" or path.startswith(_NOT_PAGES):
             await self._app(scope, receive, send)
@@ -81,7 +81,7 @@ class RenderedPages:
     async def _made(
         self, key: tuple[str, ...], scope: Scope, receive: Receive, send: Send
     ) -> _Page | None:
-        """The page, kept; None where the answer was none to be kept, and is sent."""
+        """Render and cache the page; None if the answer cannot be cached and was sent."""
         revision, made_at = self._revision(), self._clock()
         maker = _Maker(send)
         await self._app(scope, receive, maker)
@@ -97,7 +97,7 @@ class RenderedPages:
 
 
 class _Maker:
-    """Holds a page back while it is made; any other answer is sent on as it comes."""
+    """Buffers a page while it is rendered; passes other answers on immediately."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,4 +1,4 @@
-"""One number for all that is shown: it grows whenever a page could be another one."""
+"""One number for all shown data: it grows whenever a page might change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numalet.io.tasks import ended
 
 
 class Revisions(Mutable):
-    """The revision of a node and of a fleet together."""
+    """The joint revision of a node and of a fleet."""
 
     shown: ShownSources
     _cluster: Cluster | None = None
@@ -20,7 +20,7 @@ class Revisions(Mutable):
     _clusters: int = 0
 
     def now(self) -> int:
-        """The revision; that of the node where no fleet is shown."""
+        """Return the revision; that of the node if no fleet is shown."""
         fleet, node = self.shown.fleet, self.shown.node
         if fleet is not None:
             cluster, out_of_date = fleet.cluster(), fleet.out_of_date
@@ -30,7 +30,7 @@ class Revisions(Mutable):
         return self._clusters + (0 if node is None else node.view().revision)
 
     async def changed(self) -> None:
-        """Wait until there may be another."""
+        """Wait until the revision may have changed."""
         sources = [each for each in (self.shown.node, self.shown.fleet) if each is not None]
         waiting = [asyncio.create_task(each.changed()) for each in sources]
         try:

@@ -1,6 +1,6 @@
-"""Where there is room on a node, and who holds what: rows of the first screen.
+"""Free resources of a node, and the largest allocations: rows of the start page.
 
-Sizes in bytes. What the largest pod is, is asked of the node: nothing is decided here.
+Sizes are in bytes. The engine finds the largest pod by trial admissions.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PROBE: Final = "numalet-largest-pod"
 
 
 class RoomRow(Value, kw_only=True):
-    """What is free on one NUMA node. ``devices`` are free and all of them, by resource.
+    """The free resources of one NUMA node. ``devices`` are free and total numbers, by resource.
 
-    ``together_with`` are the other nodes of its memory group: no pod gets memory of it alone.
+    ``together_with`` are the other nodes of its memory group: no pod gets memory from it alone.
     """
 
     node_id: int
@@ -48,7 +48,7 @@ class RoomRow(Value, kw_only=True):
 
 
 class LargestPod(Value):
-    """The most CPUs that one container can have on a NUMA node, with all of its free memory."""
+    """The largest number of CPUs for one container on a NUMA node, with all its free memory."""
 
     node_id: int
     cpus: int
@@ -56,7 +56,7 @@ class LargestPod(Value):
 
 
 class RoomTables(Value):
-    """The rows of the first screen: those shown at once, the others, and nodes with nothing."""
+    """The rows of the start page: visible ones, the others, and nodes without resources."""
 
     first: tuple[RoomRow, ...]
     others: tuple[RoomRow, ...]
@@ -64,12 +64,12 @@ class RoomTables(Value):
 
     @property
     def empty_ids(self) -> str:
-        """The nodes with nothing as a list with ranges."""
+        """The nodes without resources as a list with ranges."""
         return cpu_set.text(self.empty).replace(",", ", ")
 
 
 def tables(rows: list[RoomRow], most: int) -> RoomTables:
-    """Rows by ascending id; where there are more than ``most``, first those with most room."""
+    """Return rows by ascending id; if more than ``most``, those with most room are visible."""
     kept = [row for row in rows if not row.is_empty]
     best = sorted(kept, key=_by_room, reverse=True)[:most]
     return RoomTables(
@@ -80,7 +80,7 @@ def tables(rows: list[RoomRow], most: int) -> RoomTables:
 
 
 def rooms(chart: NodeMap) -> list[RoomRow]:
-    """A row per NUMA node, by ascending id."""
+    """Return a row per NUMA node, by ascending id."""
     return [_row(chart, block) for block in chart.nodes]
 
 
@@ -108,7 +108,7 @@ def _row(chart: NodeMap, block: NumaBlock) -> RoomRow:
 
 
 def roomiest(rows: list[RoomRow]) -> RoomRow | None:
-    """The NUMA node with most room: one of no memory group, then by free CPUs, then by memory."""
+    """Return the NUMA node with most room: outside groups, then by free CPUs, then by memory."""
     return max(rows, key=_by_room, default=None)
 
 
@@ -117,7 +117,7 @@ def _by_room(row: RoomRow) -> tuple[bool, int, int, int]:
 
 
 def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:
-    """The largest pod that the node admits and puts on this NUMA node alone; None without one.
+    """Return the largest pod that the node admits on this NUMA node alone; None without one.
 
     It has one container and the QoS class Guaranteed.
     """
@@ -152,7 +152,7 @@ def _lands(node: Node, row: RoomRow, cpus: int) -> bool:
 
 
 def largest_holders(view: NodeView, most: int) -> list[MapPod]:
-    """The pods that hold most, by exclusive CPUs, then by memory."""
+    """Return the pods with the largest allocations, by exclusive CPUs, then by memory."""
     return sorted(
         view.chart.pods,
         key=lambda pod: (-len(pod.cpus), -sum(pod.memory_bytes.values()), pod.title),
@@ -160,7 +160,7 @@ def largest_holders(view: NodeView, most: int) -> list[MapPod]:
 
 
 def refusals(view: NodeView) -> Iterator[int]:
-    """Indices of the rows of rejected pods, the last first."""
+    """Yield the indices of the rows of rejected pods, the last first."""
     for at in range(len(view.rows) - 1, -1, -1):
         if view.rows[at].is_rejected:
             yield at

@@ -1,4 +1,4 @@
-"""The whole dashboard as a server needs it: pages, live updates, the entrance; and new links."""
+"""The complete dashboard for a server: pages, live updates, access control, and links."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from numalet.dashboard.sources import FleetSource, NodeSource
 
 
 class Link(Value):
-    """Where a browser opens a session, once, within so many seconds."""
+    """A link that opens a session once, within a number of seconds."""
 
     url: str
     seconds: int
 
 
 class ServedDashboard(Value):
-    """An ASGI application, and who makes the links that lead into it."""
+    """An ASGI application with a function that creates links to it."""
 
     app: ASGIApp
     sessions: Sessions
@@ -32,7 +32,7 @@ class ServedDashboard(Value):
     clock: Callable[[], float]
 
     def link(self, base_url: str) -> Link:
-        """A new link; ``base_url`` is where it is listened, such as ``https://127.0.0.1:8443``."""
+        """Create a link; ``base_url`` is the server's, such as ``https://127.0.0.1:8443``."""
         token = self.sessions.new_token(self.clock())
         return Link(f"{base_url}{self.path}/login?token={token}", TOKEN_SECONDS)
 
@@ -45,7 +45,7 @@ def served(
     path: str = "",
     clock: Callable[[], float] = time.monotonic,
 ) -> ServedDashboard:
-    """The dashboard of these sources, below a path."""
+    """Return the dashboard of these sources, below a path."""
     sessions = Sessions()
     pages = application.application(node, fleet, report_bug, path=path)
     shown = ShownSources(node=node, fleet=fleet, clock=lambda: datetime.now(UTC), path=path)

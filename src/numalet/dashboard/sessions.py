@@ -1,8 +1,8 @@
-"""Who may see the dashboard: links that work once, and the sessions that they open.
+"""Access to the dashboard: links that work once, and the sessions that they open.
 
-Pure but for what is random; the clock is an argument, in seconds that never run backwards. Tokens
-and sessions are kept by their digests: what a comparison takes says nothing about the text itself,
-and who reads the memory of the process has no text that opens anything.
+Pure except for randomness; the time is an argument, in seconds of a steady clock. Tokens and
+sessions are stored as digests: the time of a comparison reveals nothing about the text, and the
+memory of the process contains no text that opens a session.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 TOKEN_SECONDS: Final = 300
-"""So long a link may wait to be opened."""
+"""How long a link is valid."""
 IDLE_SECONDS: Final = 2 * 3600
-"""A session ends so long after the last request. A page that follows the node counts as one."""
+"""A session ends this long after the last request. A page that follows the node keeps it open."""
 SESSION_SECONDS: Final = 24 * 3600
-"""A session ends so long after it began, however much it is used."""
+"""A session ends this long after it began, independent of its use."""
 MOST_TOKENS: Final = 16
 MOST_SESSIONS: Final = 64
 
 _SECRET_BYTES: Final = 32
 _LONGEST_TEXT: Final = 256
-"""More than any token or id of a session has; what is longer is not even digested."""
+"""Longer than any token or session id; longer texts are not even digested."""
 
 V = TypeVar("V")
 
@@ -41,24 +41,24 @@ class _Session:
 
 @dataclass(slots=True)
 class Sessions:
-    """Tokens that were not used yet, and open sessions; where there are too many, the oldest goes.
+    """Unused tokens and open sessions; above a limit, the oldest are dropped.
 
-    ``secret`` makes texts that cannot be guessed.
+    ``secret`` creates random texts.
     """
 
     secret: Callable[[], str] = lambda: secrets.token_urlsafe(_SECRET_BYTES)
     _tokens: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    """Until when a token is good, by its digest, the oldest first."""
+    """The end of each token's validity, by digest, the oldest first."""
     _sessions: OrderedDict[str, _Session] = field(default_factory=OrderedDict)
 
     def new_token(self, now: float) -> str:
-        """A token that opens one session, within ``TOKEN_SECONDS``."""
+        """Return a token that opens one session, within ``TOKEN_SECONDS``."""
         token = self.secret()
         _put(self._tokens, _digest(token), now + TOKEN_SECONDS, MOST_TOKENS)
         return token
 
     def open(self, token: str, now: float) -> str | None:
-        """The id of a new session; None for a token that is wrong, was used, or is too old."""
+        """Return the id of a new session; None for a wrong, used or expired token."""
         good_until = self._tokens.pop(_digest(token), None)
         if good_until is None or now >= good_until:
             return None
@@ -67,7 +67,7 @@ class Sessions:
         return session
 
     def use(self, session: str, now: float) -> bool:
-        """Whether a session of this id is open; it is not idle now."""
+        """Return whether this session is open, and reset its idle time."""
         name = _digest(session)
         known = self._sessions.get(name)
         if known is None:

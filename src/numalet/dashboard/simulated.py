@@ -1,4 +1,4 @@
-"""A source that is a simulated node: what ``numalet dashboard -m`` shows. It never changes."""
+"""A simulated node as a source: ``numalet dashboard -m``. It never changes."""
 
 from __future__ import annotations
 
@@ -33,26 +33,24 @@ class SimulatedNode(Value):
     shown: NodeView
 
     def view(self) -> NodeView:
-        """Always the same."""
         return self.shown
 
     async def changed(self) -> None:
-        """Wait without an end."""
         await asyncio.Event().wait()
 
     def history(self) -> Sequence[HistoryPoint]:
-        """None is kept."""
+        """Always empty."""
         return ()
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """Nothing runs, and nothing is written."""
+        """Always None, because no container runs."""
         return None
 
 
 def source(
     title: str, scenario: Scenario, session: Session, at: datetime, notes: Sequence[Finding] = ()
 ) -> SimulatedNode:
-    """The node after all steps of a scenario, from this session before the first of them."""
+    """Execute all steps of a scenario, from this session before the first of them."""
     records: list[Record] = []
     for step in scenario.steps:
         session, record = session.after(step)
@@ -84,7 +82,7 @@ def _decisions(record: Record) -> Iterator[Decision]:
 
 
 def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
-    """The latest decision on every pod that was not removed, in the order of the first ones."""
+    """Return the latest decision on every pod that was not removed, in their first order."""
     latest: dict[str, Decision] = {}
     for record in records:
         if isinstance(record, Removed):

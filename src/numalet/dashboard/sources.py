@@ -1,8 +1,8 @@
-"""What the dashboard shows, as values; and who gives it.
+"""The shown values of the dashboard, and the interfaces of its sources.
 
-``NodeView`` is what pages of one node are made of. The agent makes it of its own view, ``numalet
-dashboard -m`` of a simulated node, and beside a kubelet it is made of what was observed. Sizes in
-bytes; moments have their zone.
+Pages of one node are built from a ``NodeView``. The agent creates it from its own view, ``numalet
+dashboard -m`` from a simulated node, and next to a kubelet it is created from observations. Sizes
+are in bytes; times have a zone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numalet.insight.maps.node_map import NodeMap
 
 
 class SourceKind(Enum):
-    """What a source is to its node."""
+    """The relation of a source to its node."""
 
     ENFORCING = "enforcing"
     OBSERVING = "observing"
@@ -31,7 +31,7 @@ class SourceKind(Enum):
 
 
 class Level(Enum):
-    """How much attention a note needs."""
+    """The severity of a note."""
 
     GOOD = "good"
     WARNING = "warning"
@@ -39,7 +39,7 @@ class Level(Enum):
 
 
 class Note(Value):
-    """One thing that an administrator should know: a sentence, its code, and what mends it."""
+    """One fact for an administrator: a sentence, its code, and its fix."""
 
     level: Level
     code: str
@@ -48,12 +48,12 @@ class Note(Value):
 
 
 class ContainerRow(Value, kw_only=True):
-    """One container: what it was promised, and what the kernel says; None where that is unread."""
+    """One container: its allocation, and the kernel's values; None if they were not read."""
 
     name: str
     state: str
     restarts: int | None
-    """None where they are not known, as beside a kubelet."""
+    """None if unknown, as next to a kubelet."""
     promised_cpus: str
     promised_nodes: tuple[int, ...]
     promised_bytes: Mapping[str, int]
@@ -71,8 +71,8 @@ class PodRow(Value, kw_only=True):
     status: str
     """``Running``, ``Pending``, ``Succeeded``, ``Failed``, or ``Rejected``.
 
-    Of a kubelet's pod ``Running`` where a container was seen to run; ``Stale`` where the kubelet
-    does not know the pod any more; else ``Observed``.
+    For a kubelet's pod: ``Running`` if a container was seen to run; ``Stale`` if the kubelet does
+    not know the pod any more; else ``Observed``.
     """
     containers: tuple[ContainerRow, ...] = ()
     created_at: datetime | None = None
@@ -83,7 +83,6 @@ class PodRow(Value, kw_only=True):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it was refused admission."""
         return self.status == "Rejected"
 
 
@@ -99,10 +98,10 @@ class EventRow(Value, kw_only=True):
 
 
 class NodeView(Value, kw_only=True):
-    """A node at one moment, whole. ``rows`` are in the order of acceptance, events oldest first.
+    """A node at one time. ``rows`` are in the order of acceptance, events oldest first.
 
-    ``revision`` grows with every change. ``node`` and ``config`` are what questions are asked of:
-    why a pod was rejected, where another would go.
+    ``revision`` grows with every change. ``node`` and ``config`` serve for questions: why a pod was
+    rejected, where another one would be placed.
     """
 
     title: str
@@ -120,7 +119,7 @@ class NodeView(Value, kw_only=True):
 
 
 class HistoryPoint(Value):
-    """Figures of one moment. Bytes are by NUMA node and memory type.
+    """Figures at one time. Bytes are by NUMA node and memory type.
 
     ``admitted`` and ``refused_by_reason`` count pods since the point before.
     """
@@ -134,41 +133,41 @@ class HistoryPoint(Value):
 
 
 class NodeSource(Protocol):
-    """A node that can be shown. All calls come from the event loop of the dashboard."""
+    """A node to show. All calls come from the event loop of the dashboard."""
 
     def view(self) -> NodeView:
-        """The node as it is now; the same value as long as nothing changes."""
+        """Return the current view; the same value as long as nothing changes."""
 
     async def changed(self) -> None:
         """Wait until there is another view."""
 
     def history(self) -> Sequence[HistoryPoint]:
-        """Figures of the last hours, oldest first; empty where none are kept."""
+        """Return figures of the last hours, oldest first; empty without a history."""
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """Where the output of a container is kept; None where it is not."""
+        """Return the file with the output of a container; None without one."""
 
 
 class OutOfDate(Value):
-    """Since when a cluster may have changed without being seen to, and why."""
+    """Since when a cluster may have changed without an update, and why."""
 
     since: datetime
     why: str
 
 
 class FleetSource(Protocol):
-    """A cluster that can be shown."""
+    """A cluster to show."""
 
     def cluster(self) -> Cluster:
-        """The cluster as it is known now; the same value as long as nothing changes."""
+        """Return the current cluster; the same value as long as nothing changes."""
 
     async def changed(self) -> None:
-        """Wait until there is another cluster, or it begins or ends to be out of date."""
+        """Wait until the cluster changes, or starts or stops being out of date."""
 
     @property
     def out_of_date(self) -> OutOfDate | None:
-        """None while what is known is current; the same value as long as it is not."""
+        """Return None while the cluster is current; the same value as long as it is not."""
 
     @property
     def is_live(self) -> bool:
-        """Whether it follows a cluster, and is no dump."""
+        """Return whether it follows a cluster, rather than a dump."""

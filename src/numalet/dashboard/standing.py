@@ -1,4 +1,4 @@
-"""What the head of every page says of the node, and which pages there are."""
+"""The head of every page about the node, and the list of pages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAGES: Final = (
 
 
 class PageHead(Value, kw_only=True):
-    """The head of a page: whose it is, what decides there, and when it last changed."""
+    """The head of a page: the node, its manager, and the last change."""
 
     title: str
     kind: str
@@ -43,7 +43,6 @@ class PageHead(Value, kw_only=True):
 
 
 def standing(view: NodeView) -> PageHead:
-    """The head of the pages of this node."""
     rules = view.node.rules
     return PageHead(
         title=view.title,
@@ -57,5 +56,5 @@ def standing(view: NodeView) -> PageHead:
 
 
 def pages(paths: Collection[str]) -> list[tuple[str, str]]:
-    """Path and name of the pages in the navigation: those that are served."""
+    """Return path and name of the served pages for the navigation."""
     return [(path, name) for path, name in _PAGES if path in paths]

@@ -1,6 +1,6 @@
-"""What if: pods that are only asked about, on the node as it is or after a restart in thought.
+"""What if: hypothetical pods, on the current node or after a hypothetical restart.
 
-The node of the view is a value, and so nothing happens to the node that is shown.
+The node of the view is a value, so the shown node is never changed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_PODS: Final = 100
 LONGEST_SEARCH_SECONDS: Final = 2.0
 
 UID: Final = "what-if-"
-"""Uids of pods that are asked about begin so: style sheets mark what these would hold."""
+"""Prefix of the uids of hypothetical pods, by which style sheets mark their allocations."""
 
 
 class WhatIfQuestion(Value, kw_only=True):
-    """What is asked: a manifest or the uid of a pod of the node, and under which policy and scope.
+    """The question: a manifest or the uid of a pod of the node, and a policy and scope.
 
-    An empty policy or scope is the configured one. ``chosen`` is the place of the pod that is shown
-    closely, ``way`` the text of a way out that is to be shown instead of the decision.
+    An empty policy or scope is the configured one. ``chosen`` is the index of the pod shown in
+    detail, ``way`` the text of a possible change to show instead of the decision.
     """
 
     text: str = ""
@@ -50,7 +50,7 @@ class WhatIfQuestion(Value, kw_only=True):
 
 
 class WhatIfRow(Value):
-    """What became of one of the pods."""
+    """The decision on one of the pods."""
 
     title: str
     admitted: bool
@@ -59,7 +59,7 @@ class WhatIfRow(Value):
 
 
 class WhatIfAnswer(Value, kw_only=True):
-    """The answer: rows in the order of asking, and one pod closely; or what is wrong with it.
+    """The answer: rows in the order of admission, and one pod in detail; or an error.
 
     ``lost`` are pods of the node that would not be admitted again.
     """
@@ -75,7 +75,7 @@ class WhatIfAnswer(Value, kw_only=True):
 
 
 def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
-    """The answer; it takes as long as a search may take, and decides nothing on the node."""
+    """Return the answer, in at most the time of a search, without changes to the node."""
     findings: tuple[Finding, ...] = ()
     if question.uid:
         row = next((each for each in view.rows if each.pod.uid == question.uid), None)
@@ -107,7 +107,7 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
 
 
 def _beginning(view: NodeView, question: WhatIfQuestion) -> Session | StartRefused:
-    """The node as it is, or after a restart under another policy or scope."""
+    """Return the current node, or one after a restart under another policy or scope."""
     known = {row.pod.uid: row.pod for row in view.rows}
     session = running.session(view.node, view.config, known)
     config = replace(
@@ -159,9 +159,9 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
 
 
 def _chart(node: Node, decision: Decision, way: Offer | None) -> NodeMap:
-    """The node with the pod on it, if it is admitted; with a way out, by that.
+    """Return the node with the pod, if it is admitted; with ``way``, after that change.
 
-    What a rejected pod leaves behind until the next one asks is not drawn: it is no placement.
+    Leftovers of a rejected pod until the next admission are not drawn: they are no placement.
     """
     if way is not None:
         assert not isinstance(way.outcome.decision, StartRefused)

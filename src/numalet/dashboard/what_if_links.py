@@ -1,4 +1,4 @@
-"""Links to What if: a manifest inside a link, and out of it again, both of a bounded size."""
+"""Links to What if that contain a manifest, limited in size."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 LONGEST_LINK_CHARS: Final = 8_000
-"""Of the manifest in a link; browsers, servers and chats pass on links of this length."""
+"""Limit for the manifest in a link; browsers, servers and chats accept such links."""
 
 LARGEST_UNPACKED_BYTES: Final = 256 * 1024
 
 
 def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str | None:
-    """The link that asks about this manifest; None where it would be too long to be passed on."""
+    """Return the link with this manifest; None if it would be too long."""
     packed = zlib.compress(text.encode("utf-8", "replace"), 9)
     coded = base64.urlsafe_b64encode(packed).decode().rstrip("=")
     if len(coded) > LONGEST_LINK_CHARS or len(text.encode()) > LARGEST_UNPACKED_BYTES:
@@ -24,12 +24,12 @@ def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str 
 
 
 def to_pod(path: str, uid: str, way: str = "") -> str:
-    """The link that asks about a pod of the node; ``way`` is the text of a way out to be shown."""
+    """Return the link to a pod of the node; ``way`` is the text of a possible change to show."""
     return _link(path, uid=uid, way=way)
 
 
 def unpacked(coded: str) -> str | None:
-    """The manifest of a link; None where it is none, or is too long."""
+    """Return the manifest of a link; None if it is invalid or too long."""
     if len(coded) > LONGEST_LINK_CHARS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The page What if: a form, and the answer below it. The node is untouched."""
+"""The page What if: a form, and the answer below it. The node is not changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SCOPES: Final = tuple(each.value for each in Scope)
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """The page, if a node is shown."""
+    """Return the page, if a node is shown."""
     if shown.node is None:
         return []
     page = _WhatIfPage(shown, shown.node)
@@ -53,7 +53,7 @@ class _WhatIfPage:
                 question = _question(values, values.get("manifest", ""))
                 link = self._link(question)
                 if link is not None:
-                    # So the address is the link, and to load the page again asks again.
+                    # The address becomes the link, and reloading the page repeats the question.
                     return RedirectResponse(link, 303)
             return await self._answered(question)
         except FormRefused as refused:

@@ -1,4 +1,4 @@
-"""Manifests to begin with, made for the node that is shown."""
+"""Sample manifests for the shown node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MIB: Final = 1024 * 1024
 
 
 class SampleManifest(Value):
-    """A manifest with a name for links and a title for people."""
+    """A manifest with a name for links and a title for readers."""
 
     name: str
     title: str
@@ -20,7 +20,7 @@ class SampleManifest(Value):
 
 
 def samples(chart: NodeMap) -> tuple[SampleManifest, ...]:
-    """The samples for this node; a node without CPUs and memory has none."""
+    """Return the samples for this node; empty for a node without CPUs and memory."""
     block = next((each for each in chart.nodes if each.cpus and each.memory), None)
     if block is None:
         return ()

@@ -1,7 +1,7 @@
-"""Why a pod was rejected, and the ways out: worked out in a thread, two at a time.
+"""Why a pod was rejected, and possible changes: computed in a thread, two at a time.
 
-A rejected pod is asked about as if it came now; of a pod that is there, the node is asked without
-it. The search for ways out ends with its budget. Answers are kept while the node is the same.
+A rejected pod is decided again now; for a running pod, the node decides without it. The search for
+changes ends with its budget. Answers are cached while the node is the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_KEPT: Final = 32
 
 
 class WayOut(Value):
-    """A change that would have the pod admitted: its sentence, and the node as it would be."""
+    """A change that would admit the pod: its sentence, and the resulting node."""
 
     text: str
     lost: tuple[str, ...]
@@ -39,10 +39,10 @@ class WayOut(Value):
 
 
 class Why(Value):
-    """An explanation: the document of ``numalet explain -o json``, and the ways out in its order.
+    """An explanation: the document of ``numalet explain -o json``, and the changes in its order.
 
-    ``is_admitted`` says whether the pod would be admitted if it came now; ``cause`` what is short,
-    with figures, where it would not; ``hints`` what was offered, for each subject.
+    ``is_admitted``: the pod would be admitted now; ``cause`` is the shortage with figures if it
+    would not; ``hints`` are the offers for each subject.
     """
 
     document: dict[str, Any]
@@ -53,7 +53,7 @@ class Why(Value):
 
 
 class Explanations(Mutable):
-    """Makes explanations and keeps the last ones, each with the snapshot that it is about."""
+    """Creates explanations and caches the last ones, each with its snapshot."""
 
     _kept: OrderedDict[str, tuple[Snapshot, Why]] = field(default_factory=OrderedDict)
     _causes: dict[str, str | None] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Explanations(Mutable):
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
 
     async def of(self, view: NodeView, row: PodRow) -> Why:
-        """Why this pod is decided on as it is; the ways out only for a rejected one."""
+        """Explain the decision on this pod; changes are searched only for a rejected one."""
         known = self._known(view, row)
         if known is None:
             async with self._room:
@@ -72,7 +72,7 @@ class Explanations(Mutable):
         return known
 
     async def causes(self, view: NodeView, rows: Sequence[PodRow]) -> Mapping[str, str | None]:
-        """What is short for each of these rejected pods, as ``causes`` says it; kept likewise."""
+        """Return the cached result of ``causes`` for these rejected pods."""
         async with self._room:
             if self._of_causes is not view.node.snapshot:
                 self._causes.clear()
@@ -94,9 +94,9 @@ class Explanations(Mutable):
 
 
 def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
-    """What is short for each of these pods, by uid, with figures; None if nothing is, now.
+    """Return the shortage of each of these pods, by uid, with figures; None without one now.
 
-    Empty where it is refused for something that has no figures.
+    Empty for a refusal without figures.
     """
     pods = {each.pod.uid: each.pod for each in view.rows}
     session = running.session(view.node, view.config, pods)
@@ -111,7 +111,7 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
 
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
-    """The explanation of one pod, made now."""
+    """Return a new explanation of one pod."""
     pods = {each.pod.uid: each.pod for each in view.rows}
     case = running.case(running.session(view.node, view.config, pods), (), row.pod)
     traced = story.trace(case.node, row.pod)
