@@ -1,9 +1,9 @@
-"""Pictures: values in, SVG text out. No other room draws.
+"""Drawings: functions from values to SVG text. All drawings of the program are here.
 
-A drawing is one ``<svg>`` element, complete in itself: it brings its own style sheet (``tokens``),
-refers to nothing outside, has a text alternative on every mark and no script. A page can
-light a pod up: every mark of a pod has the attribute ``data-pod`` with its uid.
+A drawing is one self-contained ``<svg>`` element: it contains its style sheet (``tokens``), has no
+external references and no script, and a text alternative on every mark. A page can highlight a pod:
+every mark of a pod has the attribute ``data-pod`` with its uid.
 
-``tokens`` has colours, sizes and the style sheet; ``svg`` the elements; each other module one
-drawing, whose function takes a value of ``insight`` and gives the text.
+``tokens`` has colours, sizes and the style sheet; ``svg`` the elements; each other module has one
+drawing, a function from a value of ``insight`` to the text.
 """

@@ -1,8 +1,7 @@
-"""Charts of bars, one below the other, with a label and a figure each.
+"""Bar charts with horizontal bars, a label and a figure each.
 
-Figures stand beside their marks, so that no axis has to be read for them. Every mark has a text
-alternative, and the title of a chart comes with its main fact as a description. Charts over time
-are in ``time_charts``.
+Figures are next to their marks, so that readers need no axis. Every mark has a text alternative,
+and the title of a chart has its main fact as a description. ``time_charts`` has charts over time.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from numalet.drawing.scales import Scale, Unit
 _ROW_PX: Final = 24
 _BAR_PX: Final = 16
 _SMALLEST_LABELS: Final = 0.45
-"""The share of the width that labels may have."""
+"""The minimum share of the width for labels."""
 
 
 class BarPart(Value):
-    """A part of a bar: its name, its figure, and the class of its colour (``tokens.COLOURS``)."""
+    """A part of a bar: its name, its figure, and its colour class (``tokens.COLOURS``)."""
 
     name: str
     value: float
@@ -30,9 +29,9 @@ class BarPart(Value):
 
 
 class BarRow(Value, kw_only=True):
-    """One bar of parts after one another. ``ticks`` are figures marked on it, by name.
+    """One bar of consecutive parts. ``ticks`` are figures marked on it, by name.
 
-    ``note`` stands at its end instead of the sum of the parts.
+    ``note`` at its end replaces the sum of the parts.
     """
 
     label: str
@@ -42,14 +41,14 @@ class BarRow(Value, kw_only=True):
 
     @property
     def total(self) -> float:
-        """All parts together."""
+        """The sum of the parts."""
         return sum(part.value for part in self.parts)
 
 
 def bars(
     title: str, rows: Sequence[BarRow], unit: Unit = Unit.COUNT, *, width_px: int = 480
 ) -> str:
-    """Horizontal bars below one another, on one scale from 0."""
+    """Draw horizontal bars below one another, on one scale from 0."""
     names = _legend_names(rows)
     top_px = sheets.TITLE_PX + sheets.legend_px(names, width_px)
     height_px = top_px + len(rows) * _ROW_PX + 8
@@ -75,7 +74,7 @@ def bars(
 
 
 def bars_fact(rows: Sequence[BarRow], unit: Unit) -> str:
-    """The longest bar in words; that there is none."""
+    """Describe the longest bar, or that there is none."""
     if not rows:
         return "nothing to show"
     most = max(rows, key=lambda row: row.total)
@@ -113,7 +112,7 @@ def _bar(group: Element, row: BarRow, scale: Scale, unit: Unit, middle_px: float
 
 
 def _legend_names(rows: Sequence[BarRow]) -> dict[str, str]:
-    """Colours by the name of the part; empty where every bar has the one same part.
+    """Return colours by the name of the part; empty if all bars have a single equal part.
 
     In the order of the bar with most parts.
     """

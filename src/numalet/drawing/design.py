@@ -1,6 +1,6 @@
-"""The tokens drawn, and what a drawing is like where there is no node to draw.
+"""Drawings of the tokens, and of placeholders for a missing node.
 
-The page ``/design`` of the dashboard shows both; changes of ``tokens`` are judged there.
+The page ``/design`` of the dashboard shows both; use it to check changes of ``tokens``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STATES: Final = {
 
 
 def palette(width_px: int = 960) -> str:
-    """All colours with their names, the type scale and the grid."""
+    """Draw all colours with their names, the type scale and the grid."""
     columns = max(1, width_px // _COLUMN_PX)
     names = [*tokens.COLOURS]
     rows = -(-len(names) // columns)
@@ -50,7 +50,7 @@ def palette(width_px: int = 960) -> str:
 
 
 def state(name: str) -> str:
-    """What is shown in place of a node in one of ``STATES``."""
+    """Draw the placeholder for a node in one of ``STATES``."""
     colour, sign, heading, sentence = STATES[name]
     picture = svg.root(_SAMPLE_WIDTH_PX, 72, f"{heading}: {sentence}", STYLE, "node")
     svg.add(

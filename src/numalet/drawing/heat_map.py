@@ -1,8 +1,8 @@
 """Pools of a fleet as heat maps: a node is a cell, divided into its NUMA nodes.
 
-How dark a part is says how much is free there. A node that promises room which no pod can have has
-a triangle, one of which nothing is known is hatched, one that gets no new pods is crossed. Cells
-are links, and smaller where there are many, so that 5,000 nodes are one picture.
+The darker a part, the more is free. A trap node has a triangle, an undecided node is hatched, a
+node that gets no new pods is crossed. Cells are links, and smaller for larger pools, so that 5,000
+nodes fit in one picture.
 """
 
 from __future__ import annotations
@@ -40,23 +40,22 @@ _STYLE: Final = (
 
 
 class HeatCell(Value, kw_only=True):
-    """One node: how much is free on each NUMA node, by ascending id; None where not known.
+    """One node: the free amount on each NUMA node, by ascending id; None if unknown.
 
-    ``words`` are what is said of it beside its name and figures; ``href`` is where it leads, empty
-    for nowhere.
+    ``words`` follow its name and figures; ``href`` is its link, or empty.
     """
 
     name: str
     free_by_numa_node: tuple[int, ...] | None
     is_trap: bool = False
     is_closed: bool = False
-    """Whether it gets no new pods, so that what is free there is room for none."""
+    """Whether it gets no new pods, so that its free amount is unusable."""
     words: str = ""
     href: str = ""
 
 
 class HeatPool(Value, kw_only=True):
-    """Nodes of one kind; ``most_per_numa_node`` is what is free on an empty NUMA node."""
+    """Nodes of one kind; ``most_per_numa_node`` is the free amount of an empty NUMA node."""
 
     name: str
     cells: tuple[HeatCell, ...]
@@ -64,7 +63,7 @@ class HeatPool(Value, kw_only=True):
 
 
 def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> str:
-    """All pools below one another. ``resource`` is what is counted, such as ``free GPUs``."""
+    """Draw all pools below one another. ``resource`` is the unit, such as ``free GPUs``."""
     cell_px = _cell_px(sum(len(each.cells) for each in pools))
     columns = max(1, (width_px + _gap_px(cell_px)) // (cell_px + _gap_px(cell_px)))
     heights = [_pool_height(each, cell_px, columns) for each in pools]
@@ -72,7 +71,7 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
     picture = sheets.picture(
         width_px, height_px, f"{resource} per NUMA node", main_fact(pools), "heat", _STYLE
     )
-    # Cells are links, and nothing in an image can have the focus.
+    # Cells are links, and elements of an image cannot have the focus.
     picture.set("role", "group")
     _hatching(picture)
     has_closed = any(cell.is_closed for pool in pools for cell in pool.cells)
@@ -86,7 +85,7 @@ def draw(pools: Sequence[HeatPool], resource: str, *, width_px: int = 960) -> st
 
 
 def main_fact(pools: Sequence[HeatPool]) -> str:
-    """In one sentence how many nodes, traps and unknown ones there are."""
+    """Say in one sentence how many nodes, traps and undecided nodes there are."""
     cells = [cell for pool in pools for cell in pool.cells]
     return f"{numbers.counted(len(pools), 'pool')}: {_counts(cells)}"
 
@@ -103,7 +102,7 @@ def _counts(cells: Sequence[HeatCell]) -> str:
 
 
 def _cell_px(count: int) -> int:
-    """The size of cells, a multiple of 4 px."""
+    """Return the size of cells, a multiple of 4 px."""
     if count <= _FEW_CELLS:
         return _LARGEST_PX
     return 16 if count <= _MANY_CELLS else 12 if count <= 2 * _MANY_CELLS else _SMALLEST_PX
@@ -128,7 +127,7 @@ def _hatching(picture: Element) -> None:
 
 
 def _legend(picture: Element, resource: str, width_px: int, *, has_closed: bool) -> None:
-    """Shades from nothing to all, and the marks; entries that do not fit are left out."""
+    """Draw shades from nothing to all, and the marks; entries that do not fit are left out."""
     group = svg.add(picture, "g", css_class="legend")
     left_px = 0.0
     entries = [("shade-0", f"no {resource}"), ("shade-4", "all"), ("trap", "trap")]
@@ -220,7 +219,7 @@ def _triangle(parent: Element, left_px: float, top_px: float, size_px: float) ->
 
 
 def _division(count: int) -> tuple[int, int]:
-    """Columns and rows of the parts of a cell: side by side up to three, else a square."""
+    """Return columns and rows of the parts of a cell: one row up to three, else a square."""
     if count <= 3:
         return count, 1
     across = next(each for each in range(2, count + 1) if each * each >= count)
@@ -228,7 +227,7 @@ def _division(count: int) -> tuple[int, int]:
 
 
 def _shade(count: int, most: int) -> int:
-    """From 0 for nothing to 4 for all; whatever is free at all differs from nothing."""
+    """Return 0 for nothing free to 4 for all; any free amount gives at least 1."""
     if count <= 0:
         return 0
     return min(_SHADES - 1, max(1, count * (_SHADES - 1) // max(most, 1)))

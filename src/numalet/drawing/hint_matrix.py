@@ -1,7 +1,7 @@
-"""The hints of a decision as a matrix: node sets down, answers across, the merge at the end.
+"""The hints of a decision as a matrix: rows of node sets, columns of answers, then the merge.
 
-A cell says by its shape, its word and its colour whether the set is preferred, offered or not, and
-why not where there is room. All of its words are its text alternative.
+The shape, the word and the colour of a cell say whether the set is preferred, offered or not, and
+the reason if there is room. All of its words are its text alternative.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORDS: Final = {
 
 
 def draw(hints: HintMap, *, width_px: int = 960) -> str:
-    """The matrix of one subject; it is wider where its columns need it.
+    """Draw the matrix of one subject; it is wider if its columns need it.
 
     Providers without a preference have no column; they are named below.
     """
@@ -65,7 +65,7 @@ def draw(hints: HintMap, *, width_px: int = 960) -> str:
 
 
 def _without_silent(hints: HintMap) -> HintMap:
-    """The columns in which something is said of any set."""
+    """Drop columns without an answer on any set."""
     kept = [
         at
         for at in range(len(hints.columns))
@@ -77,7 +77,7 @@ def _without_silent(hints: HintMap) -> HintMap:
 
 
 def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
-    """Lines under the matrix: what is not shown, by what was ranked, and the verdict."""
+    """Return lines under the matrix: omitted parts, the criterion of the ranking, the verdict."""
     done = []
     more = hints.more_offered + hints.more_not_offered
     if more:
@@ -87,13 +87,13 @@ def _below(hints: HintMap, width_px: int) -> list[tuple[str, str]]:
     notes += [f"merge: {hints.order}"] if hints.order else []
     for note in notes:
         done += [(line, "quiet") for line in text.lines(note, width_px, 3)]
-    # Bold type is wider, by as much as the room is made smaller here.
+    # Bold type is wider, by as much as the room is reduced here.
     done += [(line, "strong") for line in text.lines(hints.verdict, width_px / 1.15, 3)]
     return done
 
 
 def _row_px(each: HintSet, column_px: int) -> int:
-    """A row has room for the lines of its longest reason."""
+    """Return the height of a row, for the lines of its longest reason."""
     most = max((len(_brief_lines(cell, column_px)) for cell in each.cells), default=0)
     return _ROW_PX + most * 14
 
@@ -147,7 +147,7 @@ def _cell(mark: Element, cell: HintCell, left_px: int, column_px: int) -> None:
 
 
 def _shape(mark: Element, status: HintStatus, left_px: float, top_px: float) -> None:
-    """A full circle, a ring, a cross, or a dash: they differ without colour."""
+    """Draw a full circle, a ring, a cross, or a dash: they differ without colour."""
     middle_x, middle_y = left_px + _MARK_PX / 2, top_px + _MARK_PX / 2
     match status:
         case HintStatus.PREFERRED:
@@ -169,7 +169,7 @@ def _shape(mark: Element, status: HintStatus, left_px: float, top_px: float) -> 
 
 
 def _merge(group: Element, hints: HintMap, each: HintSet, left_px: int) -> None:
-    """The rank, and of the chosen set whether the policy accepts it."""
+    """Draw the rank, and for the chosen set whether the policy accepts it."""
     if each.rank is not None:
         svg.add(group, "text", f"{each.rank}.", x=left_px, y=19)
     if each.is_chosen:

@@ -1,8 +1,7 @@
-"""Which colour a holder has: at most twelve hues, all others neutral.
+"""The colours of holders: at most twelve hues, the others neutral.
 
-By namespace where pods of several hold something, else by QoS class: so the colour answers "whose
-is it" in the way that divides best. The order is that of the pods, so a hue stays as long as its
-namespace has the same place among those that hold something.
+By namespace if pods of several namespaces have allocations, else by QoS class. The order is that of
+the pods, so a hue is stable while its namespace keeps its position among those with allocations.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from numalet.insight.maps.node_map import MapPod, NodeMap
 
 
 class Hues(Value):
-    """The colours of one drawing. ``by_name`` has the names of the legend, ``by_uid`` its pods."""
+    """The colours of one drawing. ``by_name`` are the names of the legend, ``by_uid`` its pods."""
 
     by_name: Mapping[str, str]
     by_uid: Mapping[str, str]
 
     def of(self, pod_uid: str) -> str:
-        """The name of the colour of this pod's marks: ``hue-1``, or ``holder`` for neutral ones."""
+        """Return the colour name of this pod's marks: ``hue-1``, or ``holder`` for neutral ones."""
         return self.by_uid.get(pod_uid, "holder")
 
 
 def hues(chart: NodeMap) -> Hues:
-    """The colours for the pods of a map."""
+    """Return the colours for the pods of a map."""
     namespaces = {pod.namespace for pod in chart.pods}
     names = {pod.uid: _name(pod, by_namespace=len(namespaces) > 1) for pod in chart.pods}
     numbered = {name: at + 1 for at, name in enumerate(dict.fromkeys(sorted(names.values())))}

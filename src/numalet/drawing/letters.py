@@ -1,4 +1,4 @@
-"""Letters that stand for hues where there is no colour: on paper in grey, and to some eyes."""
+"""Letters that identify hues without colour: on grey prints, and for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numalet.drawing import svg, text, tokens
 
 _SMALL_PX: Final = tokens.TEXT_PX["small"]
 _SMALLEST_PX: Final = 12
-"""A mark that is less wide or high has no letter."""
+"""Smaller marks have no letter."""
 
 
 def letter(css_class: str) -> str:
-    """The letter of a hue, ``A`` for the first; none for other colours, which have patterns."""
+    """Return the letter of a hue, ``A`` for the first; empty for others, which have patterns."""
     number = css_class.removeprefix("hue-")
     return chr(ord("A") + int(number) - 1) if number.isdigit() else ""
 
@@ -26,7 +26,7 @@ def mark(
     width_px: float,
     height_px: float,
 ) -> None:
-    """The letter in the middle of a mark of this hue, if the mark is large enough."""
+    """Draw the letter in the middle of a mark of this hue, if the mark is large enough."""
     shown = letter(css_class)
     wide_px = max(text.width_px(shown, "small", is_bold=True), _SMALLEST_PX)
     if shown and width_px >= wide_px and height_px >= _SMALLEST_PX:
@@ -37,7 +37,7 @@ def mark(
 
 
 def style(scope: str) -> str:
-    """The rules of hues and their letters in drawings of this class, such as ``svg.node``."""
+    """Return the rules of hues and letters in drawings of this class, such as ``svg.node``."""
     of_hues = "".join(
         f"{scope} .hue-{at}{{fill:var(--hue-{at})}}"
         f"{scope} text.on-hue-{at}{{fill:var(--on-hue-{at})}}"

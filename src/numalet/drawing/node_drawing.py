@@ -1,7 +1,7 @@
-"""The node drawn: a block per NUMA node, with its CPUs, memory and devices.
+"""The drawing of a node: a block per NUMA node, with its CPUs, memory and devices.
 
-``draw`` is the whole procedure: the legend, sections of blocks by socket, devices of no one NUMA
-node, distances. Each part is marked from the top down and says where it ends.
+``draw`` is the whole procedure: the legend, sections of blocks by socket, devices of several NUMA
+nodes, distances. Each part is drawn from the top down and returns its lower end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numalet.insight.maps.node_map import NodeMap
 from numalet.wording import numbers
 
 _MOST_CELLS: Final = 256
-"""With more CPUs on the machine, blocks have bars in place of cells."""
+"""With more CPUs on the machine, blocks have bars instead of cells."""
 _MOST_NAMED: Final = 3
 _NARROWEST_DRAWING_PX: Final = 240
 
@@ -35,13 +35,13 @@ def draw(
     prefix: str = "",
     link: Link | None = None,
 ) -> str:
-    """The drawing of this node, so wide (400 to 1,600 px), as high as it needs to be.
+    """Draw this node, 400 to 1,600 px wide, as high as necessary.
 
     Args:
-        chart: what is drawn.
-        width_px: how wide; below 240 it is drawn for 240.
+        chart: the map to draw.
+        width_px: the width, at least 240.
         opened: NUMA nodes that are shown with all their CPUs, and never folded.
-        prefix: what all ids begin with, so that several drawings can be on one page.
+        prefix: the prefix of all ids, so that several drawings can be on one page.
         link: the address of the page that shows the drawing with other NUMA nodes opened; without
             it there are no links.
     """
@@ -75,7 +75,7 @@ def draw(
 
 
 def _picture(pen: Pen, width_px: int) -> Element:
-    """The root: a group of marks with a name and a summary, for it may hold links."""
+    """Return the root: a group with a name and a summary, because an image cannot have links."""
     picture = svg.root(width_px, 0, pen.chart.title, STYLE, "node")
     picture.set("role", "group")
     picture.set("aria-labelledby", f"{pen.prefix}node-title")
@@ -90,7 +90,7 @@ def _picture(pen: Pen, width_px: int) -> Element:
 
 
 def _section(pen: Pen, picture: Element, section: Section, place: Box, scale: float) -> float:
-    """One section with its blocks in rows; the blocks of a row are equally high."""
+    """Draw one section with its blocks in rows; the blocks of a row are equally high."""
     left, width, top, frame = place.left, place.width, place.top, None
     if section.heading:
         frame = svg.add(
@@ -118,7 +118,7 @@ def _section(pen: Pen, picture: Element, section: Section, place: Box, scale: fl
 def _tile(
     pen: Pen, picture: Element, tile: Tile, place: Box, has_heading: bool
 ) -> tuple[Element, float]:
-    """One block; its outline, whose height is not known yet, and where it ends."""
+    """Draw one block; return its outline, whose height is set later, and its lower end."""
     first = tile.blocks[0]
     its_group = memory.group_of(pen, first.node_id)
     group = svg.add(picture, "g", id=f"{pen.prefix}n{first.node_id}", data_node=first.node_id)
@@ -150,7 +150,7 @@ def _tile(
 
 
 def _heading(pen: Pen, group: Element, tile: Tile, place: Box) -> None:
-    """The name of a block, its memory at the right, and the link that opens or closes it."""
+    """Draw the name of a block, its memory at the right, and the link that opens or closes it."""
     size = numbers.rounded_size(tile.total_bytes) if tile.total_bytes else ""
     size_px = text.width_px(size, "small")
     title = words.tile_title(tile)
@@ -177,7 +177,7 @@ def _is_open(pen: Pen, tile: Tile) -> bool:
 
 
 def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
-    """What kind of NUMA node it is, and at which socket, where no section says so."""
+    """Return the kind of NUMA node, and its socket if no section names it."""
     first = tile.blocks[0]
     lines = []
     if first.sockets and not has_heading and pen.chart.socket_count > 1:
@@ -194,7 +194,7 @@ def _lines(pen: Pen, tile: Tile, has_heading: bool) -> list[str]:
 
 
 def _of_group(pen: Pen, node_id: int) -> list[tuple[str, str]]:
-    """Lines about the memory group of a NUMA node, each with the pod that it names."""
+    """Return lines about the memory group of a NUMA node, each with the pod that it names."""
     group = memory.group_of(pen, node_id)
     if group is None:
         return []

@@ -1,4 +1,4 @@
-"""Scales of charts: round figures along an axis, and how they are written."""
+"""Scales of charts: round figures along an axis, and their format."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SECOND_STEPS: Final = (
 
 
 class Unit(Enum):
-    """What a figure counts: that says how it is written, and which figures are round."""
+    """The kind of figures: it determines their format, and which ones are round."""
 
     COUNT = "count"
     BYTES = "bytes"
 
     def written(self, value: float) -> str:
-        """The figure for people: ``12``, ``1.5`` or ``64Gi``."""
+        """Format a figure for readers: ``12``, ``1.5`` or ``64Gi``."""
         if self is Unit.BYTES:
             return numbers.rounded_size(round(value))
         return f"{value:,.2f}".rstrip("0").rstrip(".")
@@ -36,13 +36,13 @@ class Scale(Value):
     end_px: float
 
     def at_px(self, value: float) -> float:
-        """Where the figure is; figures beyond the ends are at the ends."""
+        """Return the position of a figure; figures beyond the ends are at the ends."""
         share = min(max(value / self.ticks[-1], 0.0), 1.0)
         return self.start_px + share * (self.end_px - self.start_px)
 
 
 def ticks(most: float, unit: Unit, count: int = 4) -> tuple[float, ...]:
-    """Round figures from 0 to at least ``most``, in so many steps or fewer.
+    """Return round figures from 0 to at least ``most``, in at most ``count`` steps.
 
     Steps are 1, 2 or 5 times a power of ten and whole, those of sizes are powers of two.
     """
@@ -56,7 +56,7 @@ def ticks(most: float, unit: Unit, count: int = 4) -> tuple[float, ...]:
 
 
 def moments(start_s: float, end_s: float, most: int) -> tuple[float, ...]:
-    """At most so many round moments from start to end, in seconds since the epoch, in UTC."""
+    """Return at most ``most`` round times from start to end, in seconds since the epoch, in UTC."""
     length_s = max(end_s - start_s, 1.0)
     step_s = float(next((each for each in _SECOND_STEPS if length_s / each <= most - 1), 0))
     if not step_s:
@@ -66,7 +66,7 @@ def moments(start_s: float, end_s: float, most: int) -> tuple[float, ...]:
 
 
 def clock(moment_s: float, *, with_seconds: bool = False) -> str:
-    """A moment of the day in UTC, ``14:05`` or ``14:05:30``."""
+    """Format a time of day in UTC, ``14:05`` or ``14:05:30``."""
     seconds = int(moment_s) % 86400
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
     return f"{text}:{seconds % 60:02}" if with_seconds else text

@@ -1,4 +1,4 @@
-"""The style sheet that charts, heat maps and matrices share, and the marks they have in common."""
+"""The style sheet and the marks shared by charts, heat maps and matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numalet.drawing import letters, svg, text, tokens
 
 TITLE_PX: Final = 28
 LINE_PX: Final = 20
-"""The height of a line of text in the type of the body."""
+"""The height of a line of text in the body type."""
 
 STYLE: Final = (
     tokens.custom_properties()
@@ -38,7 +38,7 @@ STYLE: Final = (
 def picture(
     width_px: float, height_px: float, title: str, main_fact: str, kind: str, style: str = ""
 ) -> Element:
-    """An empty drawing of this kind; ``main_fact`` is read out where the drawing is not seen."""
+    """Return an empty drawing of this kind; screen readers read ``main_fact``."""
     made = svg.root(width_px, height_px, title, STYLE + style, f"sheet {kind}")
     description = svg.add(made, "desc", main_fact)
     made.remove(description)
@@ -47,18 +47,18 @@ def picture(
 
 
 def heading(picture: Element, title: str, width_px: int) -> None:
-    """The title at the top, shortened where there is no room."""
+    """Draw the title at the top, shortened if necessary."""
     words = text.shortened(title, width_px, is_bold=True)
     svg.add(picture, "text", words, css_class="strong", x=0, y=16)
 
 
 def legend_px(names: Iterable[str], width_px: int) -> int:
-    """How high the legend is; nothing where there are no names."""
+    """Return the height of the legend; 0 without names."""
     return max((top_px + 24 for _, top_px in _legend_places(names, width_px)), default=0)
 
 
 def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: int) -> None:
-    """Names with their colours, in as many lines as they need."""
+    """Draw names with their colours, in as many lines as they need."""
     group = svg.add(picture, "g", css_class="legend")
     places = _legend_places(names, width_px)
     for (name, css_class), (left_px, below_px) in zip(names.items(), places, strict=True):
@@ -70,7 +70,7 @@ def legend(picture: Element, names: Mapping[str, str], width_px: int, top_px: in
 
 
 def _legend_places(names: Iterable[str], width_px: int) -> list[tuple[float, int]]:
-    """Left and top of each entry."""
+    """Return left and top of each entry."""
     places = []
     left_px, top_px = 0.0, 0
     for name in names:

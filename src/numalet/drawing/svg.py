@@ -1,4 +1,4 @@
-"""Elements of SVG, on top of the standard library's trees: what is put in is text, never markup."""
+"""SVG elements on top of the standard library's trees: all input is text, never markup."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from numalet.wording.printable import printable
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML document may hold; a pod's log or name may."""
+"""Characters that XML forbids; a pod's log or name may contain them."""
 
 
 def root(width_px: float, height_px: float, title: str, style: str, css_class: str) -> Element:
-    """An ``<svg>`` of this size that scales with its container, with its name and style sheet."""
+    """Return an ``<svg>`` that scales with its container, with name and style sheet."""
     picture = Element(
         "svg",
         {
@@ -31,7 +31,7 @@ def root(width_px: float, height_px: float, title: str, style: str, css_class: s
 
 
 def add(parent: Element, tag: str, text: str = "", **attributes: str | float | int) -> Element:
-    """A child; ``css_class`` is its class, other underscores in names stand for hyphens."""
+    """Add a child; ``css_class`` is its class, other underscores in names stand for hyphens."""
     child = SubElement(
         parent,
         tag,
@@ -43,7 +43,7 @@ def add(parent: Element, tag: str, text: str = "", **attributes: str | float | i
 
 
 def named(parent: Element, words: str) -> Element:
-    """The element with a text alternative, which is also shown when a pointer rests on it."""
+    """Give the element a text alternative, which is also shown to a pointer."""
     title = Element("title")
     title.text = _clean(words)
     parent.insert(0, title)
@@ -51,12 +51,12 @@ def named(parent: Element, words: str) -> Element:
 
 
 def text_of(picture: Element) -> str:
-    """The markup, on one line."""
+    """Return the markup, on one line."""
     return tostring(picture, encoding="unicode")
 
 
 def number(value: str | float) -> str:
-    """A text as it is; a number with two decimals at most, without what says nothing."""
+    """Format a number with at most two decimals, without trailing zeros; texts are unchanged."""
     if isinstance(value, str | int):
         return str(value)
     return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,7 +1,7 @@
-"""How wide a text will be, before a browser has drawn it, and how to make one fit.
+"""Estimate the width of a text without a browser, and make one fit.
 
-Widths are those of DejaVu Sans, the widest of the fonts that ``tokens.FONT`` names: in the others
-the same text is narrower, so what fits here fits everywhere.
+Widths are those of DejaVu Sans, the widest of the fonts in ``tokens.FONT``: in the others the same
+text is narrower, so it fits everywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BY_WIDTH: Final = {
     79: "DGHNOQU&",
     84: "#+<=>~w^→",
 }
-"""Characters by the hundredths of the size of the type that they are wide."""
+"""Characters by their width in hundredths of the type size."""
 
 _WIDTHS: Final = {
     character: hundredths for hundredths, each in _BY_WIDTH.items() for character in each
@@ -33,13 +33,13 @@ _MORE: Final = "…"
 
 
 def width_px(text: str, size: str = "body", *, is_bold: bool = False) -> float:
-    """How wide the text is at most; ``size`` is a name of ``tokens.TEXT_PX``."""
+    """Return the maximum width of the text; ``size`` is a name of ``tokens.TEXT_PX``."""
     hundredths = sum(_WIDTHS.get(character, _WIDEST) for character in text)
     return hundredths * tokens.TEXT_PX[size] / 100 * (_BOLD if is_bold else 1)
 
 
 def shortened(text: str, room_px: float, size: str = "body", *, is_bold: bool = False) -> str:
-    """The text, cut off with an ellipsis where it is wider; empty where not even that fits."""
+    """Cut a too wide text off with an ellipsis; empty if not even that fits."""
     if width_px(text, size, is_bold=is_bold) <= room_px:
         return text
     room_px -= width_px(_MORE, size, is_bold=is_bold)
@@ -53,7 +53,7 @@ def shortened(text: str, room_px: float, size: str = "body", *, is_bold: bool = 
 
 
 def lines(text: str, room_px: float, most: int, size: str = "body") -> tuple[str, ...]:
-    """The text in so many lines at most, broken between words; the last one is cut off."""
+    """Break the text between words into at most ``most`` lines; the last one is cut off."""
     done: list[str] = []
     words = text.split()
     while words and len(done) < most - 1:

@@ -1,6 +1,6 @@
 """Charts over time: steps of a figure as small multiples, and counts by name as columns.
 
-Moments are seconds since the epoch, and shown in UTC; what now is, the caller says.
+Times are seconds since the epoch, and shown in UTC; the caller passes the current time.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NAMED_HUES: Final = 6
 
 
 class TimeSeries(Value):
-    """Figures over time, which hold until the next one; moments ascend, in seconds (epoch).
+    """Figures over time, which hold until the next one; times ascend, in seconds (epoch).
 
-    A figure of None is a gap: nothing is known from then on. ``most`` is what there is in all, such
-    as the memory of the NUMA node; None for no limit.
+    A figure of None starts a gap. ``most`` is the total, such as the memory of the NUMA node; None
+    for no limit.
     """
 
     name: str
@@ -34,7 +34,7 @@ class TimeSeries(Value):
 
 
 class TimeSpan(Value):
-    """From when to when a chart goes, in seconds since the epoch."""
+    """Start and end of a chart, in seconds since the epoch."""
 
     start_s: float
     end_s: float
@@ -48,7 +48,7 @@ def steps_over_time(
     *,
     width_px: int = 960,
 ) -> str:
-    """A small chart for each series, all on one scale, so that they can be compared."""
+    """Draw a small chart for each series, all on one scale, so that they are comparable."""
     columns = max(1, min(len(series), (width_px + _BETWEEN_PX) // (_COLUMN_PX + _BETWEEN_PX)))
     each_px = (width_px - (columns - 1) * _BETWEEN_PX) // columns
     rows = -(-len(series) // columns)
@@ -68,7 +68,7 @@ def steps_over_time(
 
 
 def steps_fact(series: Sequence[TimeSeries], unit: Unit) -> str:
-    """The last figures in words."""
+    """Return the last figures in words."""
     last = [f"{one.name} {_last(one, unit)}" for one in series]
     return f"now: {', '.join(last)}" if last else "nothing to show"
 
@@ -114,7 +114,7 @@ def _steps(
 
 
 class _Across(Value):
-    """Where moments are from left to right."""
+    """The horizontal positions of times."""
 
     span: TimeSpan
     start_px: float
@@ -127,7 +127,7 @@ class _Across(Value):
 
 
 def _runs(one: TimeSeries, span: TimeSpan) -> list[list[tuple[float, float]]]:
-    """Stretches without a gap, as the corners of their steps."""
+    """Return stretches without a gap, as the corners of their steps."""
     ends = [*(moment for moment, _ in one.points[1:]), span.end_s][: len(one.points)]
     runs: list[list[tuple[float, float]]] = []
     is_open = False
@@ -141,7 +141,7 @@ def _runs(one: TimeSeries, span: TimeSpan) -> list[list[tuple[float, float]]]:
 
 
 def _path(line: Sequence[tuple[float, float]], ground_px: float | None = None) -> str:
-    """The line, or what is between it and the ground."""
+    """Return the path of the line, or of the area between it and the ground."""
     corners = list(line)
     if ground_px is not None:
         corners = [(line[0][0], ground_px), *line, (line[-1][0], ground_px)]
@@ -150,7 +150,7 @@ def _path(line: Sequence[tuple[float, float]], ground_px: float | None = None) -
 
 
 def _times(group: Element, across: _Across, ground_px: float) -> None:
-    """A few moments below the chart; those whose words would leave it are left out."""
+    """Draw a few times below the chart, without those whose text would leave it."""
     room_px = across.end_px - across.start_px
     span = across.span
     with_seconds = span.end_s - span.start_s < 300
@@ -166,7 +166,7 @@ def _times(group: Element, across: _Across, ground_px: float) -> None:
 
 
 class TimeBucket(Value):
-    """Counts by name from one moment to another, in seconds since the epoch."""
+    """Counts by name between two times, in seconds since the epoch."""
 
     start_s: float
     end_s: float
@@ -176,7 +176,7 @@ class TimeBucket(Value):
 def counts_over_time(
     title: str, buckets: Sequence[TimeBucket], span: TimeSpan, *, width_px: int = 960
 ) -> str:
-    """A column per stretch of time, its parts by name: refusals by reason."""
+    """Draw a column per stretch of time, with its parts by name: refusals by reason."""
     sums = counts_by_name(buckets)
     classes = {
         name: f"hue-{at + 1}" if at < _NAMED_HUES else "holder" for at, name in enumerate(sums)
@@ -204,7 +204,7 @@ def counts_over_time(
 
 
 def counts_by_name(buckets: Sequence[TimeBucket]) -> dict[str, int]:
-    """What there is of each name in all, most first."""
+    """Return the total for each name, the largest first."""
     sums: dict[str, int] = {}
     for bucket in buckets:
         for name, count in bucket.counts:
@@ -213,7 +213,7 @@ def counts_by_name(buckets: Sequence[TimeBucket]) -> dict[str, int]:
 
 
 def counts_fact(sums: dict[str, int]) -> str:
-    """How many in all, and of which there are most."""
+    """Return the total, and the most frequent name, in words."""
     if not sums:
         return "none"
     name = next(iter(sums))

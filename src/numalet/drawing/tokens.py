@@ -1,13 +1,13 @@
 """Design tokens: sizes, colours and the style sheet that every drawing and page shares.
 
-Lengths are in px and multiples of ``GRID_PX``. A colour has a light and a dark value; both are
-CSS custom properties, so that a picture follows ``prefers-color-scheme`` by itself. What a colour
-says is said by a shape, a pattern or a word too: pictures are printed in grey, and people differ.
+Lengths are in px and multiples of ``GRID_PX``. A colour has a light and a dark value; both are CSS
+custom properties, so that a picture follows ``prefers-color-scheme`` by itself. A shape, a pattern
+or a word accompanies each colour, for grey prints and colour-blind readers.
 
-There is one accent (what the reader has chosen) and three states (good, warning, bad). Twelve hues
-name holders of CPUs and memory; further ones are neutral. The hues differ in lightness as well as
-in hue, after the palettes of Okabe and Ito and of Paul Tol, which remain distinct to colour-blind
-people.
+There is one accent (the reader's choice) and three states (good, warning, bad). Twelve hues
+identify holders of CPUs and memory; further ones are neutral. The hues differ in lightness as well
+as in hue, after the palettes of Okabe and Ito and of Paul Tol, which remain distinct to
+colour-blind people.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FONT: Final = (
 MONOSPACE: Final = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 MOVE_MS: Final = 200
-"""How long a move takes; none where ``prefers-reduced-motion`` asks for that."""
+"""Duration of a movement; 0 with ``prefers-reduced-motion``."""
 
 HUES: Final = 12
 
@@ -60,13 +60,13 @@ COLOURS: Final[dict[str, tuple[str, str]]] = {
 
 
 def _lightness(colour: str) -> float:
-    """Between 0 and 1, as eyes weigh red, green and blue."""
+    """Return the perceived lightness, between 0 and 1."""
     red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     return 0.2126 * red * red + 0.7152 * green * green + 0.0722 * blue * blue
 
 
 def _on(colour: str) -> str:
-    """The colour of text on this one: black or white, which of them is easier to read."""
+    """Return the text colour on this one: the more readable of black and white."""
     return "#000000" if _lightness(colour) > 0.2 else "#ffffff"
 
 
@@ -80,9 +80,9 @@ COLOURS.update(
 
 
 def custom_properties() -> str:
-    """The colours as CSS custom properties, light by default and dark where that is preferred.
+    """Return the colours as CSS custom properties, light by default, dark if preferred.
 
-    Paper is always light. A drawing that is a file of its own has its own ground, since it may be
+    Paper is always light. A drawing in a separate file has its own background, since it may be
     shown on any.
     """
     light = "".join(f"--{name}:{pair[0]};" for name, pair in COLOURS.items())

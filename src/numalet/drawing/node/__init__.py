@@ -1,1 +1,1 @@
-"""The parts of the drawing of a node, which ``node_drawing`` puts together."""
+"""The parts of the drawing of a node, which ``node_drawing`` combines."""

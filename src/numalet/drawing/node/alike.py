@@ -1,4 +1,4 @@
-"""NUMA nodes that are alike and hold nothing, in one block: a small mark for each, to open it."""
+"""Equal empty NUMA nodes in one block: a small mark for each, to open it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEIGHT_PX: Final = LINE_PX + _BAR_PX + 4
 
 
 def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> float:
-    """Mark each of several NUMA nodes with memory by its id and that; gives where they end."""
+    """Mark each of several NUMA nodes by its id and memory; return the lower end."""
     per_line = max(1, int((place.width + MINI_GAP_PX) // (MINI_PX + MINI_GAP_PX)))
     if per_line > _ROUND:
         # Ids are easier to find in lines of 8 or 16.
@@ -56,7 +56,7 @@ def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
 
 
 def _words(pen: Pen, block: NumaBlock) -> str:
-    """What a pointer that rests on it is shown."""
+    """Return the text that a pointer shows."""
     parts = [f"NUMA node {block.node_id}"]
     if block.cpus:
         listed = cpu_set.text(cell.cpu for cell in block.cpus)

@@ -22,7 +22,7 @@ _CORE_GAP_PX: Final = 4
 
 
 def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> float:
-    """Mark the CPUs of one NUMA node, or of several together; gives where they end."""
+    """Mark the CPUs of one NUMA node, or of several together; return the lower end."""
     cells = [cell for block in blocks for cell in block.cpus]
     if not cells:
         return place.top
@@ -38,7 +38,7 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
 
 
 def css_class(pen: Pen, cell: CpuCell) -> str:
-    """How a CPU is coloured."""
+    """Return the colour class of a CPU."""
     if cell.use is CpuUse.EXCLUSIVE:
         return pen.colours.of(cell.pod_uid)
     return "kept" if cell.use is CpuUse.RESERVED else _unheld(pen)
@@ -70,7 +70,7 @@ def _counts(pen: Pen, cells: Sequence[CpuCell]) -> str:
 
 
 def _cell_px(cores: Sequence[Sequence[CpuCell]], width_px: float, is_opened: bool) -> int:
-    """The largest size of cells with which they are not too high; 0 if there is none."""
+    """Return the largest size of cells that limits their height; 0 if there is none."""
     threads = max((len(core) for core in cores), default=1)
     for size_px in _CELLS_PX:
         per_line = int((width_px + _CORE_GAP_PX) // (size_px + _CORE_GAP_PX))

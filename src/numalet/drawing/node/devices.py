@@ -1,7 +1,7 @@
 """The devices of a block: a chip for each with its id, its state as a shape and as a word.
 
-A ring is a free device, a disc one in use, a cross one that is unhealthy. Where a NUMA node has
-many devices of a resource, they are counted and not drawn one by one.
+A ring is a free device, a disc one in use, a cross an unhealthy one. If a NUMA node has many
+devices of a resource, they are counted instead of drawn one by one.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _WORDS: Final = {
 
 
 def of_node(pen: Pen, block: NumaBlock) -> list[MapDevice]:
-    """The devices that are attached to this NUMA node alone."""
+    """Return the devices that are attached to this NUMA node alone."""
     return [each for each in pen.chart.devices if each.nodes == (block.node_id,)]
 
 
 def elsewhere(pen: Pen) -> list[MapDevice]:
-    """The devices that are attached to several NUMA nodes, or to none that is known."""
+    """Return the devices that are attached to several NUMA nodes, or to unknown ones."""
     known = {(each.node_id,) for each in pen.chart.nodes}
     return [each for each in pen.chart.devices if each.nodes not in known]
 
 
 def mark(pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box) -> float:
-    """Mark devices, by resource; gives where they end."""
+    """Mark devices, by resource; return the lower end."""
     by_resource: dict[str, list[MapDevice]] = {}
     for each in devices:
         by_resource.setdefault(each.resource, []).append(each)
@@ -55,7 +55,7 @@ def mark(pen: Pen, group: Element, devices: Iterable[MapDevice], place: Box) -> 
 
 
 def mark_owners(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float:
-    """Say whose memory that of a NUMA node without CPUs is, where it is known; gives its end."""
+    """Name the owners of the memory of a NUMA node without CPUs, if known; return the lower end."""
     owners = accelerator_memory.owners(pen.chart, block)
     if not owners:
         return place.top
@@ -66,7 +66,7 @@ def mark_owners(pen: Pen, group: Element, block: NumaBlock, place: Box) -> float
 
 
 def words(pen: Pen, device: MapDevice) -> str:
-    """All that is known of a device."""
+    """Return all facts about a device."""
     parts = [f"{device.resource} {device.device_id}: {_WORDS[device.state]}"]
     if device.pod_uid:
         parts.append(f"held by {pen.pod_title(device.pod_uid)}")
@@ -120,7 +120,7 @@ def _chip(pen: Pen, group: Element, device: MapDevice, box: Box) -> None:
 
 
 def _short_id(device_id: str, suffix: str, room_px: float) -> str:
-    """The id; of a long one the end, which is where ids of one plugin differ."""
+    """Return the id; for a long one its end, where ids of one plugin differ."""
     room_px -= text.width_px(suffix, "small")
     backwards = text.shortened(device_id[::-1], room_px, "small")
     return backwards[::-1]
@@ -164,4 +164,4 @@ _UNHELD: Final = {
     DeviceUse.IN_USE: "holder",
     DeviceUse.UNHEALTHY: "kept",
 }
-"""How devices without a pod that is known are coloured where they are counted."""
+"""Colours of devices without a known pod where they are counted."""

@@ -1,8 +1,8 @@
-"""Where the blocks of a node go: sections by socket, alike nodes as one block, widths to scale.
+"""The layout of blocks: sections by socket, equal nodes as one block, widths to scale.
 
-A block is as wide as its memory is large, by two digits of it so that nodes that differ by little
-are aligned, but never narrower than ``NARROWEST_PX``. All blocks of a
-drawing have one scale: the largest at which no section needs more rows than with narrow blocks.
+The width of a block is proportional to its memory, rounded to two digits so that similar nodes are
+aligned, and at least ``NARROWEST_PX``. All blocks of a drawing have one scale: the largest at which
+no section needs more rows than with narrow blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GAP_PX: Final = 12
 NARROWEST_PX: Final = 180
 _WIDEST_PX: Final = 760
 MINI_PX: Final = 44
-"""The width of the mark of one of several alike NUMA nodes."""
+"""The width of the mark of one of several equal NUMA nodes."""
 MINI_GAP_PX: Final = 4
 _FOLDED_PX: Final = 376
 _MANY_NODES: Final = 32
@@ -29,13 +29,12 @@ _FEWEST_FOLDED: Final = 3
 
 
 class Tile(Value):
-    """One block of a drawing: a NUMA node, or several that are alike and hold nothing."""
+    """One block of a drawing: a NUMA node, or several equal ones without allocations."""
 
     blocks: tuple[NumaBlock, ...]
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """Its NUMA nodes."""
         return tuple(each.node_id for each in self.blocks)
 
     @property
@@ -45,14 +44,14 @@ class Tile(Value):
 
 
 class Section(Value):
-    """Tiles under one heading; without one they need none."""
+    """Tiles under one heading; a single section needs no heading."""
 
     heading: str
     tiles: tuple[Tile, ...]
 
 
 def sections(chart: NodeMap, opened: Collection[int]) -> tuple[Section, ...]:
-    """All NUMA nodes, by socket where one has several; those of ``opened`` are never folded."""
+    """Return all NUMA nodes, by socket if one has several; those of ``opened`` are not folded."""
     empty = [each for each in chart.nodes if _has_nothing(each)]
     empty_tiles = [*_folded(chart, empty, opened, fewest=2)] if len(empty) > 1 else []
     rest = [each for each in chart.nodes if not (empty_tiles and _has_nothing(each))]
@@ -73,7 +72,7 @@ def sections(chart: NodeMap, opened: Collection[int]) -> tuple[Section, ...]:
 
 
 def rows(tiles: Sequence[Tile], width_px: int, px_per_byte: float) -> list[list[tuple[Tile, int]]]:
-    """The tiles with their widths in px, line by line."""
+    """Return the tiles with their widths in px, line by line."""
     lines: list[list[tuple[Tile, int]]] = [[]]
     used = 0
     for tile in tiles:
@@ -87,7 +86,7 @@ def rows(tiles: Sequence[Tile], width_px: int, px_per_byte: float) -> list[list[
 
 
 def scale(of: Iterable[Section], width_px: int) -> float:
-    """Px per byte."""
+    """Return the scale in px per byte."""
     parts = [section.tiles for section in of]
     largest = max((tile.total_bytes for tiles in parts for tile in tiles), default=0)
     if not largest:
@@ -105,7 +104,7 @@ def scale(of: Iterable[Section], width_px: int) -> float:
 
 
 def is_folded(tile: Tile) -> bool:
-    """Whether it stands for several NUMA nodes."""
+    """Return whether it stands for several NUMA nodes."""
     return len(tile.blocks) > 1
 
 
@@ -145,7 +144,7 @@ def _tiles(chart: NodeMap, blocks: Sequence[NumaBlock], opened: Collection[int])
 def _folded(
     chart: NodeMap, blocks: Sequence[NumaBlock], opened: Collection[int], fewest: int
 ) -> Iterator[Tile]:
-    """Tiles by their first NUMA node; so many at least that are alike become one."""
+    """Yield tiles by their first NUMA node; at least ``fewest`` equal ones become one."""
     held = {node_id for group in chart.groups for node_id in group.nodes}
     held |= {
         node_id
@@ -174,7 +173,7 @@ def _is_untouched(block: NumaBlock) -> bool:
 
 
 def _kind(chart: NodeMap, block: NumaBlock) -> object:
-    """What is equal of NUMA nodes that are alike. Sizes differ a little between any two nodes."""
+    """Return a key that is equal for similar NUMA nodes, whose sizes always differ a little."""
     return (
         block.node_class,
         len(block.cpus),
@@ -187,5 +186,5 @@ def _kind(chart: NodeMap, block: NumaBlock) -> object:
 
 
 def _about(size_bytes: int) -> str:
-    """Two digits."""
+    """Round to two digits."""
     return f"{size_bytes:.2g}"

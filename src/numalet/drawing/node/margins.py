@@ -1,4 +1,4 @@
-"""What stands around the blocks: the legend, devices of no one node, and the distances."""
+"""The margins around the blocks: legend, devices of several nodes, distances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _IN_TITLES: Final = (
 
 
 def legend(pen: Pen, picture: Element, width_px: int) -> float:
-    """What colours, patterns and letters mean, as far as they are on this drawing; its end."""
+    """Draw the meaning of the used colours, patterns and letters; return the lower end."""
     left, top = 0.0, 0.0
     for css_class, words in _legend_rows(pen):
         wide = min(_SWATCH_PX + 4 + text.width_px(words, "small") + 1, width_px)
@@ -35,7 +35,7 @@ def legend(pen: Pen, picture: Element, width_px: int) -> float:
 
 
 def has_distances(pen: Pen) -> bool:
-    """Whether all distances are known, and there are several NUMA nodes."""
+    """Return whether all distances are known, and there are several NUMA nodes."""
     count = len(pen.chart.nodes)
     return count > 1 and all(
         each.distances is not None and len(each.distances) == count for each in pen.chart.nodes
@@ -43,7 +43,7 @@ def has_distances(pen: Pen) -> bool:
 
 
 def distances(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
-    """The distances between NUMA nodes as a table, or where they are if it were large; its end."""
+    """Draw the distances as a table, or a reference if it were large; return the lower end."""
     if len(pen.chart.nodes) <= _MOST_IN_MATRIX:
         return _matrix(pen, picture, top_px, width_px)
     for line in text.lines(_IN_TITLES, width_px, 3):
@@ -53,7 +53,7 @@ def distances(pen: Pen, picture: Element, top_px: float, width_px: int) -> float
 
 
 def _matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
-    """A row for each NUMA node from which, a column for each to which."""
+    """Draw a row for each source node, a column for each target."""
     nodes = pen.chart.nodes
     cell_px = min((width_px - 32) // len(nodes), 36)
     pen.line(picture, "Distances between NUMA nodes", Box(0, top_px, width_px), "heading")
@@ -74,7 +74,7 @@ def _matrix(pen: Pen, picture: Element, top_px: float, width_px: int) -> float:
 
 
 def distance_words(pen: Pen, node_id: int) -> str:
-    """The distances of a NUMA node, those that are equal together; empty if not known."""
+    """Return the distances of a NUMA node, grouped by value; empty if unknown."""
     (node,) = (each for each in pen.chart.nodes if each.node_id == node_id)
     if node.distances is None or len(node.distances) != len(pen.chart.nodes):
         return ""

@@ -1,4 +1,4 @@
-"""The memory of a block: a bar for each type, from what is kept back to what is free."""
+"""The memory of a block: a bar for each type, from reserved to free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BELOW_BAR_PX = 4
 
 
 def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> float:
-    """Mark the memory types of one NUMA node, or of several together; gives where they end."""
+    """Mark the memory types of one NUMA node, or of several together; return the lower end."""
     top = place.top
     for bar in summed(blocks):
         words = _figures(bar)
@@ -27,7 +27,7 @@ def mark(pen: Pen, group: Element, blocks: Sequence[NumaBlock], place: Box) -> f
 
 
 def summed(blocks: Sequence[NumaBlock]) -> tuple[MemoryBar, ...]:
-    """The memory of several NUMA nodes on which no pod has any, or that of one."""
+    """Return the memory of several NUMA nodes without allocations, or that of one."""
     if len(blocks) == 1:
         return blocks[0].memory
     names = dict.fromkeys(bar.resource for block in blocks for bar in block.memory)
@@ -44,12 +44,12 @@ def summed(blocks: Sequence[NumaBlock]) -> tuple[MemoryBar, ...]:
 
 
 def group_of(pen: Pen, node_id: int) -> MemoryGroup | None:
-    """The group of several NUMA nodes in which this one is."""
+    """Return the group of several NUMA nodes that contains this one."""
     return next((each for each in pen.chart.groups if node_id in each.nodes), None)
 
 
 def type_words(resource: str) -> str:
-    """A memory type as people say it: ``1Gi pages``."""
+    """Return a readable memory type: ``1Gi pages``."""
     page_bytes = resources.page_bytes(resource)
     return resource if page_bytes is None else f"{numbers.size(page_bytes)} pages"
 
@@ -86,7 +86,7 @@ def _bar(pen: Pen, group: Element, node_id: int, bar: MemoryBar, place: Box) -> 
 
 
 def _parts(pen: Pen, node_id: int, bar: MemoryBar) -> list[tuple[str, str, str, str, int]]:
-    """Class, pod, id, words and size of each part of a bar."""
+    """Return class, pod, id, words and size of each part of a bar."""
     parts = [("kept", "", "kept-back", "kept back for the system", bar.kept_back_bytes)]
     for part in bar.parts:
         if part.pod_uid:

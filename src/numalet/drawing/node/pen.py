@@ -1,4 +1,4 @@
-"""What all parts of the drawing of a node share: its value, its colours, ids, and lines of text."""
+"""Shared state of the parts of a node drawing: value, colours, ids, lines of text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Link = Callable[[frozenset[int]], str]
 
 
 class Pen(Value, kw_only=True):
-    """The parts of a drawing mark with it. ``cells`` says that CPUs are few enough for cells."""
+    """Draws the parts of a drawing. ``cells``: CPUs are few enough for cells."""
 
     chart: NodeMap
     colours: Hues
@@ -33,7 +33,7 @@ class Pen(Value, kw_only=True):
     cells: bool
 
     def pod_title(self, uid: str) -> str:
-        """The name of a pod, or its uid."""
+        """Return the name of a pod, or its uid."""
         pod = self.pods.get(uid)
         return uid if pod is None else pod.title
 
@@ -41,7 +41,7 @@ class Pen(Value, kw_only=True):
         self, parent: Element, box: Box, css_class: str, words: str, *,
         uid: str = "", mark_id: str = "", **more: str,
     ) -> Element:  # fmt: skip
-        """A rectangle with its text alternative, in its colour or pattern."""
+        """Draw a rectangle with its text alternative, in its colour or pattern."""
         attributes = dict(more)
         if mark_id:
             attributes["id"] = f"{self.prefix}{mark_id}"
@@ -59,7 +59,7 @@ class Pen(Value, kw_only=True):
         self, parent: Element, words: str, box: Box, css_class: str = "small", *, uid: str = "",
         full: str = "",
     ) -> Element | None:  # fmt: skip
-        """A line of text that fits into a box; where it must be cut, its title has the whole."""
+        """Draw a line of text that fits into a box; if it is cut, its title has the whole."""
         bold = css_class in {"heading", "letter"}
         size = "body" if css_class == "heading" else "small"
         shown = text.shortened(words, box.width, size, is_bold=bold)
@@ -74,7 +74,7 @@ class Pen(Value, kw_only=True):
         return mark
 
     def paragraph(self, parent: Element, words: str, box: Box, most: int = 3) -> float:
-        """Text in so many lines at most, the box being the first one; gives where it ends."""
+        """Draw text in at most ``most`` lines, the first in the box; return the lower end."""
         lines = text.lines(words, box.width, most, "small")
         whole = "" if " ".join(lines) == words else words
         for at, shown in enumerate(lines):
@@ -83,7 +83,7 @@ class Pen(Value, kw_only=True):
         return box.top + len(lines) * box.height
 
     def letter_in(self, parent: Element, css_class: str, box: Box) -> None:
-        """The letter of a colour in the middle of a mark, if it is large enough."""
+        """Draw the letter of a colour in the middle of a mark, if it is large enough."""
         letters.mark(parent, css_class, box.left, box.top, box.width, box.height)
 
 

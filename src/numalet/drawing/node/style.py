@@ -1,6 +1,6 @@
 """The style sheet and the patterns of the drawing of a node.
 
-What a colour says is said by a pattern, a shape, a letter or a word too.
+Each colour is accompanied by a pattern, a shape, a letter or a word.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ STYLE: Final = (
 
 
 def add_patterns(picture: Element, prefix: str) -> None:
-    """What marks of classes without a colour of their own are filled with; ``fill`` names them."""
+    """Add the fills of classes without a colour; ``fill`` names them."""
     definitions = svg.add(picture, "defs")
     kept = _stripes(definitions, f"{prefix}kept", "kept", 4)
     svg.add(kept, "path", css_class="kept-line", d="M-1 1l2-2M0 4l4-4M3 5l2-2")
@@ -69,7 +69,7 @@ def add_patterns(picture: Element, prefix: str) -> None:
 
 
 def pattern(prefix: str, name: str) -> str:
-    """The value of ``fill`` for ``kept``, ``joint`` or ``shared``; empty for what has a colour."""
+    """Return ``fill`` for ``kept``, ``joint`` or ``shared``; empty for classes with a colour."""
     return f"url(#{prefix}{name})" if name in {"kept", "joint", "shared"} else ""
 
 

@@ -1,4 +1,4 @@
-"""The drawing of a node in words, for those who have it read aloud, and for blocks."""
+"""The drawing of a node in words, for screen readers, and for blocks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _CLASSES = {
 
 
 def summary(chart: NodeMap) -> str:
-    """What there is on the node, what is free of it, and what needs attention."""
+    """Describe the node, its free resources, and problems."""
     return " ".join(_sentences(chart))
 
 
 def class_words(block: NumaBlock) -> str:
-    """What kind of NUMA node it is; empty for the ordinary kind."""
+    """Return the kind of NUMA node; empty for the ordinary kind."""
     return _CLASSES[block.node_class]
 
 
 def tile_title(tile: Tile) -> str:
-    """The heading of a block."""
+    """Return the heading of a block."""
     if not is_folded(tile):
         return f"NUMA node {tile.node_ids[0]}"
     what = "without memory" if tile.blocks[0].node_class is NodeClass.EMPTY else "alike"
