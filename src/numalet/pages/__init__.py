@@ -1,6 +1,6 @@
-"""Pages of HTML, out of templates: what files, notebooks and the dashboard show.
+"""HTML pages from templates, for files, notebooks and the dashboard.
 
-A template gets values and never markup of a pod's author: everything is escaped but the drawings,
-which are made of elements (``drawing.svg``). Style sheets and scripts are files of this room
-(``static``). What a page says is worked out before; a template only puts it in its place.
+Templates escape all values; only drawings are inserted as markup, which consists of elements
+(``drawing.svg``). Style sheets and scripts are files of this package (``static``). All content is
+prepared before; a template only arranges it.
 """

@@ -1,6 +1,6 @@
-"""The page of an explanation: the sentence, the hints as a matrix, the merge, ways out.
+"""The page of an explanation: the sentence, the hints as a matrix, the merge, possible changes.
 
-It is made of the document, so it reads the same whether this process or an agent decided.
+It is built from the document, so that it is the same for a decision of this process or an agent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numalet.wording import explanations, numbers
 
 
 class StoryText(Value, kw_only=True):
-    """An explanation part by part; ``matrices`` are markup, a drawing of hints per subject."""
+    """The parts of an explanation; ``matrices`` are markup, a drawing of hints per subject."""
 
     admitted: bool
     verdict: str
@@ -34,7 +34,7 @@ class StoryText(Value, kw_only=True):
 
 
 def body(chart: NodeMap, explanation: Explanation, origin: PageOrigin) -> Any:
-    """The body of the page, as markup; ``chart`` is the node before the decision."""
+    """Return the body of the page, as markup; ``chart`` is the node before the decision."""
     return templating.part(
         "bodies/explanation.html",
         origin=origin,
@@ -45,7 +45,7 @@ def body(chart: NodeMap, explanation: Explanation, origin: PageOrigin) -> Any:
 
 
 def story(explanation: Explanation) -> StoryText:
-    """The texts of an explanation, for the part ``explanation_part``."""
+    """Return the texts of an explanation, for the part ``explanation_part``."""
     return StoryText(
         admitted=explanation.admitted,
         verdict=explanation.first_line,
@@ -76,7 +76,7 @@ def story(explanation: Explanation) -> StoryText:
 
 
 def _no_way_out(explanation: Explanation) -> str:
-    """What to say where no way out is listed; empty for a pod that is admitted and aligned."""
+    """Return the text without possible changes; empty for a pod that is admitted and aligned."""
     if explanation.admitted:
         return explanations.NOTHING_ALIGNS if explanation.would_align else ""
     return explanations.NO_WAY_OUT if explanation.would_admit else explanations.NOT_SEARCHED

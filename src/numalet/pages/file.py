@@ -1,4 +1,4 @@
-"""One self-contained file of HTML: everything is in it, and it asks for nothing from anywhere."""
+"""One self-contained HTML file without external resources."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _STYLES: Final = ("tokens.css", "numalet.css", "parts.css")
 
 
 def file(title: str, body: Any) -> str:
-    """The file with this title; ``body`` is markup of a template or a drawing.
+    """Return the file with this title; ``body`` is markup of a template or a drawing.
 
-    Its Content-Security-Policy permits the script that is in it, and no other.
+    Its Content-Security-Policy permits only the script inside.
     """
     script = templating.static("lighting.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,4 +1,4 @@
-"""The page of a machine: drawn, its NUMA nodes as a table, and what is odd about it."""
+"""The page of a machine: the drawing, a table of NUMA nodes, and oddities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numalet.wording import numbers
 
 
 def body(chart: NodeMap, rows: MachineMap, origin: PageOrigin) -> Any:
-    """The body of the page, as markup; ``chart`` is what is drawn of the same machine."""
+    """Return the body of the page, as markup; ``chart`` draws the same machine."""
     return templating.part(
         "bodies/machine.html",
         origin=origin,
@@ -26,7 +26,7 @@ def body(chart: NodeMap, rows: MachineMap, origin: PageOrigin) -> Any:
 
 
 def totals(rows: MachineMap) -> str:
-    """The size of the machine in one line."""
+    """Return the size of the machine in one line."""
     whose = "as the kubelet sees it" if rows.view is View.KUBELET else "as it is"
     parts = [
         numbers.counted(rows.socket_count, "socket"),
@@ -39,7 +39,6 @@ def totals(rows: MachineMap) -> str:
 
 
 def nodes_table(rows: MachineMap) -> TextTable:
-    """A row for each NUMA node."""
     return TextTable(
         "NUMA nodes",
         ("Node", "Class", "Socket", "CPUs", "Cores", "Memory", "Huge pages", "Distances"),

@@ -1,4 +1,4 @@
-"""What notebooks show, out of the parts of pages, with a style sheet that touches nothing else."""
+"""Notebook output from parts of pages, with a style sheet limited to it."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _STYLE: Final = (
 
 
 def framed(markup: str) -> str:
-    """Markup of drawings and parts in a frame of their own."""
+    """Return markup in a frame of its own."""
     return f'<style>{_STYLE}</style><div class="{_FRAME}">{markup}</div>'
 
 
 def drawn(chart: NodeMap) -> str:
-    """The drawing of a node; its ids differ from those of every other drawing."""
+    """Return the drawing of a node; its ids differ from those of every other drawing."""
     digest = hashlib.sha256(node_drawing.draw(chart).encode()).hexdigest()
     return node_drawing.draw(chart, prefix=f"drawn-{digest[:12]}-")
 
 
 def pods(chart: NodeMap) -> str:
-    """The pods of a node as a table; nothing without any."""
+    """Return the pods of a node as a table; empty without pods."""
     return _pods_table(pod_lines.of_chart(chart), "Pods") if chart.pods else ""
 
 
 def decision(decided: Decision) -> str:
-    """One decision: what the pod was promised, or why it was rejected."""
+    """Return one decision: the allocation, or why the pod was rejected."""
     return _pods_table((simulation_page.decision_line(decided),), "Decision")
 
 
 def figures(matrix: Sequence[dict[str, Any]]) -> str:
-    """The rows of ``numalet.what_if`` as a table."""
+    """Return the rows of ``numalet.what_if`` as a table."""
     return _text_table(what_if_page.figures_table(matrix))
 
 
 def rows(title: str, given: Sequence[Mapping[str, Any]]) -> str:
-    """Rows for a data frame as a table."""
+    """Return rows for a data frame as a table."""
     if not given:
         return _text_table(TextTable(title, ("",), (("none",),)))
     columns = tuple(name.replace("_", " ") for name in given[0])

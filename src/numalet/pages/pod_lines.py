@@ -1,4 +1,4 @@
-"""Pods as the lines of a table: what each of them is promised, in words."""
+"""Pods as the lines of a table: their allocations in words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numalet.wording import numbers
 
 
 class PodLine(Value, kw_only=True):
-    """One pod in words. ``level`` is ``good``, ``warning``, ``bad`` or empty, and colours.
+    """One pod in words. ``level`` is ``good``, ``warning``, ``bad`` or empty, and sets the colour.
 
-    ``uid`` ties it to its marks in drawings, ``why`` stands below the status, ``href`` may lead to
-    more about it.
+    ``uid`` links it to its marks in drawings, ``why`` is shown below the status, ``href`` may lead
+    to its page.
     """
 
     uid: str
@@ -32,7 +32,7 @@ class PodLine(Value, kw_only=True):
 
 
 def of_chart(chart: NodeMap) -> tuple[PodLine, ...]:
-    """The pods that hold something, in the order of their admission."""
+    """Return the pods with allocations, in the order of their admission."""
     return tuple(
         PodLine(
             uid=pod.uid,
@@ -50,17 +50,16 @@ def of_chart(chart: NodeMap) -> tuple[PodLine, ...]:
 
 
 def nodes_text(nodes: Sequence[int]) -> str:
-    """The NUMA nodes of a pod."""
     return numa_mask.listed(nodes) or "any"
 
 
 def cpus_text(cpus: CpuSet) -> str:
-    """Its exclusive CPUs, with how many they are."""
+    """Return exclusive CPUs and their number."""
     return f"{cpu_set.text(cpus)} ({len(cpus)})" if cpus else "shared"
 
 
 def memory_text(size_bytes: Mapping[str, int]) -> str:
-    """Sizes by memory type, plain memory first."""
+    """Return sizes by memory type, plain memory first."""
     return ", ".join(
         numbers.size(size) if name == resources.MEMORY else f"{name} {numbers.size(size)}"
         for name, size in sorted(size_bytes.items(), reverse=True)
@@ -68,5 +67,4 @@ def memory_text(size_bytes: Mapping[str, int]) -> str:
 
 
 def devices_text(devices: Mapping[str, Sequence[str]]) -> str:
-    """Device ids by resource."""
     return "; ".join(f"{name} {', '.join(ids)}" for name, ids in sorted(devices.items()))

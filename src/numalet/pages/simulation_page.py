@@ -25,7 +25,7 @@ def body(
     origin: PageOrigin,
     notes: Iterable[str] = (),
 ) -> Any:
-    """The body of the page, as markup; ``chart`` is the node after the last decision."""
+    """Return the body of the page, as markup; ``chart`` is the node after the last decision."""
     return templating.part(
         "bodies/simulation.html",
         origin=origin,
@@ -38,16 +38,17 @@ def body(
 
 
 def lead(decisions: Sequence[Decision]) -> str:
-    """How it ended in one line."""
+    """Return the result in one line."""
     rejected = sum(not each.admitted for each in decisions)
     admitted = numbers.counted(len(decisions) - rejected, "pod")
     return f"{admitted} admitted, {rejected} rejected"
 
 
 def decision_line(decision: Decision, machine: MachineInfo | None = None) -> PodLine:
-    """What became of one pod; of a rejected one, the kubelet's words and ours.
+    """Return the decision on one pod; for a rejected one, with the kubelet's words and ours.
 
-    Without the machine the NUMA nodes of exclusive CPUs are not known, but those of its memory are.
+    Without the machine the NUMA nodes of exclusive CPUs are unknown, but those of its memory are
+    known.
     """
     pod = decision.pod
     if decision.rejection is not None:

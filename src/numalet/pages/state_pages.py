@@ -1,4 +1,4 @@
-"""Pages of state files: the node that they describe, and two sets of them side by side."""
+"""Pages of state files: their node, and two sets compared."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HALF_PX: Final = 640
 def shown(
     chart: NodeMap, origin: PageOrigin, notes: Iterable[str], contradictions: Iterable[str] = ()
 ) -> Any:
-    """The body of the page of one set of state files, as markup.
+    """Return the body of the page of one set of state files, as markup.
 
-    ``notes`` say what could not be read, ``contradictions`` what does not fit the machine.
+    ``notes`` are about unreadable files, ``contradictions`` about differences from the machine.
     """
     return templating.part(
         "bodies/state.html",
@@ -41,7 +41,7 @@ def compared(
     notes: Iterable[str],
     contradictions: Iterable[str] = (),
 ) -> Any:
-    """The body of the page of two sets: both drawn, and what differs in words."""
+    """Return the body of the page of two sets: both drawn, and their differences in words."""
     both = [
         (chart.title, templating.trusted(node_drawing.draw(chart, width_px=_HALF_PX, prefix=mark)))
         for mark, chart in (("before-", before), ("after-", after))

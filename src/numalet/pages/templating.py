@@ -18,19 +18,19 @@ _PACKAGE: Final = "numalet.pages"
 
 
 def page(name: str, **values: Any) -> str:
-    """The template of this name, such as ``file.html``, filled. Values are escaped."""
+    """Fill the template of this name, such as ``file.html``. Values are escaped."""
     return _environment().get_template(name).render(**values)
 
 
 def part(name: str, **values: Any) -> Any:
-    """The same as markup that goes into another template as it is."""
+    """Fill a template, as markup for another template."""
     return trusted(page(name, **values))
 
 
 def trusted(markup: str) -> Any:
-    """Markup that a template does not escape: of a drawing, another template, or a static file.
+    """Mark trusted markup, which a template does not escape: a drawing, a template, a static file.
 
-    Nothing else may go through here, because names, logs and manifests are written by others.
+    Never use this for other content, because names, logs and manifests are written by others.
     """
     from markupsafe import Markup
 
@@ -39,21 +39,21 @@ def trusted(markup: str) -> Any:
 
 @cache
 def static(name: str) -> str:
-    """The text of a style sheet or script; ``tokens.css`` is made of the tokens."""
+    """Return the text of a style sheet or script; ``tokens.css`` is generated from the tokens."""
     if name == "tokens.css":
         return tokens.custom_properties()
     return resources.files(_PACKAGE).joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _query(values: Mapping[str, str | None]) -> str:
-    """The query of an address; what is None is left out."""
+    """Return the query of a URL; None values are left out."""
     return urlencode({name: value for name, value in values.items() if value is not None})
 
 
 def _shown(value: Any) -> Any:
-    """A value in a page: names, logs and manifests are shown without their control characters.
+    """Remove control characters from a value: names, logs and manifests may contain them.
 
-    A browser sends the lines of a form with a carriage return each.
+    A browser ends the lines of a form with a carriage return each.
     """
     is_text = isinstance(value, str) and not hasattr(value, "__html__")
     return printable(value.replace("\r\n", "\n"), "\n\t") if is_text else value

@@ -1,4 +1,4 @@
-"""What templates of parts are filled with, where ``insight`` has no value for it."""
+"""Values for templates of parts that ``insight`` has no type for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numalet.core.model.value import Value
 
 
 class PageOrigin(Value, kw_only=True):
-    """What made a page, for those who get it without its maker.
+    """The origin of a page, for readers of a copy.
 
-    ``command`` is the command line or the function, ``machine`` what the machine is called;
-    ``release`` is the kubelet's, ``at`` a moment as text. What is empty is left out.
+    ``command`` is the command line or the function, ``machine`` the name of the machine;
+    ``release`` is the kubelet's, ``at`` a time as text. Empty fields are left out.
     """
 
     command: str
@@ -20,7 +20,7 @@ class PageOrigin(Value, kw_only=True):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Names with their texts, as far as they are known."""
+        """Return names with their texts, as far as known."""
         known = (
             ("machine", self.machine),
             ("kubelet", self.release),
@@ -31,7 +31,7 @@ class PageOrigin(Value, kw_only=True):
 
 
 class TextTable(Value):
-    """A table with a title; every row has as many cells as there are columns."""
+    """A table with a title; every row has one cell per column."""
 
     title: str
     columns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The page of a comparison: how many pods each variant admits, and what is stranded on it."""
+"""The page of a comparison: admitted pods and stranded resources of each variant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALWAYS: Final = 2
 
 
 def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
-    """The body of the page, as markup."""
+    """Return the body of the page, as markup."""
     return templating.part(
         "bodies/what_if.html",
         origin=origin,
@@ -33,7 +33,7 @@ def body(rows: Sequence[VariantRow], origin: PageOrigin) -> Any:
 
 
 def drawn(rows: Sequence[VariantRow]) -> list[str]:
-    """Charts: admitted by variant, and what is stranded on the NUMA nodes of each."""
+    """Return charts: admitted pods by variant, and stranded resources by NUMA node."""
     started = [row for row in rows if row.runs]
     labels = _labels(started)
     admitted = [
@@ -56,7 +56,7 @@ def drawn(rows: Sequence[VariantRow]) -> list[str]:
 
 
 def _labels(rows: Sequence[VariantRow]) -> list[str]:
-    """The variants by policy, scope, and whatever else is not the same for all of them."""
+    """Name the variants by policy, scope, and all fields that differ between them."""
     named = [_names(row) for row in rows]
     differs = [len(set(each)) > 1 for each in zip(*named, strict=True)]
     return [
@@ -74,7 +74,7 @@ def _names(row: VariantRow) -> tuple[str, ...]:
 
 
 def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> list[BarRow]:
-    """A bar for each variant that strands anything, with a part for each NUMA node."""
+    """Return a bar for each variant with stranded resources, with a part for each NUMA node."""
     return [
         BarRow(
             label=label,
@@ -90,7 +90,7 @@ def _by_node(labels: Sequence[str], figures: Sequence[Mapping[int, float]]) -> l
 
 
 def figures_table(rows: Sequence[dict[str, Any]]) -> TextTable:
-    """A row of texts for each row of figures (``matrix_rows.figures``)."""
+    """Return a row of texts for each row of figures (``matrix_rows.figures``)."""
     return TextTable(
         "Variants",
         (
@@ -125,7 +125,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def rejected_table(rows: Sequence[VariantRow]) -> TextTable:
-    """Pods that are rejected in the given order, each reason once, with how many variants do it."""
+    """Return pods rejected in the given order, each reason once, with its number of variants."""
     counts: dict[tuple[str, str, str], int] = {}
     for row in rows:
         for pod, rejection in row.runs[0].rejected if row.runs else ():
