@@ -24,9 +24,9 @@ class Package(Value):
 
 
 def newest(name: str) -> Package:
-    """The package that this name stands for now: a kernel's name stands for the newest kernel.
+    """Resolve a package name; the name of a kernel stands for the newest kernel.
 
-    Raises ``BadInput`` where apt is missing, or does not know the package.
+    Raises ``BadInput`` if apt is missing, or does not know the package.
     """
     shown = _run(name, "apt-cache", "show", "--no-all-versions", name)
     if real := _DEPENDS.search(shown):
@@ -41,7 +41,7 @@ def newest(name: str) -> Package:
 
 
 def download(package: Package, folder: Path) -> Path:
-    """The package's file, in this folder; apt checks where it comes from. Raises ``BadInput``."""
+    """Download the package into this folder; apt verifies its origin. Raises ``BadInput``."""
     wanted = f"{package.name}={package.version}"
     options = ("-q", "-o", "APT::Sandbox::User=root")
     _run(package.name, "apt-get", *options, "download", wanted, folder=folder)
@@ -49,12 +49,12 @@ def download(package: Package, folder: Path) -> Path:
 
 
 def unpack(package: Path, folder: Path) -> None:
-    """Put the package's files into a new folder. Raises ``BadInput``."""
+    """Unpack the package into a new folder. Raises ``BadInput``."""
     _run(package.name, "dpkg-deb", "--extract", str(package), str(folder))
 
 
 def _run(about: str, program: str, *arguments: str, folder: Path | None = None) -> str:
-    """What a program prints; its last word as a finding if it fails."""
+    """Return a program's output; if it fails, raise its last line as a finding."""
     if shutil.which(program) is None:
         raise input_error.Unavailable(
             f"{program} is needed to fetch package {about!r}; the lab boots Debian's kernel"

@@ -1,4 +1,4 @@
-"""What a user changes of a topology: a node's memory, a node that is gone."""
+"""Changes of a topology by the user: a node's memory, a missing node."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MIB: Final = 1 << 20
 
 
 def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) -> Topology:
-    """The topology with ``NODE=SIZE`` applied, then without the nodes that are gone.
+    """Apply ``NODE=SIZE`` to the topology, then remove the nodes of ``gone``.
 
-    Node numbers are those of the topology as it was. Raises ``BadInput``.
+    Node numbers are those of the original topology. Raises ``BadInput``.
     """
     for text in memories:
         node, size_bytes = _memory(text)
@@ -45,7 +45,7 @@ def changed(topology: Topology, memories: Sequence[str], gone: Sequence[int]) ->
 
 
 def _memory(text: str) -> tuple[int, int]:
-    """Node and bytes of ``NODE=SIZE``."""
+    """Parse node and bytes of ``NODE=SIZE``."""
     node, equals, size = text.partition("=")
     try:
         if equals and node.isascii() and node.isdigit():

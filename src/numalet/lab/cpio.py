@@ -1,6 +1,6 @@
 """The archive that a kernel unpacks before it searches for a root: cpio, format ``newc``.
 
-Several archives, one after the other, are one to the kernel. Format: the kernel's
+The kernel accepts several consecutive archives as one. Format: the kernel's
 ``Documentation/driver-api/early-userspace/buffer-format.rst``.
 """
 
@@ -26,22 +26,20 @@ class CpioEntry(Value):
 
 
 def folder(name: str) -> CpioEntry:
-    """An empty folder."""
     return CpioEntry(name, b"", _FOLDER)
 
 
 def file(name: str, data: bytes) -> CpioEntry:
-    """A file."""
     return CpioEntry(name, data, _FILE)
 
 
 def program(name: str, data: bytes) -> CpioEntry:
-    """A file that can be executed."""
+    """Return a file that can be executed."""
     return CpioEntry(name, data, _PROGRAM)
 
 
 def archive(entries: Iterable[CpioEntry]) -> bytes:
-    """The archive; everything belongs to root and has no date."""
+    """Return the archive; everything belongs to root and has no date."""
     packed = bytearray()
     for number, entry in enumerate([*entries, CpioEntry(_TRAILER, b"", 0)], start=1):
         name = entry.name.encode() + b"\0"
@@ -55,5 +53,5 @@ def archive(entries: Iterable[CpioEntry]) -> bytes:
 
 
 def _padded(data: bytes, place: int) -> bytes:
-    """The data, followed by what makes the next place a multiple of four."""
+    """Return the data, padded to a multiple of four."""
     return data + b"\0" * (-(place + len(data)) % 4)

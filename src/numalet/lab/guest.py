@@ -1,8 +1,8 @@
-"""One guest from start to end, with nothing left behind.
+"""One guest from start to end, without leftovers.
 
-QEMU is given no file of ours to leave: the first archive and the console are in memory that is
-gone with the last process that has it open, and the kernel ends QEMU with its
-parent, however that dies. An exception in here (Ctrl-C is one) ends QEMU before it goes on.
+QEMU gets no named files: the first archive and the console are memory files that vanish with the
+last process that has them open, and the kernel kills QEMU when its parent dies for any reason. An
+exception in this module (Ctrl-C is one) ends QEMU before it propagates.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TAIL_BYTES: Final = 4000
 
 
 class Ending(Enum):
-    """How it ended."""
+    """How the guest ended."""
 
     EXITED = "exited"
     TIMED_OUT = "timed-out"
@@ -41,11 +41,11 @@ class Ending(Enum):
 
 
 class EndedGuest(Value, kw_only=True):
-    """A guest that is no more.
+    """The result of a guest that ended.
 
-    ``status`` is the command's own; 124 when the time was up, 125 when the guest ended before
-    its command. ``console`` is the end of what the kernel printed, and QEMU's complaints.
-    ``boot_seconds`` is None for a guest that did not come to its command.
+    ``status`` is the command's own; 124 after a time-out, 125 if the guest ended before its
+    command. ``console`` is the end of the kernel's output, and QEMU's errors. ``boot_seconds`` is
+    None if the guest did not reach its command.
     """
 
     ending: Ending
@@ -56,14 +56,14 @@ class EndedGuest(Value, kw_only=True):
 
 
 def run(request: GuestRequest, watch: Watch, cache: Path) -> EndedGuest:
-    """Run one guest to its end. Raises ``BadInput`` for what can not be run here."""
+    """Run one guest to its end. Raises ``BadInput`` for an impossible request."""
     host.refuse_impossible(request)
     with kernel_cache.kernel(cache, request.modules, watch) as kernel:
         return _Run(request, watch, kernel).to_the_end()
 
 
 class _Run:
-    """One QEMU process being listened to."""
+    """One QEMU process and its output."""
 
     def __init__(self, request: GuestRequest, watch: Watch, kernel: CachedKernel) -> None:
         self._request = request
@@ -91,7 +91,7 @@ class _Run:
             )
             with self._started(files, (initrd, console, errors.to), complaints) as process:
                 is_late = self._listen(process, errors.of)
-            # QEMU is gone, so all that it wrote is there.
+            # QEMU has ended, so its output is complete.
             self._pass_errors_on(errors.of)
             seconds = time.monotonic() - self._began
             tail = _tail(console) + _tail(complaints)
@@ -115,7 +115,7 @@ class _Run:
     def _started(
         self, files: qemu.Files, descriptors: tuple[int, ...], complaints: int
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """QEMU, as long as this lasts."""
+        """Run QEMU during the block."""
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "--", *qemu.arguments(self._request, files)],
             stdin=subprocess.DEVNULL if self._request.terminal is None else None,
@@ -132,7 +132,7 @@ class _Run:
                 process.stdout.close()
 
     def _listen(self, process: subprocess.Popen[bytes], errors: int) -> bool:
-        """Pass on what comes until the guest ends; whether its time was up."""
+        """Pass on output until the guest ends; return whether its time was up."""
         assert process.stdout is not None
         port = process.stdout.fileno()
         deadline = self._began + self._request.timeout_seconds
@@ -152,12 +152,12 @@ class _Run:
             for part in self._listener.feed(chunk):
                 self._handle(part)
             if self._status is not None:
-                # Nothing more will be said; the guest need not take its time to die.
+                # There will be no more output, so a slow shutdown is not awaited.
                 return False
         return True
 
     def _pass_errors_on(self, errors: int) -> None:
-        """What has come to the error stream so far."""
+        """Pass on the new content of the error stream."""
         with suppress(BlockingIOError):
             while chunk := os.read(errors, _CHUNK):
                 self._watch.errors(chunk)
@@ -175,7 +175,7 @@ class _Run:
 
 @contextmanager
 def _in_memory(name: str) -> Iterator[int]:
-    """A file without a name."""
+    """Open a memory file."""
     descriptor = os.memfd_create(f"numalet-lab-{name}")
     try:
         yield descriptor
@@ -192,7 +192,7 @@ class _Pipe(Value):
 
 @contextmanager
 def _pipe() -> Iterator[_Pipe]:
-    """A pipe that does not wait at the reading end."""
+    """Open a pipe whose reading end does not block."""
     of, to = os.pipe()
     try:
         os.set_blocking(of, False)
@@ -203,7 +203,7 @@ def _pipe() -> Iterator[_Pipe]:
 
 
 def _path(descriptor: int) -> str:
-    """How another process that has it opens it."""
+    """Return the path by which another process with the same descriptor opens it."""
     return f"/proc/self/fd/{descriptor}"
 
 
@@ -214,7 +214,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _tail(descriptor: int) -> str:
-    """The last lines of a file, as text."""
+    """Return the last lines of a file, as text."""
     size = os.fstat(descriptor).st_size
     start = max(0, size - _TAIL_BYTES)
     text = os.pread(descriptor, _TAIL_BYTES, start).decode(errors="replace")

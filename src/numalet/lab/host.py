@@ -1,4 +1,4 @@
-"""What this machine lacks for a guest, reported before anything is started."""
+"""Check that this machine can run a guest, before anything is started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalet.lab.topology import MOST_CPUS, MOST_NODES
 
 PROGRAMS: Final = {
     qemu.PROGRAM: "qemu-system-x86",
-    # Ends QEMU when its parent does.
+    # Kills QEMU when its parent dies.
     "setpriv": "util-linux",
 }
 BUSYBOX: Final = Path("/bin/busybox")
@@ -25,7 +25,7 @@ _MEM_TOTAL: Final = re.compile(r"^MemTotal:\s+([0-9]+) kB", re.MULTILINE)
 
 
 def missing() -> tuple[Finding, ...]:
-    """Everything without which no guest can run here; empty where one can."""
+    """Return findings on all missing programs; empty if a guest can run."""
     system, kind = platform.system(), platform.machine()
     if system != "Linux":
         return (
@@ -54,7 +54,7 @@ def missing() -> tuple[Finding, ...]:
 
 
 def _is_static(program: Path) -> bool:
-    """Whether it runs without libraries: an ELF file that names no interpreter."""
+    """Return whether it runs without libraries: an ELF file that names no interpreter."""
     try:
         data = program.read_bytes()
     except OSError:
@@ -63,7 +63,7 @@ def _is_static(program: Path) -> bool:
 
 
 def refuse_impossible(request: GuestRequest) -> None:
-    """Raise ``BadInput`` for what this machine, or QEMU, can not do."""
+    """Raise ``BadInput`` for a request that this machine or QEMU cannot fulfil."""
     findings = Findings()
     findings.extend(missing())
     topology = request.topology
@@ -105,7 +105,7 @@ def refuse_impossible(request: GuestRequest) -> None:
 
 
 def _memory_mib() -> int | None:
-    """All memory of this machine; None where the kernel does not say."""
+    """Return all memory of this machine; None if the kernel does not report it."""
     try:
         found = _MEM_TOTAL.search(Path("/proc/meminfo").read_text())
     except OSError:

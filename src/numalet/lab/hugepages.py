@@ -1,8 +1,8 @@
-"""Huge pages reserved per node when the guest boots: the text, the kernel's words, the memory.
+"""Huge pages per node, reserved at the boot of a guest: the option, kernel arguments, memory.
 
-The text is ``SIZE=NODE:COUNT,...;SIZE=...``, such as ``2Mi=0:64,1:32;1Gi=1:1``; the kernel takes
-the same as ``hugepagesz=2M hugepages=0:64,1:32``. A node is given the memory of its pages on top
-of its own.
+The option is ``SIZE=NODE:COUNT,...;SIZE=...``, such as ``2Mi=0:64,1:32;1Gi=1:1``; the kernel takes
+the same as ``hugepagesz=2M hugepages=0:64,1:32``. A node gets memory for its pages in addition to
+its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COUNT: Final = re.compile(r"([0-9]{1,4}):([0-9]{1,7})", re.ASCII)
 
 
 class ReservedPages(Value):
-    """So many pages of one size in one node."""
+    """A number of pages of one size in one node."""
 
     node_id: int
     page_size_mib: int
@@ -32,7 +32,7 @@ class ReservedPages(Value):
 
 
 def parse(text: str) -> tuple[ReservedPages, ...]:
-    """What the text reserves; raises ``BadInput`` with every part that can not be read."""
+    """Parse the option; raises ``BadInput`` with every invalid part."""
     findings = Findings()
     found: list[ReservedPages] = []
     for part in filter(None, (part.strip() for part in text.split(";"))):
@@ -61,11 +61,11 @@ def parse(text: str) -> tuple[ReservedPages, ...]:
 
 
 def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology:
-    """The topology with memory for the pages added to their nodes.
+    """Return the topology with memory for the pages added to their nodes.
 
-    Where there are pages of 1 GiB, nodes have whole GiB: such a page begins at a multiple of
-    its size, and a node at the end of the one before it. Raises ``BadInput`` for nodes that are
-    not there, or have no memory.
+    With pages of 1 GiB, nodes have whole GiB: such a page begins at a multiple of its size, and a
+    node at the end of the one before it. Raises ``BadInput`` for nodes that do not exist, or have
+    no memory.
     """
     reserved = tuple(reserved)
     for each in reserved:
@@ -84,13 +84,13 @@ def with_room(topology: Topology, reserved: Iterable[ReservedPages]) -> Topology
 
 
 def _grown(node: GuestNode, pages_mib: int, step_mib: int) -> GuestNode:
-    """The node with so much more memory, rounded up to steps."""
+    """Return the node with more memory, rounded up to steps."""
     memory_mib = node.memory_mib + pages_mib
     return replace(node, memory_mib=-(-memory_mib // step_mib) * step_mib)
 
 
 def kernel_arguments(reserved: Iterable[ReservedPages]) -> tuple[str, ...]:
-    """The kernel's own words for it."""
+    """Return the matching kernel arguments."""
     by_size: dict[int, list[str]] = {}
     for each in reserved:
         by_size.setdefault(each.page_size_mib, []).append(f"{each.node_id}:{each.count}")

@@ -1,4 +1,4 @@
-"""What a guest finds when it wakes: the first archive, with its scripts, settings and command."""
+"""The first archive of a guest: its scripts, settings and command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNITS: Final = ("numalet-lab.service", "numalet-lab.target")
 
 
 def archive(request: GuestRequest, token: str, busybox: bytes) -> bytes:
-    """Everything but the modules, which have an archive of their own."""
+    """Return the archive without the modules, which have a separate one."""
     return cpio.archive(
         (
             cpio.folder("bin"),
@@ -29,7 +29,7 @@ def archive(request: GuestRequest, token: str, busybox: bytes) -> bytes:
 
 
 def module_archive(modules: dict[str, bytes]) -> bytes:
-    """The modules, and the order in which they are loaded."""
+    """Return the modules, and their loading order."""
     return cpio.archive(
         (
             cpio.folder("modules"),
@@ -44,7 +44,7 @@ def _script(name: str) -> bytes:
 
 
 def settings(request: GuestRequest, token: str) -> str:
-    """What the scripts need to know, as assignments of a shell."""
+    """Return the settings of the scripts, as shell assignments."""
     terminal = request.terminal
     values = {
         "lab_token": token,
@@ -62,7 +62,7 @@ def settings(request: GuestRequest, token: str) -> str:
 
 
 def command(request: GuestRequest) -> str:
-    """The command, with its environment, for a shell."""
+    """Return the command, with its environment, for a shell."""
     variables = {
         IN_GUEST: request.topology.name,
         **{share.variable: str(share.guest) for share in request.shares},

@@ -1,11 +1,11 @@
-"""Debian's kernel, fetched once and kept: one folder per version, whole or not there.
+"""A cache of Debian's kernel: one folder per version, complete or absent.
 
-The kernel package is downloaded by apt-get, which checks its signature, and unpacked; it is
-never installed. What is kept of it is the unpacked kernel and the modules a guest needs, 70 MB.
-A new version of the package is a new folder; the old one goes as soon as no guest runs on it. A
-cache that can not be written to will do as long as it holds a kernel.
+apt-get downloads the kernel package and checks its signature; it is unpacked, never installed. The
+cache keeps the unpacked kernel and the modules that a guest needs, 70 MB. A new version of the
+package gets a new folder; the old one is deleted as soon as no guest runs on it. A read-only cache
+works if it contains a kernel.
 
-Several labs at once fetch one kernel once: the first has the lock.
+If several labs need a kernel at once, the first one with the lock fetches it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from numalet.lab.watching import Watch
 PACKAGE: Final = "linux-image-amd64"
 
 _VERSION: Final = "v1"
-"""Part of the folder's name: another content has another name."""
+"""Part of the folder's name; change it when the content changes."""
 
 _KERNEL: Final = "vmlinux"
 _MODULES: Final = "modules.cpio"
@@ -49,7 +49,7 @@ class CachedKernel(Value):
 
 
 def default_folder(environment: os._Environ[str] | dict[str, str]) -> Path:
-    """Where kernels are kept: ``NUMALET_LAB_CACHE``, or the user's folder for caches."""
+    """Return ``NUMALET_LAB_CACHE``, or a folder in the user's cache."""
     if given := environment.get("NUMALET_LAB_CACHE"):
         return Path(given)
     caches = environment.get("XDG_CACHE_HOME") or "~/.cache"
@@ -58,9 +58,9 @@ def default_folder(environment: os._Environ[str] | dict[str, str]) -> Path:
 
 @contextmanager
 def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[CachedKernel]:
-    """The kernel of this machine's Debian, kept in place as long as it is in use.
+    """Provide the kernel of this machine's Debian, protected from deletion during the block.
 
-    Raises ``BadInput`` if there is none and none can be fetched.
+    Raises ``BadInput`` if the cache has none and none can be fetched.
     """
     folder = _current(cache, tuple(sorted({*ROOT_MODULES, *modules})), watch)
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -72,7 +72,7 @@ def kernel(cache: Path, modules: tuple[str, ...], watch: Watch) -> Iterator[Cach
 
 
 def _current(cache: Path, modules: tuple[str, ...], watch: Watch) -> Path:
-    """The folder of the kernel to use."""
+    """Return the folder of the kernel to use."""
     suffix = _suffix(modules)
     try:
         package = apt.newest(PACKAGE)
@@ -97,13 +97,13 @@ def _suffix(modules: tuple[str, ...]) -> str:
 
 
 def _newest_kept(cache: Path, suffix: str) -> Path | None:
-    """The kernel that was fetched last."""
+    """Return the kernel that was fetched last."""
     kept = [folder for folder in cache.glob(f"*.{suffix}") if folder.is_dir()]
     return max(kept, key=lambda folder: folder.stat().st_mtime, default=None)
 
 
 def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watch) -> None:
-    """Make the folder of this version; others wait, and find it made."""
+    """Create the folder of this version; other processes wait for it."""
     with _writing(folder.parent), _locked(folder.parent):
         if folder.is_dir():
             return
@@ -119,7 +119,7 @@ def _fetch(package: Package, folder: Path, modules: tuple[str, ...], watch: Watc
 
 @contextmanager
 def _writing(cache: Path) -> Iterator[None]:
-    """Turns an error of the file system into a finding about the cache."""
+    """Turn an error of the file system into a finding about the cache."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         yield
@@ -132,7 +132,7 @@ def _writing(cache: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(cache: Path) -> Iterator[None]:
-    """Only one at a time; the lock is the folder's own and goes with the process."""
+    """Lock the folder; the lock ends with the process."""
     descriptor = os.open(cache, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -142,7 +142,7 @@ def _locked(cache: Path) -> Iterator[None]:
 
 
 def _make(package: Package, made: Path, modules: tuple[str, ...]) -> None:
-    """Download, unpack, keep the two files."""
+    """Download, unpack, and keep kernel and modules."""
     unpacked = made / "unpacked"
     apt.unpack(apt.download(package, made), unpacked)
     try:
@@ -188,7 +188,7 @@ def _modules(unpacked: Path, names: tuple[str, ...]) -> dict[str, bytes]:
 
 
 def _forget_others(folder: Path) -> None:
-    """Remove other versions with the same modules, but for those that a guest is using."""
+    """Remove other versions with the same modules that no guest uses."""
     suffix = folder.name.partition(f".{_VERSION}")[2]
     for other in folder.parent.glob(f"linux-image-*.{_VERSION}{suffix}"):
         if other == folder:

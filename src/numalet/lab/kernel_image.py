@@ -1,7 +1,7 @@
-"""The kernel inside a ``vmlinuz``, unpacked.
+"""Unpack the kernel inside a ``vmlinuz``.
 
-An emulated CPU takes three seconds to decompress a kernel, the machine itself a fraction of
-one. Debian's kernels can be started as they are then (CONFIG_PVH). Format: the kernel's
+An emulated CPU takes three seconds to decompress a kernel, the machine itself a fraction of one.
+QEMU can start Debian's unpacked kernels (CONFIG_PVH). Format: the kernel's
 ``Documentation/arch/x86/boot.rst``.
 """
 
@@ -28,7 +28,7 @@ class KernelImageError(ValueError):
 
 
 def vmlinux(image: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
-    """The ELF file in a compressed kernel; ``unzstd`` decompresses what zstd compressed."""
+    """Return the ELF file in a compressed kernel; ``unzstd`` decompresses zstd data."""
     if len(image) < _LEAST or image[_MAGIC : _MAGIC + 4] != b"HdrS":
         raise KernelImageError("no boot header")
     offset, size = struct.unpack_from("<II", image, _PAYLOAD)
@@ -40,7 +40,7 @@ def vmlinux(image: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
 
 
 def _decompressed(payload: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
-    """The payload unpacked; its last four bytes are its size, and no part of the compression."""
+    """Decompress the payload; its last four bytes are its size, outside of the compressed data."""
     try:
         if payload.startswith(b"\xfd7zXZ\0"):
             return lzma.LZMADecompressor().decompress(payload)

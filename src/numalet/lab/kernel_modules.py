@@ -1,7 +1,7 @@
 """Kernel modules in the order in which they must be loaded.
 
-A package that was only unpacked has no list of dependencies; every module carries its own, as
-``depends=`` among the texts of its ``.modinfo`` section.
+An unpacked package lacks a list of dependencies; every module contains its own, as ``depends=`` in
+the texts of its ``.modinfo`` section.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable
 from typing import Final
 
 ROOT_MODULES: Final = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
-"""What a root over virtio-9p under an overlay takes."""
+"""The modules for a root over virtio-9p under an overlay."""
 
 _DEPENDS: Final = re.compile(rb"\0depends=([^\0]*)\0")
 
@@ -21,18 +21,18 @@ class NoSuchModuleError(LookupError):
 
 
 def normal(name: str) -> str:
-    """A module's name as the kernel has it: ``virtio-pci.ko.xz`` is ``virtio_pci``."""
+    """Normalise a module's name: ``virtio-pci.ko.xz`` is ``virtio_pci``."""
     return name.partition(".ko")[0].replace("-", "_")
 
 
 def in_order(
     names: Iterable[str], read: Callable[[str], bytes], built_in: Container[str]
 ) -> dict[str, bytes]:
-    """The modules and all they depend on, each after what it needs.
+    """Return the modules and all their dependencies, each after those that it needs.
 
     Args:
-        names: the modules wanted.
-        read: the content of a module's file, decompressed; raises ``NoSuchModuleError``.
+        names: the wanted modules.
+        read: returns the decompressed content of a module's file; raises ``NoSuchModuleError``.
         built_in: names of the modules that are part of the kernel.
     """
     found: dict[str, bytes] = {}

@@ -1,8 +1,8 @@
-"""How a guest talks: the output of its command, with a few lines of the lab between.
+"""The protocol of a guest: the output of its command, mixed with lines of the lab.
 
-Both come through one serial port. A line of the lab is a record separator, the guest's own
-token, a word, perhaps more words, and a line end; whatever is not that is output. The words:
-``ready`` when the command begins, ``exit N`` when it ended.
+Both use one serial port. A line of the lab is a record separator, the guest's own token, a word,
+perhaps more words, and a line end; all else is output. The words: ``ready`` when the command
+begins, ``exit N`` when it ended.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Said(Value):
 
 
 class OutputReader:
-    """Takes bytes as they come; gives output and lines of the lab in their order."""
+    """Splits incoming bytes into output and lines of the lab, in their order."""
 
     def __init__(self, token: str) -> None:
         self._begin = _MARK + token.encode() + b" "
         self._held = b""
 
     def feed(self, chunk: bytes) -> Iterator[bytes | Said]:
-        """What is known after this chunk; a line of the lab that has not ended waits."""
+        """Yield the complete parts after this chunk; an unfinished line of the lab waits."""
         self._held += chunk
         while self._held:
             place = self._held.find(_MARK)
@@ -57,11 +57,11 @@ class OutputReader:
                 return
 
     def _may_be_a_lab_line(self, line: bytes) -> bool:
-        """Whether this is the beginning of a line of the lab, or all of it."""
+        """Return whether this is a line of the lab or the beginning of one."""
         length = min(len(line), len(self._begin))
         return len(line) <= _LONGEST and line[:length] == self._begin[:length]
 
     def rest(self) -> bytes:
-        """What is left when nothing more comes."""
+        """Return the remaining bytes at the end of the input."""
         held, self._held = self._held, b""
         return held

@@ -1,8 +1,8 @@
 """The command line of QEMU, as a function of values.
 
-Always TCG, the emulator, with all CPUs in one thread: several threads spin on each other's locks
-as soon as there are more CPUs in the guest than outside. The vendor is said because only Intel's
-CPUs have siblings under TCG.
+Always TCG, the emulator, with all CPUs in one thread: several threads spin on each other's locks if
+the guest has more CPUs than the machine. The vendor is set because only Intel's CPUs have siblings
+under TCG.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _KERNEL: Final = (
     "panic=-1",
     "mitigations=off",
     "nokaslr",
-    # Read without leaving the emulated code, unlike the HPET, which doubles the time of much that
-    # runs. Not tsc=reliable: the kernel is to measure it a second time, against the HPET, for the
-    # first measurement is wrong by a factor while this machine is busy, and to give it up if it
-    # still runs ahead.
+    # Read inside the emulated code, unlike the HPET, which doubles the time of many programs. Not
+    # tsc=reliable: the first measurement is wrong by a factor while this machine is busy, so the
+    # kernel has to measure again against the HPET, and to drop the TSC if it still runs ahead.
     "clocksource=tsc",
     "no_timer_check",
     # Pages stay where they were put.
@@ -38,7 +37,7 @@ _KERNEL: Final = (
 _SYSTEMD: Final = (
     "systemd.unit=numalet-lab.target",
     "systemd.show_status=no",
-    # What this machine mounts is not there.
+    # The mounts of this machine do not exist in the guest.
     "fstab=no",
     # Without udev it would wait for the device of a console.
     "systemd.getty_auto=no",
@@ -46,7 +45,7 @@ _SYSTEMD: Final = (
 
 
 class Files(Value):
-    """Paths that QEMU opens: the kernel, the first archive, and where console and errors go."""
+    """Paths that QEMU opens: the kernel, the first archive, and outputs for console and errors."""
 
     kernel: str
     initrd: str
@@ -55,7 +54,6 @@ class Files(Value):
 
 
 def arguments(request: GuestRequest, files: Files) -> tuple[str, ...]:
-    """The whole command line."""
     return (
         PROGRAM,
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -77,20 +75,20 @@ def arguments(request: GuestRequest, files: Files) -> tuple[str, ...]:
 
 
 def kernel_words(request: GuestRequest) -> tuple[str, ...]:
-    """The kernel's command line, in words; the user's own come last and so have the last say."""
+    """Return the kernel's command line, in words; the user's own are last and take precedence."""
     systemd = _SYSTEMD if request.init is Init.SYSTEMD else ()
     reserved = hugepages.kernel_arguments(request.hugepages)
     return (*_KERNEL, *systemd, *reserved, *request.kernel_arguments)
 
 
 def tagged(request: GuestRequest) -> Iterator[tuple[str, Share]]:
-    """Every shared folder with the name under which the guest mounts it."""
+    """Yield every shared folder with the name under which the guest mounts it."""
     for number, share in enumerate(request.shares):
         yield f"share{number}", share
 
 
 def topology_arguments(topology: Topology) -> tuple[str, ...]:
-    """Memory, CPUs, nodes and distances."""
+    """Return the arguments for memory, CPUs, nodes and distances."""
     layout = topology.layout
     words = [
         "-m",
@@ -112,7 +110,7 @@ def topology_arguments(topology: Topology) -> tuple[str, ...]:
 
 
 def _distances(topology: Topology) -> Iterable[str]:
-    """All pairs; QEMU takes all of them or none."""
+    """QEMU takes all pairs or none."""
     for one, row in enumerate(topology.distances or ()):
         for other, distance in enumerate(row):
             yield "-numa"
@@ -120,7 +118,7 @@ def _distances(topology: Topology) -> Iterable[str]:
 
 
 def _share(tag: str, path: str, more: str) -> tuple[str, ...]:
-    """A folder of this machine; a comma in its name is written twice."""
+    """Return the arguments for a folder of this machine; commas in its name are doubled."""
     escaped = path.replace(",", ",,")
     local = f"local,id={tag},path={escaped},security_model=none,multidevs=remap{more}"
     return ("-fsdev", local, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")

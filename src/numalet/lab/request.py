@@ -1,4 +1,4 @@
-"""What is asked of the lab: one guest, and one command in it."""
+"""A request to the lab: one guest, and one command in it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numalet.lab.hugepages import ReservedPages
 from numalet.lab.topology import Topology
 
 OUT: Final = PurePosixPath("/lab/out")
-"""Where the folder for results is inside; ``NUMALET_LAB_OUT`` says so there."""
+"""The folder for results inside the guest, also in ``NUMALET_LAB_OUT``."""
 
 DISK: Final = PurePosixPath("/lab/disk")
-"""Where the folder that survives reboots is inside; ``NUMALET_LAB_DISK`` says so there."""
+"""The folder that survives reboots inside the guest, also in ``NUMALET_LAB_DISK``."""
 
 IN_GUEST: Final = "NUMALET_LAB_TOPOLOGY"
 """Set inside a guest, to the name of its topology."""
@@ -25,14 +25,14 @@ DEFAULT_TIMEOUT_SECONDS: Final = 600.0
 
 
 class Init(Enum):
-    """Who is process 1 of the guest: nothing but the command, or systemd of the root."""
+    """Process 1 of the guest: only the command, or systemd of the root."""
 
     NONE = "none"
     SYSTEMD = "systemd"
 
 
 class Share(Value):
-    """A folder of this machine that the guest sees, and writes to, at a path of its own."""
+    """A folder of this machine that the guest sees, and writes to, at another path."""
 
     host: Path
     guest: PurePosixPath
@@ -50,8 +50,8 @@ class Terminal(Value):
 class GuestRequest(Value, kw_only=True):
     """One guest. The root is read, never written; ``folder`` is where the command starts.
 
-    ``modules`` are kernel modules to load besides those of the root, ``qemu`` more arguments
-    for QEMU (devices on a node, ...). Without a terminal the command has no input.
+    ``modules`` are kernel modules besides those of the root, ``qemu`` further arguments of QEMU
+    (devices on a node, ...). Without a terminal the command has no input.
     """
 
     topology: Topology
@@ -70,7 +70,7 @@ class GuestRequest(Value, kw_only=True):
 
 
 def shares(out: Path | None, disk: Path | None) -> tuple[Share, ...]:
-    """The two usual shared folders, as far as they are given."""
+    """Return the two usual shared folders, as far as given."""
     given = ((out, OUT, "NUMALET_LAB_OUT"), (disk, DISK, "NUMALET_LAB_DISK"))
     return tuple(
         Share(host, guest, variable) for host, guest, variable in given if host is not None

@@ -1,8 +1,8 @@
 """Any machine as a guest: its nodes, CPUs, packages and distances, with less memory.
 
-What can be kept is kept: which nodes have CPUs and which have memory, how many CPUs, who shares a
-core and a package, distances, and the proportions of memory. What a guest can not have is said
-in a note: numbers with gaps, offline CPUs, uneven packages.
+Kept are the nodes with CPUs and with memory, the number of CPUs, shared cores and packages,
+distances, and the proportions of memory. A note reports impossible features: numbers with gaps,
+offline CPUs, uneven packages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numalet.lab.topology import CpuLayout, Distances, GuestNode, Topology
 DEFAULT_MEMORY_MIB: Final = 2048
 _LEAST_NODE_MIB: Final = 64
 _LEAST_FIRST_MIB: Final = 384
-"""The first node with memory also holds the kernel and what it unpacks."""
+"""The first node with memory also holds the kernel and its unpacked files."""
 
 _MIB: Final = 1 << 20
 _MOST_MIB: Final = 1 << 32
@@ -33,14 +33,14 @@ _FARTHEST: Final = 254
 
 
 class Scaled(Value):
-    """The topology, and notes on what is different in it."""
+    """The topology, and notes on the differences."""
 
     topology: Topology
     notes: tuple[Finding, ...]
 
 
 def memory_mib(text: str) -> int:
-    """The MiB of a size such as ``2Gi``. Raises ``BadInput``."""
+    """Parse a size such as ``2Gi`` into MiB. Raises ``BadInput``."""
     with suppress(QuantityError):
         mib = Quantity.parse(text).value // _MIB
         if _LEAST_FIRST_MIB <= mib < _MOST_MIB:
@@ -53,7 +53,7 @@ def memory_mib(text: str) -> int:
 
 
 def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
-    """The machine as a topology with about so much memory. Raises ``BadInput`` if none is left."""
+    """Scale the machine to about this much memory. Raises ``BadInput`` without a usable node."""
     nodes = tuple(n for n in machine.nodes_by_id if n.memory_bytes or ask.online_part(machine, n))
     if not any(n.memory_bytes and ask.online_part(machine, n) for n in nodes):
         raise input_error.Invalid(
@@ -92,13 +92,13 @@ def scaled(machine: Machine, memory_mib: int = DEFAULT_MEMORY_MIB) -> Scaled:
 
 
 def _rank(machine: Machine, node: NumaNode, number: dict[int, int]) -> tuple[int, int]:
-    """How Linux numbers nodes: in the order in which the firmware names them, by CPUs first."""
+    """Return Linux's order of nodes: that of the firmware, by CPUs first."""
     numbers = [number[cpu] for cpu in ask.online_part(machine, node)]
     return min(numbers, default=len(number)), node.node_id
 
 
 def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:
-    """MiB of each node: its share of the whole, and never too little to be a node."""
+    """Return MiB of each node: its share of the whole, and at least the minimum of a node."""
     whole = sum(node.memory_bytes or 0 for node in nodes)
     target = min(memory_mib * _MIB, whole)
     found: list[int] = []
@@ -112,9 +112,9 @@ def _memories(nodes: tuple[NumaNode, ...], memory_mib: int) -> list[int]:
 def _layout(
     machine: Machine, nodes: tuple[NumaNode, ...]
 ) -> tuple[CpuLayout | None, tuple[int, ...]]:
-    """How the CPUs are packed, and the CPUs in the order in which a guest numbers them.
+    """Return the layout of the CPUs, and the CPUs in the order in which a guest numbers them.
 
-    None for a layout that QEMU does not know; then the order is that of the machine.
+    None for a layout that QEMU does not support; then the order is that of the machine.
     """
     homes = {cpu: node.node_id for node in nodes for cpu in ask.online_part(machine, node)}
     plain = tuple(sorted(homes))
@@ -144,7 +144,7 @@ def _layout(
 
 
 def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:
-    """How many nodes share every package evenly, each inside one; else 1."""
+    """Return the number of nodes that share every package evenly, each inside one; else 1."""
     counts: set[int] = set()
     whose: set[int] = set()
     for socket in sockets:
@@ -159,7 +159,7 @@ def _dies(sockets: Iterable[CpuSet], homes: dict[int, int]) -> int:
 
 
 def _distances(machine: Machine, nodes: tuple[NumaNode, ...]) -> Distances | None:
-    """The distances between the nodes that are left; None where a guest can not have them."""
+    """Return the distances between the kept nodes; None if a guest cannot have them."""
     places = {node.node_id: place for place, node in enumerate(machine.nodes_by_id)}
     kept = [places[node.node_id] for node in nodes]
     rows = [node.distances for node in nodes]
@@ -209,7 +209,7 @@ def _notes(
 
 
 def _renumbering(numbers: Iterable[int]) -> str:
-    """The first few of ``old -> new``."""
+    """Return the first few of ``old -> new``."""
     pairs = [f"{old} -> {new}" for new, old in enumerate(numbers) if old != new]
     more = len(pairs) - 4
     return ", ".join(pairs[:4]) + (f" and {more} more" if more > 0 else "")

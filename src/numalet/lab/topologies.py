@@ -1,6 +1,6 @@
-"""The topologies with names, each for a kind of machine that people have.
+"""Named topologies, each for a common kind of machine.
 
-Unlike in shape names such as ``2n16c2t``, CPUs are counted in all: ``4n8c`` has eight.
+Unlike in shape names such as ``2n16c2t``, the number of CPUs is the total: ``4n8c`` has eight.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HOME: Final = 10
 
 
 def named(name: str) -> Topology:
-    """The topology of this name. Raises ``BadInput``, which offers the nearest names."""
+    """Return the topology of this name. Raises ``BadInput``, which suggests similar names."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name]
     begun = [each for each in TOPOLOGIES if name and each.startswith(name)]
@@ -31,7 +31,7 @@ def named(name: str) -> Topology:
 
 
 def _distances(count: int, between: Callable[[int, int], int]) -> Distances:
-    """All pairs; a node is 10 from itself."""
+    """Return all pairs; a node is 10 from itself."""
     numbers = range(count)
     return tuple(
         tuple(_HOME if one == other else between(one, other) for other in numbers)
@@ -40,7 +40,7 @@ def _distances(count: int, between: Callable[[int, int], int]) -> Distances:
 
 
 def _even(nodes: int, cpus: int, memory_mib: int) -> tuple[GuestNode, ...]:
-    """Nodes that share the CPUs out evenly, in order."""
+    """Return nodes with equal numbers of CPUs, in order."""
     each = cpus // nodes
     return tuple(
         GuestNode(memory_mib, frozenset(range(node * each, (node + 1) * each)))
@@ -49,12 +49,12 @@ def _even(nodes: int, cpus: int, memory_mib: int) -> tuple[GuestNode, ...]:
 
 
 def _packages_of(count: int, near: int, far: int) -> Callable[[int, int], int]:
-    """One distance inside groups of so many nodes, another between the groups."""
+    """One distance inside groups of ``count`` nodes, another between the groups."""
     return lambda one, other: near if one // count == other // count else far
 
 
 def _with_far_memory(one: int, other: int) -> int:
-    """Nodes 0-1 and 2-3 are packages; node 4 hangs on the first, node 5 on the second."""
+    """Nodes 0-1 and 2-3 are packages; node 4 is attached to the first, node 5 to the second."""
     low, high = sorted((one, other))
     if low >= 4:
         return 26
@@ -130,7 +130,7 @@ _ALL: Final = (
     Topology(
         name="64n",
         summary="64 nodes of one CPU each in eight packages",
-        # The first node also holds the kernel, and what it keeps of 64 nodes and CPUs.
+        # The first node also holds the kernel and its data about 64 nodes and CPUs.
         nodes=(GuestNode(384, frozenset({0})), *_even(64, 64, 64)[1:]),
         layout=CpuLayout(packages=8, cores=8),
         distances=_distances(64, _packages_of(8, 16, 22)),

@@ -1,12 +1,11 @@
 """The hardware of a guest: NUMA nodes with their memory and CPUs, packages, distances.
 
-Guests number their nodes and CPUs from 0 without gaps, and the nodes as they meet them: by their
-first CPU, those without CPUs at the end. A topology is written down in that order. CPUs are
-numbered package by package, die by die, core by core, threads of a core beside each other; which
-node a CPU is in is free.
+Guests number their nodes and CPUs from 0 without gaps, and the nodes in the order of their first
+CPU, those without CPUs at the end. A topology has that order. CPUs are numbered package by package,
+die by die, core by core, with consecutive threads of a core; a CPU may be in any node.
 
-A die of one core without threads makes Linux forget that it shares its package with others, so
-topologies have none where a package has several nodes.
+With a die of one core without threads Linux forgets that it shares its package with others, so
+topologies have no such dies if a package has several nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _T = TypeVar("_T")
 
 
 class GuestNode(Value):
-    """One node; no memory (0) or no CPU is fine, but not neither."""
+    """One node with memory (0 for none) or CPUs or both."""
 
     memory_mib: int
     cpus: CpuSet = EMPTY
@@ -43,12 +42,12 @@ class CpuLayout(Value):
 
     @property
     def cpu_count(self) -> int:
-        """How many CPUs that makes."""
+        """The total number of CPUs."""
         return self.packages * self.dies * self.cores * self.threads
 
 
 class Topology(Value, kw_only=True):
-    """A whole machine. ``distances`` has a row per node, or is None: the firmware says nothing."""
+    """A whole machine. ``distances`` has a row per node; None: the firmware has no table."""
 
     name: str
     summary: str
@@ -66,7 +65,7 @@ class Topology(Value, kw_only=True):
 
 
 def with_memory(topology: Topology, node_id: int, memory_mib: int) -> Topology:
-    """The same, with other memory in one node: a memory module more, or one that failed."""
+    """Return the topology with other memory in one node, like an added or failed memory module."""
     nodes = tuple(
         replace(node, memory_mib=memory_mib) if index == node_id else node
         for index, node in enumerate(topology.nodes)
@@ -75,7 +74,7 @@ def with_memory(topology: Topology, node_id: int, memory_mib: int) -> Topology:
 
 
 def without_node(topology: Topology, node_id: int) -> Topology:
-    """The same without one node, its memory and its CPUs; those after it move up by one."""
+    """Return the topology without one node; the nodes after it get lower numbers."""
     left = tuple(node for index, node in enumerate(topology.nodes) if index != node_id)
     number = {old: new for new, old in enumerate(sorted(cpu for n in left for cpu in n.cpus))}
     return replace(
@@ -87,7 +86,7 @@ def without_node(topology: Topology, node_id: int) -> Topology:
 
 
 def _smaller(layout: CpuLayout, cpu_count: int) -> CpuLayout:
-    """The layout with whole packages fewer; a package per CPU where that does not come out."""
+    """Return the layout with fewer whole packages; a package per CPU if the number does not fit."""
     per_package = layout.dies * layout.cores * layout.threads
     packages, rest = divmod(cpu_count, per_package)
     return CpuLayout(cpu_count) if rest else replace(layout, packages=packages)

@@ -1,4 +1,4 @@
-"""Who watches a guest: notified of what happens, as it happens."""
+"""The observer of a guest."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from numalet.core.model.findings import Finding
 
 
 class Watch(Protocol):
-    """Each is called from the thread that runs the guest, never after it ended."""
+    """All methods are called from the thread that runs the guest, never after it ended."""
 
     def note(self, finding: Finding) -> None:
-        """Something to know that stops nothing."""
+        """A note that does not stop the guest."""
         ...
 
     def preparing(self, what: str) -> None:
-        """The kernel is being fetched; once, before the guest starts, and not every time."""
+        """The kernel is being fetched, at most once before the start."""
         ...
 
     def booting(self, seconds: float) -> None:
-        """The guest has been booting for so long; called several times a second."""
+        """The guest is booting, for this many seconds; called several times a second."""
         ...
 
     def ready(self, seconds: float) -> None:
-        """The command begins, so long after the start."""
+        """The command begins, this many seconds after the start."""
         ...
 
     def output(self, data: bytes) -> None:
@@ -31,5 +31,5 @@ class Watch(Protocol):
         ...
 
     def errors(self, data: bytes) -> None:
-        """The command has printed this to its error stream; not in a shell, which has one."""
+        """The command has printed this to its error stream; a shell has only one stream."""
         ...
