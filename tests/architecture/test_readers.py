@@ -24,7 +24,7 @@ _DRIVEN_TEXT = """
     io/documents/cluster_values io/documents/command_text io/documents/custom_resources
     io/documents/device_claims io/documents/enclosed_config io/documents/fleet_file
     io/documents/kubelet_config_edit io/documents/kubelet_config_file io/documents/listed_pods
-    io/documents/numa_node_class io/documents/object_stream io/documents/packed_dump
+    io/documents/numa_node_class io/documents/object_stream
     io/documents/pod_manifest io/documents/pod_record io/documents/pod_shapes
     io/documents/pod_trace io/documents/profile_library io/documents/typed
 """

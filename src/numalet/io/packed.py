@@ -5,13 +5,25 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import tarfile
 import zlib
-from typing import IO, Final, Self, cast
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from typing import IO, Any, Final, Self, cast
 
 LARGEST_HEADER_BYTES: Final = 1 << 20
-BROKEN: Final = (EOFError, OSError, tarfile.TarError, zlib.error, lzma.LZMAError, ValueError)
-"""What reading a damaged one raises."""
+ALWAYS_UNPACKED_BYTES: Final = 64 << 20
+"""A file that unpacks to less is not a bomb, however small it is."""
+_BROKEN: Final = (EOFError, OSError, zlib.error, lzma.LZMAError, ValueError)
+_FORMS: Final[dict[bytes, Callable[[Any], Any]]] = {
+    b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_TAR_AT: Final = 257
+_TAR: Final = b"ustar"
+_BLOCK: Final = 512
 
 
 class LimitPassedError(Exception):
@@ -24,33 +36,66 @@ class LimitPassedError(Exception):
 
 
 class Meter:
-    """A stream that counts what went through it and stops at a limit.
+    """A stream that counts its bytes and stops at a limit.
 
-    The limit moves on with the members, so that a header can not be a bomb either.
+    The limit for headers moves on with the members of a tarball, so that a header cannot be a bomb.
     """
 
-    def __init__(self, inner: IO[bytes], most_bytes: int) -> None:
+    def __init__(self, inner: Any, most_bytes: int = sys.maxsize) -> None:
+        self.most_bytes = most_bytes
+        self.count = 0
         self._inner = inner
-        self._most_bytes = most_bytes
-        self._read = 0
-        self._header_limit = LARGEST_HEADER_BYTES
+        self._header_limit = sys.maxsize
+        self._head = b""
+
+    def is_tarball(self) -> bool:
+        """Whether a tarball begins here; its first block is read again."""
+        while len(self._head) < _BLOCK and (part := self._read(_BLOCK - len(self._head))):
+            self._head += part
+        return self._head.startswith(_TAR, _TAR_AT)
 
     def expect_header_at(self, offset: int) -> None:
-        """Let what stands before the next header pass, and the header."""
+        """Allow everything before the next header, and the header."""
         self._header_limit = offset + LARGEST_HEADER_BYTES
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes."""
-        content = self._inner.read(size)
-        self._read += len(content)
-        if self._read > self._most_bytes:
-            raise LimitPassedError("unpacked bytes", self._most_bytes)
-        if self._read > self._header_limit:
+        """The next bytes. Raises ``tarfile.ReadError`` if they are damaged."""
+        if not self._head:
+            return self._read(size)
+        part, self._head = self._head[:size], self._head[size:]
+        return part
+
+    def _read(self, size: int) -> bytes:
+        content: bytes = self._inner.read(size)
+        self.count += len(content)
+        if self.count > self.most_bytes:
+            raise LimitPassedError("unpacked bytes", self.most_bytes)
+        if self.count > self._header_limit:
             raise LimitPassedError("bytes in a header", LARGEST_HEADER_BYTES)
         return content
 
 
-class StrictTarInfo(tarfile.TarInfo):
+class _Unpacked:
+    """The content of a compressed stream, at most so many times as large as that."""
+
+    def __init__(self, packed: Meter, form: Callable[[Any], Any], most_times: int) -> None:
+        self._packed = packed
+        self._plain = form(packed)
+        self._most_times = most_times
+        self._count = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            content: bytes = self._plain.read(size)
+        except _BROKEN as error:
+            raise tarfile.ReadError(first_line(error)) from error
+        self._count += len(content)
+        if self._count > ALWAYS_UNPACKED_BYTES + self._most_times * self._packed.count:
+            raise LimitPassedError("times its size", self._most_times)
+        return content
+
+
+class _StrictTarInfo(tarfile.TarInfo):
     """A header that ends the archive only where the archive says so.
 
     Python's own reader mistakes a damaged header in the middle for the end of the archive.
@@ -58,7 +103,6 @@ class StrictTarInfo(tarfile.TarInfo):
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile, /) -> Self:
-        """The next header."""
         try:
             return super().fromtarfile(archive)
         except tarfile.HeaderError as error:
@@ -67,18 +111,46 @@ class StrictTarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(str(error)) from error
 
 
+def unpacked(raw: BufferedReader, most_bytes: int, most_times: int = sys.maxsize) -> Meter:
+    """The decompressed stream; a stream that is not compressed has no limit."""
+    head = raw.peek(6)
+    form = next((form for magic, form in _FORMS.items() if head.startswith(magic)), None)
+    return (
+        Meter(raw) if form is None else Meter(_Unpacked(Meter(raw), form, most_times), most_bytes)
+    )
+
+
+def members(
+    stream: Meter, most_bytes: int, most_members: int, wants: Callable[[tarfile.TarInfo], bool]
+) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    """Every member of a tarball, with its content if that is wanted; links are not followed.
+
+    Raises:
+        LimitPassedError: it unpacks to too much.
+        tarfile.TarError: it is damaged; a content may raise that too.
+    """
+    stream.most_bytes = most_bytes
+    stream.expect_header_at(0)
+    archive = tarfile.open(  # noqa: SIM115 - nothing to close: the stream is the caller's
+        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_StrictTarInfo, errorlevel=2
+    )
+    count = 0
+    while (member := archive.next()) is not None:
+        stream.expect_header_at(archive.offset)
+        count += 1
+        if count > most_members:
+            raise LimitPassedError("members", most_members)
+        content = archive.extractfile(member) if wants(member) else None
+        # The library remembers every header; one pass needs none of them.
+        cast("Any", archive).members = []
+        yield member, content
+    # Read the rest, so that a damaged end does not pass for a whole archive.
+    stream.expect_header_at(most_bytes)
+    while stream.read(1 << 16):
+        pass
+
+
 def first_line(error: Exception) -> str:
     """A library's error, short enough for one line."""
     text = str(error).strip().splitlines() or [type(error).__name__]
     return text[0][:200]
-
-
-def unpacked(raw: IO[bytes], head: bytes) -> IO[bytes]:
-    """The decompressed stream; its first bytes, ``head``, show the kind of compression."""
-    if head.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
-    if head.startswith(b"BZh"):
-        return bz2.BZ2File(raw)
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return lzma.LZMAFile(raw)
-    return raw

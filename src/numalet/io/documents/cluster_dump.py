@@ -12,25 +12,33 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 import msgspec
 
 from numalet.core.cluster.objects import ClusterObjects
 from numalet.core.model import limits
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
-from numalet.io.documents import cluster_decoder, object_stream, packed_dump, yaml_source
+from numalet.io import packed
+from numalet.io.documents import cluster_decoder, object_stream, yaml_source
 from numalet.io.documents.cluster_decoder import ObjectDecoder
 from numalet.io.documents.object_stream import ObjectText
-from numalet.io.documents.packed_dump import SUFFIXES
 from numalet.io.documents.typed import LineOf, Place, no_line
+from numalet.io.findings.clusters import ClusterDumpDamaged, ClusterDumpUnpacksTooLarge
 from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnreadable
 
-_OF_A_FOLDER: Final = (*SUFFIXES, *(f"{each}.gz" for each in SUFFIXES))
+MOST_UNPACKED_BYTES: Final = 4 << 30
+"""150,000 pods, which is what Kubernetes supports, are about 1.5 GB."""
+MOST_TIMES: Final = 200
+"""No larger dump is so many times as large as its compressed form."""
+MOST_MEMBERS: Final = 500_000
+_SUFFIXES: Final = (".json", ".yaml", ".yml")
+_OF_A_FOLDER: Final = (*_SUFFIXES, *(f"{each}.gz" for each in _SUFFIXES))
 _KIND_BYTES: Final = 400
 _KIND: Final = re.compile(
     rb'\A\s*\{\s*(?:"apiVersion":\s*"[^"\\]*",\s*)?"kind":\s*"([A-Za-z0-9]+)"'
@@ -86,18 +94,27 @@ class ObjectReader:
             BadInput: it can not be read as a whole.
         """
         warnings: list[Finding] = []
+        where = Location(path)
         try:
             with _opened(path) as file:
-                for name, content in packed_dump.streams(file, path):
+                for name, content in _streams(file, path):
                     try:
                         self.read(content, name)
                     except BadInput as bad:
                         if name == path:
                             raise
                         warnings += _warnings(bad)
+        except packed.LimitPassedError as passed:
+            too_large = ClusterDumpUnpacksTooLarge(
+                what=passed.what, limit=passed.limit, where=where
+            )
+            raise BadInput([too_large]) from None
+        except tarfile.TarError as error:
+            damaged = ClusterDumpDamaged(problem=packed.first_line(error), where=where)
+            raise BadInput([damaged]) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise BadInput([DocumentUnreadable(reason=reason, where=Location(path))]) from None
+            raise BadInput([DocumentUnreadable(reason=reason, where=where)]) from None
         return warnings
 
     def read(self, source: IO[bytes], document: str) -> None:
@@ -136,6 +153,21 @@ def _opened(path: str) -> AbstractContextManager[BufferedReader]:
         source: Any = sys.stdin.buffer
         return nullcontext(source if isinstance(source, BufferedReader) else BufferedReader(source))
     return Path(path).open("rb")
+
+
+def _streams(source: BufferedReader, document: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of every file of a dump, compressed or a tarball by its first bytes."""
+    stream = packed.unpacked(source, MOST_UNPACKED_BYTES, MOST_TIMES)
+    if not stream.is_tarball():
+        yield document, cast("IO[bytes]", stream)
+        return
+    for member, content in packed.members(stream, MOST_UNPACKED_BYTES, MOST_MEMBERS, _is_wanted):
+        if content is not None:
+            yield f"{document}:{member.name}", content
+
+
+def _is_wanted(member: tarfile.TarInfo) -> bool:
+    return member.isreg() and member.name.endswith(_SUFFIXES)
 
 
 def _kind(each: ObjectText) -> str:

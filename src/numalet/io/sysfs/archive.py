@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import Final
 
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.value import Mutable, field
+from numalet.io import packed
 from numalet.io.findings.machines import (
     ArchiveMember,
     MachineArchiveDamaged,
@@ -23,7 +23,6 @@ from numalet.io.findings.machines import (
     MachineArchiveName,
     MachineArchiveTooLarge,
 )
-from numalet.io.packed import BROKEN, LimitPassedError, Meter, StrictTarInfo, first_line, unpacked
 from numalet.io.sysfs.trees import LARGEST_FILE_BYTES, Tree, memory_tree
 
 MOST_MEMBERS: Final = 500_000
@@ -59,43 +58,26 @@ def read_archive(path: Path, document: str) -> Archive:
     """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
     reader, where = _Reader(document), Location(document)
     try:
-        with path.open("rb") as raw, unpacked(raw, raw.peek(6)) as plain:
-            meter = Meter(plain, MOST_UNPACKED_BYTES)
-            for member, content in _members(meter):
-                reader.add(member, content)
-            # The rest is read too, so that a damaged end does not pass for a whole archive.
-            meter.expect_header_at(MOST_UNPACKED_BYTES)
-            while meter.read(1 << 16):
-                pass
-    except LimitPassedError as passed:
+        with path.open("rb") as raw:
+            stream = packed.unpacked(raw, MOST_UNPACKED_BYTES)
+            members = packed.members(stream, MOST_UNPACKED_BYTES, MOST_MEMBERS, _is_wanted)
+            for member, file in members:
+                reader.add(member, None if file is None else file.read())
+    except packed.LimitPassedError as passed:
         too_large = MachineArchiveTooLarge(what=passed.what, limit=passed.limit, where=where)
         raise BadInput([too_large]) from None
-    except BROKEN as error:
-        damaged = MachineArchiveDamaged(problem=first_line(error), where=where)
+    except (tarfile.TarError, OSError, ValueError) as error:
+        damaged = MachineArchiveDamaged(problem=packed.first_line(error), where=where)
         raise BadInput([damaged]) from None
     return reader.finish()
 
 
-def _members(stream: Meter) -> Iterator[tuple[tarfile.TarInfo, bytes | None]]:
-    """Every member, with its content where that may be wanted."""
-    count = 0
-    with tarfile.open(
-        fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=StrictTarInfo, errorlevel=2
-    ) as archive:
-        while (member := archive.next()) is not None:
-            stream.expect_header_at(archive.offset)
-            count += 1
-            if count > MOST_MEMBERS:
-                raise LimitPassedError("members", MOST_MEMBERS)
-            content = None
-            if member.isreg() and _wanted(_plain(member.name)):
-                if member.size > LARGEST_FILE_BYTES:
-                    raise LimitPassedError(f"bytes in {member.name[:100]}", LARGEST_FILE_BYTES)
-                file = archive.extractfile(member)
-                content = b"" if file is None else file.read()
-            # The library remembers every header; one pass needs none of them.
-            cast("Any", archive).members = []
-            yield member, content
+def _is_wanted(member: tarfile.TarInfo) -> bool:
+    if not member.isreg() or _wanted(_plain(member.name)) is None:
+        return False
+    if member.size > LARGEST_FILE_BYTES:
+        raise packed.LimitPassedError(f"bytes in {member.name[:100]}", LARGEST_FILE_BYTES)
+    return True
 
 
 def _plain(name: str) -> str:
@@ -143,7 +125,7 @@ class _Reader:
         if content is not None:
             self._kept += len(content)
             if self._kept > MOST_KEPT_BYTES:
-                raise LimitPassedError("bytes of interest", MOST_KEPT_BYTES)
+                raise packed.LimitPassedError("bytes of interest", MOST_KEPT_BYTES)
             root.files[path] = content
         elif member.isdir():
             root.folders.add(path)

@@ -15,7 +15,8 @@ import pytest
 
 from harness.bad_inputs import refused_with
 from numalet.core.model.findings import Severity
-from numalet.io.documents import cluster_dump, packed_dump
+from numalet.io import packed
+from numalet.io.documents import cluster_dump
 from values import kube_lists
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -57,7 +58,7 @@ GATHERED = {
 
 
 @pytest.fixture(params=PACKERS)
-def packed(request: pytest.FixtureRequest) -> Callable[[bytes], bytes]:
+def pack(request: pytest.FixtureRequest) -> Callable[[bytes], bytes]:
     """Every form of compression, and none."""
     return PACKERS[str(request.param)]
 
@@ -67,15 +68,15 @@ def nodes(*paths: Path | str) -> set[str]:
     return set(cluster_dump.load(map(str, paths)).nodes)
 
 
-def test_a_compressed_file_is_a_dump(tmp_path: Path, packed: Callable[[bytes], bytes]) -> None:
+def test_a_compressed_file_is_a_dump(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "dump.json.gz"
-    path.write_bytes(packed(listed("a", "b")))
+    path.write_bytes(pack(listed("a", "b")))
     assert nodes(path) == {"a", "b"}
 
 
-def test_a_tarball_is_what_its_folder_is(tmp_path: Path, packed: Callable[[bytes], bytes]) -> None:
+def test_a_tarball_is_what_its_folder_is(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "must-gather.tar.gz"
-    path.write_bytes(packed(tarball(GATHERED)))
+    path.write_bytes(pack(tarball(GATHERED)))
     for name, content in GATHERED.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
@@ -93,9 +94,9 @@ def test_a_compressed_file_in_a_folder_is_read(tmp_path: Path) -> None:
 
 
 def test_a_compressed_dump_comes_from_standard_input(
-    monkeypatch: pytest.MonkeyPatch, packed: Callable[[bytes], bytes]
+    monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    given = io.TextIOWrapper(io.BytesIO(packed(listed("a"))))
+    given = io.TextIOWrapper(io.BytesIO(pack(listed("a"))))
     monkeypatch.setattr("sys.stdin", given)
     assert nodes("-") == {"a"}
 
@@ -119,7 +120,7 @@ def test_a_cut_tarball_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed_dump, "ALWAYS_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(packed, "ALWAYS_UNPACKED_BYTES", 1 << 20)
     for content in (b"[" + bytes(8 << 20), tarball({"a.json": b" " * (8 << 20)})):
         path = tmp_path / "bomb.gz"
         path.write_bytes(gzip.compress(content))
@@ -131,12 +132,12 @@ def test_limits_of_all_bytes_members_and_headers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "dump"
-    monkeypatch.setattr(packed_dump, "MOST_UNPACKED_BYTES", 4000)
+    monkeypatch.setattr(cluster_dump, "MOST_UNPACKED_BYTES", 4000)
     path.write_bytes(gzip.compress(listed(*map(str, range(100)))))
     with refused_with("cluster/dump-unpacks-too-large"):
         nodes(path)
     monkeypatch.undo()
-    monkeypatch.setattr(packed_dump, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(cluster_dump, "MOST_MEMBERS", 3)
     path.write_bytes(tarball(GATHERED))
     with refused_with("cluster/dump-unpacks-too-large"):
         nodes(path)
