@@ -16,8 +16,7 @@ from numalet.core.workload import lifecycle
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.static_pods import static_pod
 from numalet.io.documents import pod_record, workload_fields
-from numalet.io.documents.pod_table.containers import CONTAINER
-from numalet.io.documents.pod_table.pod import POD, POD_SPEC
+from numalet.io.documents.pod_table.table import TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
 from values.pod_runs import ADMITTED, START, accepted
@@ -53,7 +52,8 @@ ODD_TEXTS = ("", "x", "\0", "\ud800", "../x", "n" * 300)
 ODD_NUMBERS = (0, -1, 2**31, 2**70, 0.5, float("nan"))
 ODD_PARTS: tuple[Any, ...] = ([], [None], ["x"], {}, {"x": "y"}, {1: 2}, {"name": "x"})
 ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, *ODD_NUMBERS, *ODD_TEXTS, *ODD_PARTS])
-NAMES = st.sampled_from(sorted({*POD_SPEC.fields, *CONTAINER.fields, *POD.fields}))
+PARTS = ("Pod", "PodSpec", "Container")
+NAMES = st.sampled_from(sorted({each for kind in PARTS for each in TYPES[kind].fields}))
 
 
 @st.composite

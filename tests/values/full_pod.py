@@ -14,7 +14,7 @@ from numalet.io.documents.pod_table.kinds import (
     TextKind,
     Whole,
 )
-from numalet.io.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.table import POD
 
 HUGE: Final = 2**70
 ODD: Final[tuple[Any, ...]] = (

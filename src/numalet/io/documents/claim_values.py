@@ -1,4 +1,4 @@
-"""The values of claims, classes and slices whose fields were checked against ``claim_table``.
+"""The values of claims, classes and slices whose fields were checked (``device_claims``).
 
 What is absent, or null, has its default in Kubernetes; a server's object may lack anything.
 """
@@ -24,10 +24,16 @@ from numalet.core.model.findings import Findings, Location
 from numalet.core.model.quantity import Quantity
 from numalet.core.model.value import Value, field
 from numalet.io.documents import pod_resources
-from numalet.io.documents.claim_table import ATTRIBUTE_TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.findings.claims import ClaimsAttributeType, ClaimsNothingAsked
 
+_ATTRIBUTE_TYPES: Final = {
+    "bool": "bools",
+    "int": "ints",
+    "string": "strings",
+    "version": "versions",
+}
+"""The types of an attribute: with one value, and with several."""
 _MAPPINGS: Final = ("nodeAllocatableResourceMappings", "nodeAllocatableResources")
 _GATED_OF_DEVICES: Final = (
     *("allowMultipleAllocations", "bindingConditions", "consumesCounters", "taints"),
@@ -240,11 +246,11 @@ def _complete(name: str, driver: str) -> str:
 def _attribute(value: object, path: str, reading: ClaimReading) -> frozenset[AttributeValue]:
     given = value if isinstance(value, Mapping) else {}
     present = [name for name, member in given.items() if member is not None]
-    of_type = {each: name for name, listed in ATTRIBUTE_TYPES.items() for each in (name, listed)}
+    of_type = {each: name for name, listed in _ATTRIBUTE_TYPES.items() for each in (name, listed)}
     known = [name for name in present if name in of_type]
     if len(known) != 1:
         if len(known) == len(present):
-            types = ", ".join((*ATTRIBUTE_TYPES, *ATTRIBUTE_TYPES.values()))
+            types = ", ".join((*_ATTRIBUTE_TYPES, *_ATTRIBUTE_TYPES.values()))
             shown = " and ".join(known) or "none"
             where = reading.at(path)
             reading.findings.add(ClaimsAttributeType(types=types, given=shown, where=where))

@@ -1,8 +1,8 @@
 """Reads ResourceClaims, ResourceClaimTemplates, DeviceClasses and ResourceSlices.
 
 They may stand in one file with pods and with anything else that ``kubectl get`` prints. Fields are
-checked against ``claim_table``; a field that it does not know is a warning, since what drivers
-write is ahead of the releases that are modelled here.
+checked against the table of their version; an unknown field is a warning, since drivers may use
+fields of newer releases.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numalet.core.model.device_claims import (
 from numalet.core.model.findings import BadInput, Finding, Findings, Severity
 from numalet.core.model.value import Value
 from numalet.io.documents import claim_values, kube_objects, pod_document, typed, yaml_source
-from numalet.io.documents.claim_table import ASKED_FIELDS, DEVICE_FIELDS, FORMS, ClaimForm
 from numalet.io.documents.claim_values import ClaimReading
 from numalet.io.documents.kube_objects import CLAIM_KINDS, KubeObject
 from numalet.io.documents.pod_table import checking
 from numalet.io.documents.pod_table.checking import Strictness
+from numalet.io.documents.pod_table.table import TYPES, types_of
 from numalet.io.documents.typed import Place
 from numalet.io.documents.yaml_source import YamlDocument
 from numalet.io.findings.claims import (
@@ -38,6 +38,16 @@ from numalet.io.findings.pods import PodsNameMissing
 T = TypeVar("T", ResourceClaim, DeviceClass, ResourceSlice)
 
 _GROUP: Final = "resource.k8s.io/"
+_FLAT: Final = frozenset({"v1beta1", "v1alpha3"})
+"""The versions with what is requested in the request itself, and with devices in ``basic``.
+
+The others have the former in ``exactly``, and the latter in the device itself.
+"""
+VERSIONS: Final = {
+    version: types_of(version, TYPES) for version in ("v1", "v1beta2", "v1beta1", "v1alpha3")
+}
+_REQUEST_FIELDS: Final = frozenset(VERSIONS["v1"]["ExactDeviceRequest"].fields)
+_DEVICE_FIELDS: Final = frozenset(VERSIONS["v1beta1"]["BasicDevice"].fields)
 _WRITTEN: Final = Strictness(unknown=Severity.WARNING)
 
 
@@ -119,9 +129,9 @@ def _read(
 ) -> ResourceClaim | DeviceClass | ResourceSlice | None:
     """The value of one object; None after findings that are errors."""
     version = given.api_version.removeprefix(_GROUP)
-    form = FORMS.get(version) if given.api_version.startswith(_GROUP) else None
-    if form is None:
-        known = ", ".join(_GROUP + each for each in FORMS)
+    types = VERSIONS.get(version) if given.api_version.startswith(_GROUP) else None
+    if types is None:
+        known = ", ".join(_GROUP + each for each in VERSIONS)
         shown = typed.described(given.api_version or None)
         where = given.place.member("apiVersion").location
         findings.add(ClaimsApiVersion(kind=given.kind, value=shown, known=known, where=where))
@@ -129,13 +139,14 @@ def _read(
     is_from_server = pod_document.is_from_server(given.value)
     strictness = checking.OF_SERVERS if is_from_server else _WRITTEN
     of_object = Findings()
-    of_object.extend(_of_other_form(given, version, form))
+    is_flat = version in _FLAT
+    of_object.extend(_of_other_form(given, version, is_flat=is_flat))
     if not of_object.has_errors:
-        checking.check(given.value, form.kinds[given.kind], given.place, strictness, of_object)
+        checking.check(given.value, types[given.kind], given.place, strictness, of_object)
     value = None
     if not of_object.has_errors:
         name = _name(given, of_object)
-        reading = ClaimReading(name, version, is_from_server, form.is_flat, given.place, of_object)
+        reading = ClaimReading(name, version, is_from_server, is_flat, given.place, of_object)
         value = _value(given, reading)
     findings.extend(of_object.distinct)
     return None if of_object.has_errors else value
@@ -164,10 +175,10 @@ def _name(given: KubeObject, findings: Findings) -> str:
     return str(name)
 
 
-def _of_other_form(given: KubeObject, version: str, form: ClaimForm) -> Iterator[Finding]:
-    """Fields that stand where a version of the other form has them."""
-    others = [name for name, each in FORMS.items() if each.is_flat is not form.is_flat]
-    for place, value, names, where_they_are in _misplaced(given, form):
+def _of_other_form(given: KubeObject, version: str, *, is_flat: bool) -> Iterator[Finding]:
+    """Report fields at the places where versions of the other form have them."""
+    others = [each for each in VERSIONS if (each in _FLAT) is not is_flat]
+    for place, value, names, where_they_are in _misplaced(given, is_flat=is_flat):
         for name in names & value.keys():
             yield ClaimsFormOfOtherVersion(
                 field=name,
@@ -181,19 +192,19 @@ def _of_other_form(given: KubeObject, version: str, form: ClaimForm) -> Iterator
 _Misplaced = tuple[Place, Mapping[Any, Any], frozenset[str], str]
 
 
-def _misplaced(given: KubeObject, form: ClaimForm) -> Iterator[_Misplaced]:
+def _misplaced(given: KubeObject, *, is_flat: bool) -> Iterator[_Misplaced]:
     """Parts of the object, with the names that they must not have, and where these belong."""
     spec, at = claim_values.part(given.value, "spec"), given.place.member("spec")
     if given.kind == "ResourceClaimTemplate":
         spec, at = claim_values.part(spec, "spec"), at.member("spec")
     if given.kind == "ResourceSlice":
-        names = frozenset(DEVICE_FIELDS) if form.is_flat else frozenset({"basic"})
-        belongs = "basic" if form.is_flat else "the device itself"
+        names = _DEVICE_FIELDS if is_flat else frozenset({"basic"})
+        belongs = "basic" if is_flat else "the device itself"
         for index, value in enumerate(claim_values.items(spec, "devices")):
             yield at.member("devices").item(index), value, names, belongs
     else:
-        names = frozenset({"exactly"}) if form.is_flat else frozenset(ASKED_FIELDS)
-        belongs = "the request itself" if form.is_flat else "exactly"
+        names = frozenset({"exactly"}) if is_flat else _REQUEST_FIELDS
+        belongs = "the request itself" if is_flat else "exactly"
         devices, at = claim_values.part(spec, "devices"), at.member("devices")
         for index, value in enumerate(claim_values.items(devices, "requests")):
             yield at.member("requests").item(index), value, names, belongs

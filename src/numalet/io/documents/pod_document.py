@@ -23,9 +23,9 @@ from numalet.io.documents import pod_claims, pod_constraints, pod_level, pod_res
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking, quick
 from numalet.io.documents.pod_table.checking import Strictness
-from numalet.io.documents.pod_table.kinds import DNS_LABEL, DNS_SUBDOMAIN, TextKind
-from numalet.io.documents.pod_table.pod import POD
-from numalet.io.documents.pod_table.status import PHASES
+from numalet.io.documents.pod_table.kinds import TextKind
+from numalet.io.documents.pod_table.table import POD
+from numalet.io.documents.pod_table.values import DNS_LABEL, DNS_SUBDOMAIN, PHASES
 from numalet.io.documents.typed import Place
 from numalet.io.findings.pods import (
     PodsDuplicateContainer,

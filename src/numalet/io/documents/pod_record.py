@@ -49,7 +49,7 @@ from numalet.io.documents.pod_record_schema import (
 )
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking
-from numalet.io.documents.pod_table.pod import POD
+from numalet.io.documents.pod_table.table import POD
 from numalet.io.documents.typed import Place
 from numalet.io.findings.files import (
     RecordContainers,

@@ -18,7 +18,7 @@ from numalet.core.model.value import Value, replace
 from numalet.io.documents import pod_document, typed
 from numalet.io.documents.pod_document import Metadata, PodIdentity
 from numalet.io.documents.pod_table import checking
-from numalet.io.documents.pod_table.workloads import WORKLOADS
+from numalet.io.documents.pod_table.table import WORKLOADS
 from numalet.io.documents.typed import Place
 from numalet.io.findings.pods import PodsNameMissing, PodsReplicas, PodsTemplateMissing
 

@@ -31,8 +31,7 @@ from numalet.io.documents import (
 from numalet.io.documents.pod_document import PodIdentity
 from numalet.io.documents.pod_resources import PodSource
 from numalet.io.documents.pod_table import checking
-from numalet.io.documents.pod_table.pod import POD
-from numalet.io.documents.pod_table.status import POD_STATUS
+from numalet.io.documents.pod_table.table import POD, TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload_container import SecurityContext
 from numalet.io.findings.workloads import WorkloadGracePeriod, WorkloadKind
@@ -104,7 +103,7 @@ def _decoded(
         if status is not None:
             at_status = place.member("status")
             strictness = checking.Strictness(options.unknown_fields)
-            checking.check(status, POD_STATUS, at_status, strictness, findings)
+            checking.check(status, TYPES["PodStatus"], at_status, strictness, findings)
         value = {name: member for name, member in value.items() if name != "status"}
     is_file = options.source is WorkloadSource.FILE
     identity = PodIdentity(

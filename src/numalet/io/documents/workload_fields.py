@@ -20,10 +20,8 @@ from numalet.core.model import limits
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import ContainerKind
 from numalet.io.documents import typed
-from numalet.io.documents.pod_table.containers import CONTAINER, RESOURCE_REQUIREMENTS
 from numalet.io.documents.pod_table.kinds import FieldUse, ObjectType
-from numalet.io.documents.pod_table.pod import POD_SPEC
-from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
+from numalet.io.documents.pod_table.table import TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.findings.documents import DocumentTooDeep
 from numalet.io.findings.workloads import (
@@ -42,9 +40,14 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
 """A uid becomes part of a file's name and of a cgroup's."""
 
-_PROBES: Final = tuple(sorted(CONTAINER.names(FieldUse.WARNED)))
+_SPEC: Final = TYPES["PodSpec"]
+_SPEC_SECURITY: Final = TYPES["PodSecurityContext"]
+_CONTAINER: Final = TYPES["Container"]
+_SECURITY: Final = TYPES["SecurityContext"]
+_RESOURCES: Final = TYPES["ResourceRequirements"]
+_PROBES: Final = tuple(sorted(_CONTAINER.names(FieldUse.WARNED)))
 _UNPROTECTED: Final = {
-    kind.name: kind.names(FieldUse.WARNED) for kind in (POD_SECURITY_CONTEXT, SECURITY_CONTEXT)
+    kind.name: kind.names(FieldUse.WARNED) for kind in (_SPEC_SECURITY, _SECURITY)
 }
 _REFUSED: Final = {
     kind.name: tuple(
@@ -52,12 +55,12 @@ _REFUSED: Final = {
         for name in sorted(kind.names(FieldUse.REFUSED))
         if (finding := kind.fields[name].finding) is not None and issubclass(finding, FieldRefused)
     )
-    for kind in (POD_SPEC, CONTAINER, RESOURCE_REQUIREMENTS)
+    for kind in (_SPEC, _CONTAINER, _RESOURCES)
 }
-_IGNORED: Final = {kind.name: kind.names(FieldUse.IGNORED) for kind in (POD_SPEC, CONTAINER)}
+_IGNORED: Final = {kind.name: kind.names(FieldUse.IGNORED) for kind in (_SPEC, _CONTAINER)}
 _UNDER_RULES: Final = {
     kind.name: tuple((name, each.rule) for name, each in kind.fields.items() if each.rule)
-    for kind in (POD_SPEC, CONTAINER)
+    for kind in (_SPEC, _CONTAINER)
 }
 
 
@@ -73,17 +76,17 @@ def check_pod(
     spec: Mapping[str, Any], place: Place, behaviour: Behaviour, findings: Findings
 ) -> set[str]:
     """Findings for the pod's own fields; returns the names of those that are ignored."""
-    _check_refused(spec, POD_SPEC, place, findings)
+    _check_refused(spec, _SPEC, place, findings)
     system = spec.get("os")
     if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
         where = place.member("os").member("name").location
         findings.add(WorkloadSystem(value=typed.described(system.get("name")), where=where))
     security = spec.get("securityContext")
-    _check_protection(security, POD_SECURITY_CONTEXT, place.member("securityContext"), findings)
+    _check_protection(security, _SPEC_SECURITY, place.member("securityContext"), findings)
     if spec.get("hostUsers") is False:
         where = place.member("hostUsers").location
         findings.add(WorkloadProtection(names="hostUsers: false", where=where))
-    return _ignored(spec, POD_SPEC, behaviour)
+    return _ignored(spec, _SPEC, behaviour)
 
 
 def check_container(
@@ -94,18 +97,18 @@ def check_container(
     findings: Findings,
 ) -> set[str]:
     """Findings for the fields of a container; returns the names of those that are ignored."""
-    _check_refused(value, CONTAINER, place, findings)
+    _check_refused(value, _CONTAINER, place, findings)
     if kind is ContainerKind.APP and value.get("restartPolicy"):
         where = place.member("restartPolicy").location
         findings.add(WorkloadRestartRules(field="restartPolicy", where=where))
     if isinstance(resources := value.get("resources"), Mapping):
-        _check_refused(resources, RESOURCE_REQUIREMENTS, place.member("resources"), findings)
+        _check_refused(resources, _RESOURCES, place.member("resources"), findings)
     for name in _PROBES:
         if value.get(name):
             findings.add(WorkloadProbe(name=name, where=place.member(name).location))
     security = value.get("securityContext")
-    _check_protection(security, SECURITY_CONTEXT, place.member("securityContext"), findings)
-    return _ignored(value, CONTAINER, behaviour)
+    _check_protection(security, _SECURITY, place.member("securityContext"), findings)
+    return _ignored(value, _CONTAINER, behaviour)
 
 
 def _check_refused(

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from numalet.io.documents.pod_table import reach
 from numalet.io.documents.pod_table.kinds import (
     INT32,
     INT64,
@@ -23,8 +22,9 @@ from numalet.io.documents.pod_table.kinds import (
     PlainKind,
     TextKind,
     Whole,
+    reached,
 )
-from numalet.io.documents.pod_table.pod import POD as POD_TYPE
+from numalet.io.documents.pod_table.table import POD as POD_TYPE
 from numalet.wording import english_explain_types as words
 
 _CORE: Final = "io.k8s.api.core.v1."
@@ -115,7 +115,7 @@ def kind(name: str) -> dict[str, str]:
 def schemas() -> Mapping[str, Any]:
     """All types by their names."""
     return {
-        **{_full_name(each): _schema(each, uses) for each, uses in reach.types(POD_TYPE)},
+        **{_full_name(each): _schema(each, uses) for each, uses in reached(POD_TYPE)},
         **dict(_answers()),
     }
 

@@ -1,6 +1,8 @@
-"""The one table of the fields of a Pod: what they may be, and what this agent does with them.
+"""The fields of pods, workloads and claims: the values that they take, and their use in numalet.
 
-Kubernetes' core/v1 Pod of v1.32, and what later releases added up to v1.37 (``since``). From it
-come the checks of manifests (``checking``), the OpenAPI document with what ``kubectl explain``
-shows, and the tables of ``docs/reference/pod-manifests.md`` (``page``). Start at ``pod.POD``.
+``fields.json`` has the fields of Kubernetes' OpenAPI documents from v1.32 to v1.37; the script
+``packaging/api-fields/generate.py`` writes it. ``values`` adds the values that the API server
+accepts, ``uses`` the effect of a field on a pod of the agent, and ``types`` puts all three
+together. Checks of manifests (``checking``), the agent's OpenAPI document and the tables of
+``docs/reference/pod-manifests.md`` (``page``) read the result.
 """

@@ -11,27 +11,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from numalet.io.documents.pod_table.containers import (
-    CONTAINER,
-    CONTAINER_PORT,
-    ENV_VAR,
-    RESOURCE_REQUIREMENTS,
-)
-from numalet.io.documents.pod_table.kinds import Field, FieldUse, ObjectType
-from numalet.io.documents.pod_table.metadata import OBJECT_META
-from numalet.io.documents.pod_table.pod import POD_SPEC
-from numalet.io.documents.pod_table.security import POD_SECURITY_CONTEXT, SECURITY_CONTEXT
+from numalet.io.documents.pod_table.kinds import Field, FieldUse
+from numalet.io.documents.pod_table.table import TYPES
 
-_PLACES: Final[tuple[tuple[ObjectType, str], ...]] = (
-    (OBJECT_META, "metadata."),
-    (POD_SPEC, "spec."),
-    (POD_SECURITY_CONTEXT, "spec.securityContext."),
-    (CONTAINER, "containers[]."),
-    (ENV_VAR, "containers[].env[]."),
-    (CONTAINER_PORT, "containers[].ports[]."),
-    (RESOURCE_REQUIREMENTS, "containers[].resources."),
-    (SECURITY_CONTEXT, "containers[].securityContext."),
-)
+_PLACES: Final = {
+    "ObjectMeta": "metadata.",
+    "PodSpec": "spec.",
+    "PodSecurityContext": "spec.securityContext.",
+    "Container": "containers[].",
+    "EnvVar": "containers[].env[].",
+    "ContainerPort": "containers[].ports[].",
+    "ResourceRequirements": "containers[].resources.",
+    "SecurityContext": "containers[].securityContext.",
+}
 _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -51,8 +43,8 @@ def filled(page: str) -> str:
 
 
 def _fields() -> Iterator[tuple[str, Field]]:
-    for kind, place in _PLACES:
-        for name, field in kind.fields.items():
+    for kind, place in _PLACES.items():
+        for name, field in TYPES[kind].fields.items():
             yield f"{place}{name}", field
 
 

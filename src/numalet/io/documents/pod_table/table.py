@@ -1,0 +1,114 @@
+"""The types of pods, workloads and claims: their fields, with their values and uses."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from numalet.core.model.value import Mutable, field
+from numalet.io.documents.pod_table.kinds import (
+    INT32,
+    INT64,
+    Field,
+    Kind,
+    ListOf,
+    MapOf,
+    ObjectType,
+    PlainKind,
+    TextKind,
+    Use,
+    Whole,
+)
+from numalet.io.documents.pod_table.uses import USES, WORDS
+from numalet.io.documents.pod_table.values import NEEDED, OPTIONAL, VALUES
+from numalet.io.findings.documents import DocumentFieldMissing
+
+_KINDS: Final[Mapping[str, Kind]] = {
+    "boolean": PlainKind.FLAG,
+    "int-or-string": PlainKind.INT_OR_TEXT,
+    "int32": Whole(*INT32),
+    "int64": Whole(*INT64),
+    "object": PlainKind.OBJECT,
+    "quantity": PlainKind.QUANTITY,
+    "string": TextKind(),
+    "time": PlainKind.MOMENT,
+}
+_NO_USE: Final = Use()
+_WORKLOADS: Final = (
+    *("CronJob", "DaemonSet", "Deployment", "Job"),
+    *("ReplicaSet", "ReplicationController", "StatefulSet"),
+)
+_LIKE: Final = {"EphemeralContainer": "Container"}
+"""Types whose fields have the values and uses of the same fields of another type."""
+
+RELEASES: Final = msgspec.json.decode(
+    pkgutil.get_data(__package__, "fields.json") or b"",
+    type=dict[str, dict[str, dict[str, dict[str, str]]]],
+)
+
+
+class _Group(Mutable):
+    """The types of one group while they are made; ``written``: texts and releases by field."""
+
+    written: Mapping[str, Mapping[str, tuple[str, str]]]
+    others: Mapping[str, ObjectType]
+    made: dict[str, ObjectType] = field(default_factory=dict)
+
+    def type(self, name: str) -> ObjectType:
+        if name not in self.written:
+            return self.others[name]
+        if name not in self.made:
+            fields = sorted(self.written[name].items())
+            self.made[name] = ObjectType(
+                name=name,
+                words=WORDS.get(name, ""),
+                fields={each: self._field(name, each, *written) for each, written in fields},
+                is_of_servers=name == "PodStatus" or name in _WORKLOADS,
+            )
+        return self.made[name]
+
+    def _field(self, name: str, each: str, text: str, since: str) -> Field:
+        path = f"{_LIKE.get(name, name)}.{each}"
+        use = USES.get(path, _NO_USE)
+        return Field(
+            kind=self._kind(text.rstrip("!"), path),
+            is_needed=(text.endswith("!") and path not in OPTIONAL) or path in NEEDED,
+            missing=NEEDED.get(path, DocumentFieldMissing),
+            since=since,
+            use=use.use,
+            words=use.words,
+            rule=use.rule,
+            finding=use.finding,
+        )
+
+    def _kind(self, text: str, path: str) -> Kind:
+        if text.startswith("{}"):
+            return MapOf(self._kind(text[2:], path))
+        if text.startswith("[]"):
+            return ListOf(self._kind(text[2:], path))
+        return VALUES.get(path) or _KINDS.get(text) or self.type(text)
+
+
+def types_of(group: str, others: Mapping[str, ObjectType]) -> Mapping[str, ObjectType]:
+    """All types of a group by name, with the fields of all releases.
+
+    The groups are ``pods``, for the workloads too, and the versions of the claims. ``others`` has
+    the types of another group to which this one refers.
+    """
+    _, *later = RELEASES
+    written: dict[str, dict[str, tuple[str, str]]] = {}
+    for since, groups in zip(("", *later), RELEASES.values(), strict=True):
+        for name, fields in groups.get(group, {}).items():
+            known = written.setdefault(name, {})
+            for each, text in fields.items():
+                known[each] = text, known[each][1] if each in known else since
+    types = _Group(written, others)
+    return {name: types.type(name) for name in written}
+
+
+TYPES: Final = types_of("pods", {})
+POD: Final = TYPES["Pod"]
+WORKLOADS: Final = {name: TYPES[name] for name in _WORKLOADS}
