@@ -17,10 +17,14 @@ _NAMED: Final = re.compile(r"(?:^|/)(numalet (?!agent-).*)$", re.MULTILINE)
 
 
 def shown(page: str) -> list[tuple[str, str]]:
-    """Commands of this page of the how-tos in order, and what stands below each."""
-    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    """Commands of this page of the how-tos in order, each with its output."""
+    return shown_in(ROOT / "docs" / "how-to" / page)
+
+
+def shown_in(page: Path) -> list[tuple[str, str]]:
+    """Commands of this page in order, each with its output."""
     pairs = []
-    for block in _BLOCK.findall(text):
+    for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             pairs.append((command, output))

@@ -1,57 +1,44 @@
-"""The README begins with a real command and its real output."""
+"""The README shows real commands and their real output."""
 
 from __future__ import annotations
 
-import itertools
 import re
-import shlex
+from pathlib import Path
 
 import pytest
 
-from cli.commands import EXAMPLES, Runner
-from numalet.cli import main
+from cli import console_page
 
-README = EXAMPLES.parents[1] / "README.md"
-_COMMAND = re.compile(r"^(numalet .*?)(?:  .*)?$", re.MULTILINE)
-_NAMED = sorted(set(_COMMAND.findall(README.read_text("utf-8"))))
-_SHOWN = re.compile(r"^```console\n\$ numalet ((?:.*\\\n)*.*\n)((?s:.*?))^```", re.MULTILINE)
+README = console_page.ROOT / "README.md"
+SHOWN = console_page.shown_in(README)
 
 
-def test_the_first_command_prints_what_the_readme_says(
-    numalet: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(EXAMPLES)
-    shown = _SHOWN.search(README.read_text(encoding="utf-8"))
-    assert shown
-
-    ended = numalet(*shlex.split(shown[1].replace("\\\n", " ")))
-
-    assert (ended.status, ended.out) == (1, shown[2])
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "examples").symlink_to(console_page.ROOT / "examples")
+    return tmp_path
 
 
-@pytest.mark.parametrize("command", _NAMED)
-def test_every_command_is_one_that_exists_with_these_options(command: str, numalet: Runner) -> None:
-    words = list(itertools.takewhile(lambda word: word != "--", shlex.split(command)[1:]))
-    name = words[:2] if words[0] in ("state", "lab") else words[:1]
-    ended = numalet(*name, "--help")
-
-    assert ended.status == 0
-    for option in (word for word in words if word.startswith("-")):
-        assert re.search(rf"(?<![\w-]){option}(?![\w-])", ended.out), option
+def test_it_shows_three_commands() -> None:
+    assert SHOWN[0][0] == "cd examples/fleet"
+    assert len(SHOWN) == 4
 
 
-def test_every_link_leads_somewhere() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text("utf-8"))
-
-    assert len(links) > 10
-    assert [link for link in links if not (README.parent / link).exists()] == []
+@pytest.mark.parametrize(("command", "expected"), SHOWN[1:3])
+def test_a_command_prints_what_the_readme_says(command: str, expected: str, folder: Path) -> None:
+    assert console_page.printed(f"{SHOWN[0][0]} && {command}", folder) == expected
 
 
-def test_every_command_of_the_command_line_is_named() -> None:
-    text = README.read_text("utf-8")
-    names = [each.name for each in main.app().registered_commands]
-    names += [each.name for each in main.app().registered_groups]
+def test_a_program_runs_on_cpus_and_nodes_of_its_own(folder: Path) -> None:
+    command, expected = SHOWN[3]
+    with_root = command.replace("numalet run", f"numalet run --root {folder}/root")
+    printed = console_page.printed(with_root, folder)
 
-    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == [
-        "sample-device-plugin"
-    ]
+    def numberless(text: str) -> str:
+        return re.sub(r"\t[\d,-]+$", "\tLIST", text, flags=re.MULTILINE)
+
+    assert numberless(printed) == numberless(expected)
+
+
+def test_it_fits_one_screen() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= 75
