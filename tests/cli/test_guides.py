@@ -41,7 +41,7 @@ _SERVED: Final = {
 _GUIDES: Final = (
     "tutorial.md",
     *(f"how-to/{name}.md" for name in ("dashboard", "huge-pages", "many-numa-nodes")),
-    *(f"how-to/{name}.md" for name in ("migrate-a-kubelet-configuration", "under-systemd")),
+    *(f"how-to/{name}.md" for name in ("migrate-a-kubelet-configuration", "run-the-agent")),
 )
 _PATIENCE_SECONDS: Final = 120
 
@@ -157,7 +157,7 @@ def test_the_node_of_a_kubelet_is_served_until_ctrl_c(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["how-to/dashboard.md", "how-to/under-systemd.md"])
+@pytest.mark.parametrize("page", ["how-to/dashboard.md", "how-to/run-the-agent.md"])
 def test_the_agent_of_a_page_serves_its_dashboard(page: str, tmp_path: Path) -> None:
     """The machine is described, and nothing is started on it; all else is as the page says.
 
@@ -199,7 +199,7 @@ def test_the_agent_of_a_page_serves_its_dashboard(page: str, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_commands_without_the_agent_run_as_the_page_says(tmp_path: Path) -> None:
-    commands = commands_of("how-to/under-systemd.md", "numalet run")
+    commands = commands_of("how-to/run-the-agent.md", "numalet run")
     assert len(commands) == 2
     for command in commands:
         ended = subprocess.run(
@@ -214,7 +214,7 @@ def test_commands_without_the_agent_run_as_the_page_says(tmp_path: Path) -> None
 
 
 def test_the_units_are_where_the_page_says_and_named_so() -> None:
-    page = (console_page.ROOT / "docs" / "how-to" / "under-systemd.md").read_text(encoding="utf-8")
+    page = (console_page.ROOT / "docs" / "how-to" / "run-the-agent.md").read_text(encoding="utf-8")
     units = sorted((console_page.ROOT / "packaging" / "systemd").glob("*.service"))
     assert [each.name for each in units] == ["numalet-agent.service", "numalet-pods.service"]
     for each in units:

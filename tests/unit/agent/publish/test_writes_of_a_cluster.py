@@ -1,6 +1,6 @@
 """How many writes a cluster full of short jobs costs, by the rules of ``pacing`` in their own time.
 
-The table of docs/how-to/publish.md is held here: 5,000 nodes that are always full of jobs of 90 s.
+The table of docs/how-to/install-in-a-cluster.md: 5,000 nodes that are always full of jobs of 90 s.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numalet.agent.publish import pacing
 from numalet.agent.publish.pacing import WriteInterval
 from numalet.agent.publish.writer import NUMA_NODE_INTERVAL, TOPOLOGY_INTERVAL
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "publish.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "install-in-a-cluster.md"
 NODES = 5000
 TRIED_NODES = 200
 JOB_SECONDS = 90.0

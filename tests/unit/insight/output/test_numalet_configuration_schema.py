@@ -16,7 +16,7 @@ from numalet.io.documents import numalet_config
 from numalet.io.documents.typed import Place
 
 SCHEMA = input_schemas.of("numalet-configuration")
-PAGES = ("reference/configuration.md", "how-to/publish.md")
+PAGES = ("reference/configuration.md", "how-to/install-in-a-cluster.md")
 PUBLISH = {
     "kubeconfig": "node.conf",
     "context": "prod",

@@ -1,4 +1,4 @@
-"""The page on rejected pods: its commands name what there is, and are not many."""
+"""The page about numalet in a cluster: its commands name what there is, and are not many."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cluster import manifests
 from numalet.cli import main
 
 ROOT: Final = console_page.ROOT
-TEXT: Final = (ROOT / "docs" / "how-to" / "no-rejected-pods.md").read_text(encoding="utf-8")
+TEXT: Final = (ROOT / "docs" / "how-to" / "install-in-a-cluster.md").read_text(encoding="utf-8")
 FENCED: Final = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS: Final = [text for language, text in FENCED if not language]
 COMMANDS: Final = [shlex.split(line) for block in BLOCKS for line in block.splitlines()]
