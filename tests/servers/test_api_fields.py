@@ -130,6 +130,6 @@ def test_the_document_says_that_the_server_checks_fields(api: Api, client: Agent
     names = {each["name"] for each in operations["patch"]["parameters"]}
     assert {"fieldValidation", "dryRun"} <= names
     schema = document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]
-    assert schema["nodeSelector"]["description"].startswith("A pod whose labels")
+    assert schema["nodeSelector"]["description"].startswith("A pod that selects labels")
     name = document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]
     assert name["properties"]["name"]["maxLength"] == 253

@@ -1,6 +1,6 @@
 """The values of claims, classes and slices whose fields were checked (``device_claims``).
 
-What is absent, or null, has its default in Kubernetes; a server's object may lack anything.
+Absent and null members have their defaults in Kubernetes; an object from a server may lack any.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _GATED_OF_DEVICES: Final = (
     *_MAPPINGS,
 )
 LISTED_VALUES: Final = "attributes"
-"""What attributes with lists of values are called among the fields behind gates."""
+"""The name of attributes with lists of values among the fields behind feature gates."""
 
 
 class ClaimReading(Value):
-    """One object while it is read, and which of its fields depend on feature gates.
+    """One object during reading, and its fields behind feature gates.
 
-    ``is_flat``: its version has the older form.
+    ``is_flat``: its version has the older form (``device_claims``).
     """
 
     name: str
@@ -58,22 +58,21 @@ class ClaimReading(Value):
     gated: list[GatedField] = field(default_factory=list)
 
     def at(self, path: str) -> Location:
-        """The place of a part of the object, with its line."""
         return self.place._replace(path=self.place.path + path).location
 
     def note(self, names: Sequence[str], value: Mapping[str, Any], path: str) -> None:
-        """Remember which of these fields are there; one that is false or empty is not."""
+        """Record the fields with a value that is neither false nor empty."""
         self.gated.extend(GatedField(name, f"{path}.{name}") for name in names if value.get(name))
 
 
 def part(value: object, name: str) -> Mapping[str, Any]:
-    """A member that is an object; an empty one where there is none."""
+    """A member that is an object; an empty mapping by default."""
     member = value.get(name) if isinstance(value, Mapping) else None
     return member if isinstance(member, Mapping) else {}
 
 
 def items(value: object, name: str) -> Iterator[Mapping[str, Any]]:
-    """The items of a member that is a list of objects."""
+    """Yield the objects of a member that is a list."""
     member = value.get(name) if isinstance(value, Mapping) else None
     for each in member if isinstance(member, list) else ():
         if isinstance(each, Mapping):
@@ -81,7 +80,6 @@ def items(value: object, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def device_class(spec: Mapping[str, Any], reading: ClaimReading) -> DeviceClass:
-    """The class of this ``spec``."""
     reading.note(("extendedResourceName",), spec, ".spec")
     return DeviceClass(
         name=reading.name,
@@ -97,7 +95,7 @@ def device_class(spec: Mapping[str, Any], reading: ClaimReading) -> DeviceClass:
 def claim(
     value: Mapping[Any, Any], spec: Mapping[str, Any], reading: ClaimReading, *, is_template: bool
 ) -> ResourceClaim:
-    """The claim of this ``spec``, or the template that has it."""
+    """The claim with this ``spec``, or the template that contains it."""
     path = ".spec.spec.devices" if is_template else ".spec.devices"
     devices = part(spec, "devices")
     requests = tuple(
@@ -171,7 +169,7 @@ def _selectors(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _amounts(value: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Amounts by name, given as quantities or as objects that have one as ``value``."""
+    """Amounts by name, from quantities or from objects with a quantity as ``value``."""
     read = {
         name: pod_resources.decode_quantity(
             each.get("value") if isinstance(each, Mapping) else each, Place(""), Findings()
@@ -182,7 +180,6 @@ def _amounts(value: Mapping[str, Any]) -> dict[str, Quantity]:
 
 
 def resource_slice(spec: Mapping[str, Any], reading: ClaimReading) -> ResourceSlice:
-    """The slice of this ``spec``."""
     pool = part(spec, "pool")
     driver = spec.get("driver") or ""
     devices = tuple(
@@ -239,7 +236,7 @@ def _reach(chosen: Mapping[str, Any]) -> SliceReach:
 
 
 def _complete(name: str, driver: str) -> str:
-    """The name with its domain, which is the driver's where there is none."""
+    """The name with its domain, by default the driver."""
     return name if "/" in name else f"{driver}/{name}"
 
 

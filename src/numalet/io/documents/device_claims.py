@@ -1,6 +1,6 @@
 """Reads ResourceClaims, ResourceClaimTemplates, DeviceClasses and ResourceSlices.
 
-They may stand in one file with pods and with anything else that ``kubectl get`` prints. Fields are
+A file may mix them with pods and anything else that ``kubectl get`` prints. Fields are
 checked against the table of their version; an unknown field is a warning, since drivers may use
 fields of newer releases.
 """
@@ -52,7 +52,7 @@ _WRITTEN: Final = Strictness(unknown=Severity.WARNING)
 
 
 class LoadedClaims(Value):
-    """What the documents have, and what should be known about them."""
+    """The objects of the documents, with notes about them."""
 
     documents: ClaimDocuments
     notes: tuple[Finding, ...] = ()
@@ -62,7 +62,7 @@ def load_claims(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> L
     """The claims, classes and slices of a file, or of several.
 
     Raises:
-        BadInput: with everything that is wrong in any of them.
+        BadInput: with the findings of all files.
     """
     findings = Findings()
     inputs: list[tuple[str, Sequence[YamlDocument]]] = []
@@ -80,22 +80,22 @@ def load_claims(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> L
 
 
 def read_claims(text: str, document: str) -> LoadedClaims:
-    """The claims, classes and slices that a text of this name holds.
+    """The claims, classes and slices of a text.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all findings.
     """
     return of_inputs([(document, yaml_source.load_documents(text, document))])
 
 
 def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedClaims:
-    """What inputs, pairs of name and documents, have of these kinds; others are passed over.
+    """The objects of these kinds in pairs of name and documents; other kinds are skipped.
 
     Raises:
-        BadInput: with everything that is wrong with one of these kinds.
+        BadInput: with the findings about objects of these kinds.
     """
     findings = Findings()
-    # What is wrong with other objects is said by the reader of pods.
+    # The reader of pods reports other objects.
     of_others = Findings()
     objects = [
         each
@@ -115,7 +115,7 @@ def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedCla
 
 
 def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
-    """Each name once; a warning for the second object of one."""
+    """The first object of each name; a warning for each further one."""
     by_name: dict[str, T] = {}
     for each in objects:
         first = by_name.setdefault(str(each), each)
@@ -127,7 +127,7 @@ def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
 def _read(
     given: KubeObject, findings: Findings
 ) -> ResourceClaim | DeviceClass | ResourceSlice | None:
-    """The value of one object; None after findings that are errors."""
+    """The value of one object; None after an error."""
     version = given.api_version.removeprefix(_GROUP)
     types = VERSIONS.get(version) if given.api_version.startswith(_GROUP) else None
     if types is None:
@@ -193,7 +193,7 @@ _Misplaced = tuple[Place, Mapping[Any, Any], frozenset[str], str]
 
 
 def _misplaced(given: KubeObject, *, is_flat: bool) -> Iterator[_Misplaced]:
-    """Parts of the object, with the names that they must not have, and where these belong."""
+    """Yield parts of the object, with the names that they must not have and their right place."""
     spec, at = claim_values.part(given.value, "spec"), given.place.member("spec")
     if given.kind == "ResourceClaimTemplate":
         spec, at = claim_values.part(spec, "spec"), at.member("spec")

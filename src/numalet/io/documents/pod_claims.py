@@ -1,6 +1,6 @@
-"""Which claims of dynamic resource allocation a pod names, and which of them its containers use.
+"""The claims (dynamic resource allocation) of a pod and of its containers.
 
-The types of a manifest's fields are checked elsewhere; what is of another type here is passed over.
+``pod_document`` checks the types of the fields; values of another type are skipped here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numalet.core.model.pod import ContainerClaim, PodClaim
 
 
 def of_pod(spec: object, status: object) -> tuple[PodClaim, ...]:
-    """The claims of a pod. The status has the names of those that were made from templates."""
+    """The claims of a pod. The status names the claims made from templates."""
     given = _objects(spec, "resourceClaims")
     made = {_text(each, "name"): each for each in _objects(status, "resourceClaimStatuses")}
     return tuple(

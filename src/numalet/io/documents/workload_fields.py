@@ -1,11 +1,10 @@
-"""The fields of a Pod that a runtime of host programs can not honour: what is said about them.
+"""Findings for the fields of a Pod that a runtime of host programs cannot honour.
 
-*Refused* is what changes what the program does or finds: a mounted path that would be the host's
-own, a hook that would not run, a variable from a place that does not exist, a deadline that is not
-kept. *Warned of* is protection or health that the manifest promises and the host lacks. *Ignored*
-is what means nothing to a program of the host; it is named once for the whole pod. That the program
-sees the host's network, processes and files is how this runtime works, so ``hostNetwork`` and its
-like are not reported. The table (``pod_table``) says which field is which.
+The agent *refuses* fields that change the behaviour of the program: mounts, hooks, variables from
+config maps, deadlines. It *warns* of protection and probes that the host lacks. It *ignores* fields
+without meaning for a program of the host, and names them once for the whole pod. Every program sees
+the network, processes and files of the host, so ``hostNetwork`` and the like are not reported. The
+table (``pod_table``) has the use of each field.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from numalet.io.findings.workloads import (
 _UID: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 LONGEST_UID: Final = 253
-"""A uid becomes part of a file's name and of a cgroup's."""
+"""The name of a file and of a cgroup contains the uid."""
 
 _SPEC: Final = TYPES["PodSpec"]
 _SPEC_SECURITY: Final = TYPES["PodSecurityContext"]
@@ -65,7 +64,7 @@ _UNDER_RULES: Final = {
 
 
 def check_uid(uid: object, place: Place, findings: Findings) -> None:
-    """A finding for a uid that may not become a part of a path."""
+    """Report a uid that must not be part of a path."""
     text = uid if isinstance(uid, str) else ""
     if len(text) > LONGEST_UID or _UID.fullmatch(text) is None or ".." in text:
         shown = typed.described(uid)
@@ -75,7 +74,7 @@ def check_uid(uid: object, place: Place, findings: Findings) -> None:
 def check_pod(
     spec: Mapping[str, Any], place: Place, behaviour: Behaviour, findings: Findings
 ) -> set[str]:
-    """Findings for the pod's own fields; returns the names of those that are ignored."""
+    """Report the pod's own fields; return the names of ignored ones."""
     _check_refused(spec, _SPEC, place, findings)
     system = spec.get("os")
     if isinstance(system, Mapping) and system.get("name") not in (None, "linux"):
@@ -96,7 +95,7 @@ def check_container(
     behaviour: Behaviour,
     findings: Findings,
 ) -> set[str]:
-    """Findings for the fields of a container; returns the names of those that are ignored."""
+    """Report the fields of a container; return the names of ignored ones."""
     _check_refused(value, _CONTAINER, place, findings)
     if kind is ContainerKind.APP and value.get("restartPolicy"):
         where = place.member("restartPolicy").location
@@ -120,20 +119,20 @@ def _check_refused(
 
 
 def _ignored(value: Mapping[str, Any], kind: ObjectType, behaviour: Behaviour) -> set[str]:
-    """Names of the fields that are there and mean nothing, some of them under these rules only."""
+    """Names of the ignored fields in a value; ``behaviour`` decides about some of them."""
     idle = {name for name, rule in _UNDER_RULES[kind.name] if not getattr(behaviour, rule)}
     return {name for name in value.keys() & (_IGNORED[kind.name] | idle) if value[name]}
 
 
 def say_ignored(ignored: set[str], place: Place, findings: Findings) -> None:
-    """One note for all that is ignored in the pod."""
+    """Add one note for all ignored fields of the pod."""
     if ignored:
         names = ", ".join(sorted(ignored))
         findings.add(WorkloadIgnored(names=names, where=place.location))
 
 
 def _check_protection(value: object, kind: ObjectType, place: Place, findings: Findings) -> None:
-    """A warning for what a security context demands and is not enforced here."""
+    """Warn of the settings of a security context that the agent does not enforce."""
     if isinstance(value, Mapping):
         given = {name for name, member in value.items() if member not in (None, {}, [])}
         if names := ", ".join(sorted(given & _UNPROTECTED[kind.name])):
@@ -141,8 +140,8 @@ def _check_protection(value: object, kind: ObjectType, place: Place, findings: F
 
 
 def check_kept(value: object, place: Place, findings: Findings) -> None:
-    """A finding for every value and name that could not be written to a file and read back."""
-    # Nearly always all is well, and then no place is needed.
+    """Report every value and name that would not survive writing to a file and reading back."""
+    # Nearly always everything is valid; then making places would be waste.
     if not _are_kept(value, 0):
         _report_not_kept(value, place, findings, 0)
 

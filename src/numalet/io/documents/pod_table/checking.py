@@ -1,7 +1,7 @@
-"""Checks a value against the table: types, formats, bounds, what is needed, what is unknown.
+"""Checks a value against the table: types, formats, bounds, required and unknown fields.
 
-Most values are fine, so the walk makes no places on its way: a path is a text until there is a
-finding. What Kubernetes treats as absent (null) is absent here too.
+Most values are valid, so the walk keeps its path as a text and makes a place only for a finding.
+Null means absent, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOMENT: Final = re.compile(
 
 
 class Strictness(Value):
-    """How bad an unknown field is; and one that is missing, or has a value that is unknown."""
+    """The severity of an unknown field; and of a missing field or an unknown value."""
 
     unknown: Severity = Severity.ERROR
     value: Severity = Severity.ERROR
@@ -50,13 +50,13 @@ class Strictness(Value):
 
 STRICT: Final = Strictness()
 OF_SERVERS: Final = Strictness(Severity.WARNING, Severity.WARNING)
-"""For what a server wrote, perhaps one of a newer release."""
+"""For objects that a server wrote, perhaps one of a newer release."""
 
 
 def check(
     value: object, kind: Kind, place: Place, strictness: Strictness, findings: Findings
 ) -> None:
-    """Findings for everything in the value that is not as the table says.
+    """Report everything in the value that contradicts the table.
 
     Errors and warnings are counted separately, so warnings never displace an error. Beyond the
     limit of each, one finding says how many are not listed.
@@ -75,7 +75,7 @@ def check(
 
 @lru_cache(maxsize=4096)
 def is_moment(text: str) -> bool:
-    """Whether a text is a moment of RFC 3339 that clients can read: of a day that there is."""
+    """Whether a text is a moment of RFC 3339, on a day of the calendar, as clients need it."""
     if _MOMENT.fullmatch(text) is None:
         return False
     try:
@@ -86,9 +86,9 @@ def is_moment(text: str) -> bool:
 
 
 def as_kept(value: Any, kind: Kind) -> Any:
-    """A copy of a value that was checked, as a server keeps it.
+    """A copy of a checked value as a server stores it.
 
-    Fields that the table does not know are left out, and quantities are texts in their usual form.
+    It lacks fields that the table does not know; its quantities are texts in canonical form.
     """
     match kind:
         case ObjectType():
@@ -112,9 +112,9 @@ def as_kept(value: Any, kind: Kind) -> Any:
 
 
 class _Walk(Mutable):
-    """One walk over an object. ``needs``: whether missing fields are reported.
+    """One walk over an object. ``needs``: report missing fields.
 
-    ``counts`` has all findings so far by severity, also those that are not listed.
+    ``counts`` has the number of findings by severity, beyond the limit too.
     """
 
     place: Place
@@ -124,16 +124,14 @@ class _Walk(Mutable):
     counts: Counter[Severity] = field(default_factory=Counter)
 
     def lists(self, severity: Severity = Severity.ERROR) -> bool:
-        """Count one more finding; True if it is still listed."""
+        """Count one more finding; True up to the limit."""
         self.counts[severity] += 1
         return self.counts[severity] <= limits.FINDINGS_OF_AN_OBJECT
 
     def at(self, path: str) -> Location:
-        """The place of the part of the object at this path."""
         return self.place._replace(path=path).location
 
     def wrong_type(self, value: object, expected: str, path: str) -> None:
-        """Something else is expected here."""
         if self.lists():
             got = typed.described(value)
             self.findings.add(DocumentType(expected=expected, got=got, where=self.at(path)))

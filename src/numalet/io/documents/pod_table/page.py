@@ -1,6 +1,6 @@
-"""The tables of ``docs/reference/pod-manifests.md``; as a program it writes them into the page.
+"""The tables of ``docs/reference/pod-manifests.md``.
 
-``python -m numalet.io.documents.pod_table.page FILE`` puts each table between its marks.
+``python -m numalet.io.documents.pod_table.page FILE`` writes each table between its marks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARK: Final = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTA
 
 
 def tables() -> Mapping[str, str]:
-    """The tables in Markdown, by the use of the fields that are in them."""
+    """The tables in Markdown, by the use of their fields."""
     rows: dict[FieldUse, dict[str, list[str]]] = {use: {} for use in FieldUse}
     for path, field in _fields():
         if field.use is not None:
@@ -37,7 +37,6 @@ def tables() -> Mapping[str, str]:
 
 
 def filled(page: str) -> str:
-    """The page with the tables as they are now."""
     by_mark = tables()
     return _MARK.sub(lambda mark: f"{mark[1]}{by_mark[mark[2]]}{mark[3]}", page)
 

@@ -1,8 +1,7 @@
-"""A quick yes: whether a value is surely as the table says.
+"""A quick check for lists of thousands of objects, most of which are valid.
 
-Most objects are fine, and lists of a thousand of them are read. The types of the table are turned
-into types of msgspec, which says in one step of C whether a value fits. It is a little stricter
-than ``checking`` (a moment on a 31st, say), so a no is no finding: then the walk checks again.
+msgspec converts a value to types made from the table, in one step of C. That is a little stricter
+than ``checking`` (a moment on a 31st, for example), so after a failure ``checking`` decides.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _PLAIN: Final[dict[PlainKind, Any]] = {
 
 
 def fits(value: object, kind: ObjectType) -> bool:
-    """Whether the value surely is of this type; False says nothing."""
+    """True if the value is valid; False leaves the decision to ``checking``."""
     try:
         msgspec.convert(value, _type(kind))
     except (msgspec.ValidationError, UnicodeEncodeError, RecursionError):
@@ -49,7 +48,6 @@ def fits(value: object, kind: ObjectType) -> bool:
 
 @cache
 def _type(kind: Kind) -> Any:
-    """The type of msgspec for a kind."""
     match kind:
         case ObjectType():
             return msgspec.defstruct(

@@ -12,15 +12,15 @@ from numalet.core.model.findings import Finding
 from numalet.io.documents.pod_table.kinds import FieldUse, Use
 from numalet.io.findings import workloads
 
-_UNPROTECTED: Final = "The program runs on the host without a container around it."
+_UNPROTECTED: Final = "The program runs on the host, without a container around it."
 _USER: Final = (
-    "The id of the user; that of the agent if none is given. HOME and USER are set "
-    "from its entry in the system's user database."
+    "The id of the user; the agent's own by default. HOME and USER come from the "
+    "user's entry in the system's user database."
 )
 _GROUP: Final = (
-    "The id of the group. Without it a user has the group and the supplementary "
-    "groups of its entry in the system's user database, without an entry group "
-    "65534, and never group 0 (root itself excepted)."
+    "The id of the group. By default a user has the group and the supplementary "
+    "groups of its entry in the system's user database, or group 65534 without an "
+    "entry. Only root has group 0 by default."
 )
 
 
@@ -54,163 +54,162 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
     },
     "ObjectMeta": {
         "annotations": honoured(
-            "256 KiB of names and texts together; they may change while the pod lives."
+            "256 KiB at most, names and values together; they may change while the pod lives."
         ),
         "creationTimestamp deletionGracePeriodSeconds deletionTimestamp": kept(
-            "Written by the agent, whatever is given."
+            "The agent sets it and ignores your value."
         ),
-        "finalizers": kept("Nothing waits for them."),
+        "finalizers": kept("Deletion does not wait for them."),
         "generateName": honoured(
-            "The beginning of a name that the agent makes, where there is no name."
+            "The prefix of the name that the agent generates for a pod without a name."
         ),
         "generation selfLink": kept(),
         "labels": honoured(
-            "By the rules of Kubernetes for their names and values; they may change while "
-            "the pod lives."
+            "Names and values follow the rules of Kubernetes; they may change while the pod lives."
         ),
-        "managedFields": kept("Not kept, whatever is given."),
-        "name": honoured("One pod of a namespace has it at a time."),
-        "namespace": honoured(
-            "Any name, default if there is none; namespaces are there as long as they have pods."
-        ),
-        "ownerReferences": kept("Nothing is deleted with its owner."),
+        "managedFields": kept("The agent drops it."),
+        "name": honoured("Unique among the pods of a namespace."),
+        "namespace": honoured("Any name, default if empty. A namespace exists while it has pods."),
+        "ownerReferences": kept("The pod stays when its owner is deleted."),
         "resourceVersion": honoured(
-            "Another one after each change of the pod. In a change it says which pod is meant."
+            "Differs after each change of the pod. A change that names an older one is refused."
         ),
         "uid": honoured(
-            "Kept if it is given, else made. It becomes part of file names: letters, "
-            "digits, - and single ., 253 at most."
+            "Your value, or a generated one. File names contain it: letters, digits, - "
+            "and single ., 253 characters at most."
         ),
     },
     "PodSpec": {
         "activeDeadlineSeconds": refused(
-            workloads.WorkloadDeadline, "The pod would not be ended at its deadline."
+            workloads.WorkloadDeadline, "The agent does not end pods at a deadline."
         ),
         "affinity": honoured(
             (
-                "Required node affinity that the node does not meet: rejected as NodeAffinity. "
-                "The rest is ignored."
+                "A pod whose required node affinity the node does not match is rejected as "
+                "NodeAffinity. The agent ignores the rest."
             ),
             rule="constraints_are_asked",
         ),
         (
             "automountServiceAccountToken enableServiceLinks preemptionPolicy setHostnameAsFQDN"
         ): kept(),
-        "containers": honoured("They run side by side, after all initContainers."),
+        "containers": honoured("They run in parallel, after all initContainers."),
         (
             "dnsConfig dnsPolicy evictionResponders hostAliases hostname hostnameOverride "
             "imagePullSecrets readinessGates runtimeClassName schedulerName schedulingGroup "
             "serviceAccount serviceAccountName subdomain topologySpreadConstraints "
             "workloadRef"
         ): ignored(),
-        "ephemeralContainers": refused(workloads.WorkloadEphemeralContainers, "They are not run."),
+        "ephemeralContainers": refused(
+            workloads.WorkloadEphemeralContainers, "The agent does not run them."
+        ),
         "hostIPC hostNetwork hostPID shareProcessNamespace": kept(
-            "That is how it is for every program of the host."
+            "True of every program of the host."
         ),
-        "hostUsers": warned("With false: there is no user namespace."),
+        "hostUsers": warned("With false: the agent does not create the user namespace."),
         "initContainers": honoured(
-            "In order, before the containers; one with restartPolicy Always stays."
+            "They run in order, before the containers; one with restartPolicy Always keeps running."
         ),
-        "nodeName": honoured("This node, whatever is given."),
+        "nodeName": honoured("The agent sets this node and ignores your value."),
         "nodeSelector": honoured(
-            "A pod whose labels the node has not is rejected as NodeAffinity.",
+            "A pod that selects labels which the node lacks is rejected as NodeAffinity.",
             rule="constraints_are_asked",
         ),
-        "os": honoured("A pod for another system than linux is refused."),
-        "overhead": honoured("Added to what the containers ask for."),
+        "os": honoured("A pod for another system than Linux is refused."),
+        "overhead": honoured("Added to the requests of the containers."),
         "priority": honoured(
-            "From 2000000000 the pod is critical: others are evicted to make room for it.",
+            "From 2000000000 on the pod is critical: the agent evicts other pods to make "
+            "room for it.",
             rule="critical_pods_evict",
         ),
         "priorityClassName": honoured(
-            "With system-node-critical the pod is killed last when memory is short."
+            "With system-node-critical the kernel kills the pod last when memory is short."
         ),
         "resourceClaims": refused(
             workloads.WorkloadResourceClaims,
-            "Claims are not allotted; devices are asked for by resource name.",
+            "The agent does not allocate claims; request devices by resource name.",
         ),
         "resources": kept(
-            "What the pod asks for as a whole; they count where the release and its feature "
-            "gates say so, from v1.34 on by default, and a note says where they do not."
+            "Requests and limits of the whole pod. They apply if the release and its "
+            "feature gates allow it, by default from v1.34 on; else a note says so."
         ),
-        "restartPolicy": honoured("Always, unless something else is given."),
+        "restartPolicy": honoured("Always by default."),
         "schedulingGates": refused(
             workloads.WorkloadSchedulingGates,
-            "The pod should not run yet, and nothing here removes the gates.",
+            "The pod must not run yet, and the agent never removes gates.",
         ),
-        "securityContext": honoured("For containers that say nothing themselves."),
+        "securityContext": honoured("Applies to containers without these settings."),
         "terminationGracePeriodSeconds": honoured(
             "From SIGTERM to SIGKILL; 30 by default, 2147483647 at most."
         ),
-        "tolerations": kept("More of them may be added while the pod lives."),
-        "volumes": ignored("Nothing is mounted."),
+        "tolerations": kept("You may add tolerations while the pod lives."),
+        "volumes": ignored("The agent mounts nothing."),
     },
     "Container": {
-        "args": honoured("Words behind those of command."),
+        "args": honoured("Arguments after the words of command."),
         "command": honoured(
-            "Words of the program; args come behind. One of both is needed. $(NAME) is "
-            "replaced by a variable of env, $$ by $."
+            "The program and its first arguments. A container needs command or args. "
+            "$(NAME) stands for a variable of env, $$ for $."
         ),
-        "env": honoured("In the order of the manifest; variables need a value."),
-        "envFrom": refused(
-            workloads.WorkloadEnvFrom, "There are no config maps and secrets to get variables from."
-        ),
-        "image": ignored("Kept and shown. It may change while the pod lives."),
+        "env": honoured("In the order of the manifest; every variable needs a value."),
+        "envFrom": refused(workloads.WorkloadEnvFrom, "The agent has no config maps and secrets."),
+        "image": ignored("Stored and shown. It may change while the pod lives."),
         (
             "imagePullPolicy resizePolicy stdin stdinOnce terminationMessagePath "
             "terminationMessagePolicy tty"
         ): ignored(),
         "lifecycle": refused(
             workloads.WorkloadLifecycleHooks,
-            "No hook is run, so the program would begin or end otherwise than it expects.",
+            "The agent runs no hooks, so the program could not rely on them.",
         ),
         "livenessProbe readinessProbe startupProbe": warned(
-            "A container counts as started and ready as soon as it runs."
+            "A container is started and ready as soon as it runs."
         ),
-        "name": honoured("Every container of a pod has a name of its own."),
+        "name": honoured("Unique among the containers of a pod."),
         "ports": honoured(
-            "A port of the host is requested: a pod whose hostPort is in use is rejected.",
+            "A hostPort is a port of the host: a pod whose hostPort is in use is rejected.",
             rule="constraints_are_asked",
         ),
-        "resources": honoured("By the rules of the API server."),
+        "resources": honoured("Validated as by the API server."),
         "restartPolicy": honoured(
-            "Of an init container, Always: it stays while the others run. Of another "
-            "container it is refused."
+            "Init containers may have Always: they keep running beside the others. On "
+            "another container the field is refused."
         ),
         "restartPolicyRules": refused(
-            workloads.WorkloadRestartRules, "Only the restart policy of the pod is followed."
+            workloads.WorkloadRestartRules, "The agent follows only the restart policy of the pod."
         ),
-        "securityContext": honoured("What it does not say is as the pod says."),
+        "securityContext": honoured("It overrides the securityContext of the pod, field by field."),
         "volumeDevices volumeMounts": refused(
-            workloads.WorkloadMounts, "The program would find the host's own files at that path."
+            workloads.WorkloadMounts, "The program would see the host's own files at that path."
         ),
         "workingDir": honoured("An absolute path of the host."),
     },
     "EnvVar": {
-        "name": honoured("Letters, digits, _, - and ., and no digit at the beginning."),
-        "value": honoured("$(NAME) is replaced by a variable that is defined before it."),
+        "name": honoured("Letters, digits, _, - and ., not beginning with a digit."),
+        "value": honoured("$(NAME) stands for a variable defined before this one."),
         "valueFrom": refused(
             workloads.WorkloadValueFrom,
-            "There are no config maps, secrets and fields to get a value from.",
+            "The agent has no config maps and secrets, and does not read fields.",
         ),
     },
     "ContainerPort": {
         "hostPort": honoured(
-            "With hostNetwork: true, containerPort counts too.", rule="constraints_are_asked"
+            "With hostNetwork: true, containerPort is a port of the host too.",
+            rule="constraints_are_asked",
         ),
     },
     "ResourceRequirements": {
         "claims": refused(
             workloads.WorkloadResourceClaims,
-            "Claims are not allotted; devices are asked for by resource name.",
+            "The agent does not allocate claims; request devices by resource name.",
         ),
         "limits": honoured(
             "By resource: cpu, memory, hugepages-SIZE, or a device such as example.com/gpu."
         ),
         "requests": honoured(
-            "Those of the limits where none are given. With requests equal to limits in "
-            "every container the pod is Guaranteed: whole CPUs are its own, and its memory "
-            "has a place."
+            "By default equal to the limits. If they equal the limits in every container, "
+            "the pod is Guaranteed: it gets whole CPUs exclusively and memory on chosen "
+            "NUMA nodes."
         ),
     },
     "SecurityContext": {
@@ -219,7 +218,7 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "readOnlyRootFilesystem seLinuxOptions seccompProfile windowsOptions"
         ): warned(_UNPROTECTED),
         "runAsGroup": honoured(_GROUP),
-        "runAsNonRoot": honoured("A container that would run as root is refused."),
+        "runAsNonRoot": honoured("The agent refuses a container that would run as root."),
         "runAsUser": honoured(_USER),
     },
     "PodSecurityContext": {
@@ -229,13 +228,13 @@ _USES: Final[Mapping[str, Mapping[str, Use]]] = {
             "windowsOptions"
         ): warned(_UNPROTECTED),
         "runAsGroup": honoured(_GROUP),
-        "runAsNonRoot": honoured("A container that would run as root is refused."),
+        "runAsNonRoot": honoured("The agent refuses a container that would run as root."),
         "runAsUser": honoured(_USER),
     },
     "PodStatus": {
         "phase": kept(),
-        "qosClass": kept("Guaranteed pods alone get memory and CPUs of their own."),
-        "reason": kept("Why the pod was refused, such as TopologyAffinityError."),
+        "qosClass": kept("Only Guaranteed pods get exclusive CPUs and memory."),
+        "reason": kept("The reason of a rejection, such as TopologyAffinityError."),
     },
 }
 
@@ -248,18 +247,20 @@ USES: Final[Mapping[str, Use]] = {
 """By type and field."""
 
 WORDS: Final[Mapping[str, str]] = {
-    "Pod": "Programs of the host that are started together, pinned to CPUs and memory.",
-    "ObjectMeta": "What an object is called, and what is noted about it.",
-    "PodSpec": ("What is to run, and what it asks for. It is decided on once, when the pod comes."),
-    "Affinity": "Required node affinity is asked; everything else is for schedulers.",
-    "Container": "One program of the host. It has no image, network or file system of its own.",
+    "Pod": "Programs of the host that start together, pinned to CPUs and memory.",
+    "ObjectMeta": "The name of an object, and notes about it.",
+    "PodSpec": (
+        "The programs and their requests. The agent decides once, when it receives the pod."
+    ),
+    "Affinity": "The agent checks required node affinity; the rest is for schedulers.",
+    "Container": "One program of the host, without an image, network or file system of its own.",
     "EnvVar": "A variable of the program's environment.",
-    "ContainerPort": "A port; each hostPort may be used by one pod of the node.",
-    "ResourceRequirements": "CPUs, memory, huge pages and devices; a limit is also the request.",
-    "SecurityContext": "As whom the program runs.",
-    "EphemeralContainer": "A container that is added to inspect the others; none is run here.",
-    "PodSecurityContext": "As whom the programs run whose containers say nothing themselves.",
-    "Toleration": "Kept and shown; this node has no taints.",
-    "PodStatus": "What was decided, and what has happened since.",
+    "ContainerPort": "A port; only one pod of the node may use each hostPort.",
+    "ResourceRequirements": "CPUs, memory, huge pages, devices; a request defaults to its limit.",
+    "SecurityContext": "The user and group of the program.",
+    "EphemeralContainer": "A container for inspecting the others; the agent runs none.",
+    "PodSecurityContext": "The user and group of programs whose containers do not set them.",
+    "Toleration": "Stored and shown; this node has no taints.",
+    "PodStatus": "The decision about the pod, and its state since then.",
 }
 """By type: what such an object is for the agent."""
