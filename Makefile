@@ -20,7 +20,7 @@ PARALLEL := -n $(JOBS) --benchmark-disable
 # Of the rooms without effects every branch is to be covered, of the others 90 %.
 PURE := core wording insight/decision_notes.py insight/maps insight/lint insight/state \
   insight/simulate insight/explain insight/upgrade insight/fleet \
-  insight/scheduling insight/rejections agent/kubernetes agent/kubelet agent/telemetry \
+  insight/scheduling insight/rejections shared/kubernetes agent/kubelet agent/telemetry \
   drawing
 comma := ,
 empty :=

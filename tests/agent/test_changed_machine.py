@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.findings import lost_promises
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import journal
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.settings import AgentSettings
 from numalet.agent.keeper.wiring import RUNS
-from numalet.agent.kubernetes import pod_object as kube_pod
-from numalet.agent.kubernetes import pod_placement
 from numalet.agent.servers import metrics
 from numalet.agent.telemetry import metric_definitions
 from numalet.cli.ps_view import PodTable
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
+from numalet.shared.findings import lost_promises
+from numalet.shared.kubernetes import pod_object as kube_pod
+from numalet.shared.kubernetes import pod_placement
 from running import agent_laws, agents
 
 _GI = 1 << 30

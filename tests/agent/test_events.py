@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from numalet.agent.kubernetes import pod_object as kube_pod
-from numalet.agent.kubernetes import table_columns
 from numalet.core.workload.record import NodeEvent
+from numalet.shared.kubernetes import pod_object as kube_pod
+from numalet.shared.kubernetes import table_columns
 from running import agents
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, Foreseen, RequestRefusal, RequestRefused
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.agent.telemetry.metric_definitions import DRIFT_MENDED
 from numalet.agent.telemetry.metrics import Labels
 from numalet.core.enforcement.settings import CgroupSettings
@@ -21,6 +20,7 @@ from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
 from numalet.core.workload import changes
 from numalet.core.workload.record import PodRecord
+from numalet.wording.log_line import LogLine
 from running import agents, faults
 from running.faults import Moment
 

@@ -26,8 +26,8 @@ from numalet.agent.keeper.kube_api import Serving
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.endpoints import Address, KubeApi
-from numalet.agent.servers.web import accepting
 from numalet.io.tasks import together
+from numalet.shared.web import accepting
 from running.agents import pod, running, settings
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

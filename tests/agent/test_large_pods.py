@@ -18,8 +18,6 @@ from numalet.agent.keeper.desired_settings import SettingsByFormula
 from numalet.agent.keeper.manifests import ManifestFolder
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import Began
-from numalet.agent.kubernetes import pod_object as kube_pod
-from numalet.agent.kubernetes import pod_placement
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
@@ -32,6 +30,8 @@ from numalet.io.documents import pod_document, pod_record
 from numalet.io.documents import workload as workloads
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions
+from numalet.shared.kubernetes import pod_object as kube_pod
+from numalet.shared.kubernetes import pod_placement
 from running import agents
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

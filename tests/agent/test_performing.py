@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.findings.runtime import CgroupRefused, RuntimeFailed
 from numalet.agent.host.runtime.port import NotHeld, NotStarted
 from numalet.agent.keeper.requests import Delayed
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.telemetry.metric_definitions import STARTS_DELAYED
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.pod import ContainerKey
+from numalet.shared.findings.runtime import CgroupRefused, RuntimeFailed
 from running import agents, faults
 from running.agents import Agent
 from running.faults import Moment

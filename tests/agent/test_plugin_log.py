@@ -13,8 +13,8 @@ import pytest
 
 from numalet.agent.keeper.plugins import Relay
 from numalet.agent.keeper.requests import PluginExpired, PluginNews
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.managers.device.inventory import Device, Health
+from numalet.wording.log_line import LogLine
 from running import agent_processes
 from running.agent_processes import AgentProcess, Line
 from servers.plugin_bench import GPU, Liar

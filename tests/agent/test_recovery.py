@@ -14,11 +14,11 @@ from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.keeper import record_file
 from numalet.agent.keeper.recovery import OnInvalidState
 from numalet.agent.keeper.wiring import RUNS, Hooks
-from numalet.agent.kubernetes.pod_object import pod_object
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot import placement
+from numalet.shared.kubernetes.pod_object import pod_object
 from running import agent_laws, agents
 
 

@@ -22,12 +22,12 @@ from numalet.agent.keeper import store as store_module
 from numalet.agent.keeper.journal import Journal
 from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.keeper.store import Store
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
 from numalet.io.documents import pod_record
 from numalet.io.files import atomic
+from numalet.shared.kubernetes.node_object import Unready
 from running import agent_laws, agents, faults
 from running.faults import Moment
 

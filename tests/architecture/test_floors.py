@@ -32,7 +32,7 @@ def test_the_floors_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("wing", ["", "core", "insight", "agent"])
+@pytest.mark.parametrize("wing", ["", "core", "insight", "agent", "shared"])
 def test_every_room_stands_on_a_floor(wing: str) -> None:
     containers = [f"numalet.{wing}".rstrip(".")]
     floors = next(each for each in _contracts() if each.get("containers") == containers)
@@ -44,7 +44,7 @@ def test_every_room_stands_on_a_floor(wing: str) -> None:
 
 def test_the_pure_rooms_are_forbidden_every_effect() -> None:
     forbidding = next(each for each in _contracts() if each["type"] == "forbidden")
-    assert {"core", "wording", "insight/explain", "agent/kubernetes"} <= _pure()
+    assert {"core", "wording", "insight/explain", "shared/kubernetes"} <= _pure()
     assert {"os", "io", "pathlib", "time", "random", "logging"} <= {
         *forbidding["forbidden_modules"]
     }

@@ -18,7 +18,6 @@ import pytest
 import yaml
 
 from harness.terminals import shown_until
-from numalet.agent.findings.runtime import RuntimeFailed
 from numalet.agent.kubelet import observed
 from numalet.agent.kubelet.observed import RECONCILED_WITHIN, Evidence, KubeletObservation, PodName
 from numalet.agent.servers.door import OwnershipMode
@@ -27,6 +26,7 @@ from numalet.cli.ps_view import age
 from numalet.core.enforcement.reality import Reality
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.run import Cause, ContainerPhase, Exit, ExitReason, PodRun
+from numalet.shared.findings.runtime import RuntimeFailed
 from running import agents, kubelet_node
 from servers import views
 from servers.pods import pod

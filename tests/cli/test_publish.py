@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.publish import command, view
+from numalet.agent.publish import command
 from numalet.agent.publish.command import PublishOptions
 from numalet.agent.publish.publisher import PublishChoice
 from numalet.cli.main import run
@@ -20,6 +20,7 @@ from numalet.core.model.findings import Location
 from numalet.core.node.node import Node
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.documents import numa_node, numa_node_class
+from numalet.shared.publish import view
 from running import agents, kubelet_node
 from running.kubelet_node import KubeletNode
 from running.kubelet_process import kubelet_process

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.publish import objects, publisher, view
+from numalet.agent.publish import publisher
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
 from numalet.core.cluster import classes, published
 from numalet.core.config.kubelet_config import KubeletConfig
@@ -22,6 +22,7 @@ from numalet.core.node.node import Node
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import access, client
 from numalet.io.kube_api.client import RequestLimits
+from numalet.shared.publish import objects, view
 from running.control_plane import ControlPlane, lost
 from values import filled_nodes, profile_bench, published_lives
 

@@ -20,7 +20,7 @@ import pytest
 from cli.commands import Runner
 from cluster import accounts, manifests
 from cluster.manifests import Permission
-from numalet.agent.publish import publisher, view
+from numalet.agent.publish import publisher
 from numalet.agent.publish.publisher import PublishChoice
 from numalet.cluster.hollow import node_document
 from numalet.cluster.hollow.fleet import HollowFleet
@@ -34,6 +34,7 @@ from numalet.io.kube_api import access, client
 from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.values import Access
+from numalet.shared.publish import view
 from running import hollow_fleets
 from running.control_plane import ControlPlane
 from values import hollow_pods, profile_bench

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.publish import view
 from numalet.cluster.hollow.members import FleetOptions
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
@@ -20,6 +19,7 @@ from numalet.core.cluster import published
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.workload.record import EventKind
 from numalet.io.documents import numa_node
+from numalet.shared.publish import view
 from running import fake_api_server, hollow_fleets
 from running.fake_api_server import Ending, FakeApiServer
 from running.fake_api_store import Plain, Target

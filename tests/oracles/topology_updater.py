@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from numalet.agent.kubernetes.pod_resources import Allocatable, PodEntry
 from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.shared.kubernetes.pod_resources import Allocatable, PodEntry
 
 
 @dataclass

@@ -12,8 +12,6 @@ import lightkube.models.meta_v1 as lightkube_meta
 import msgspec
 import pytest
 
-from numalet.agent.kubernetes import pod_object as kube_pod
-from numalet.agent.kubernetes import table_columns
 from numalet.core.config.behaviour import EXACT
 from numalet.core.model.findings import BadInput, Findings
 from numalet.core.workload.record import PodRecord
@@ -33,6 +31,8 @@ from numalet.io.documents.pod_table.kinds import (
 from numalet.io.documents.pod_table.table import POD, WORKLOADS
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.shared.kubernetes import pod_object as kube_pod
+from numalet.shared.kubernetes import table_columns
 from oracles import kubernetes_types
 from oracles.kubernetes_types import Member
 from values import full_pod

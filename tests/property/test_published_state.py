@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.publish import objects
 from numalet.core.admission.decision import Decision
 from numalet.core.cluster import classes, published
 from numalet.core.cluster.published_state import PublishedState
@@ -21,6 +20,7 @@ from numalet.core.model.node_identity import NodeIdentity
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
 from numalet.io.documents import numa_node, numa_node_class
+from numalet.shared.publish import objects
 from values import published_lives
 from values.published_lives import Life
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.findings import lost_promises
 from numalet.core.admission import reasons as admission_reasons
 from numalet.core.admission.reasons import (
     AllocationRefused,
@@ -29,6 +28,7 @@ from numalet.core.managers.device import reasons as device_reasons
 from numalet.core.managers.memory import reasons as memory_reasons
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
+from numalet.shared.findings import lost_promises
 from numalet.wording import kubelet
 
 pytestmark = pytest.mark.property

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.kubernetes import pod_resources
-from numalet.agent.publish import view
 from numalet.core.node.node import Node
+from numalet.shared.kubernetes import pod_resources
+from numalet.shared.publish import view
 from oracles import topology_updater
 from oracles.topology_updater import UpdaterZone
 from values import published_lives

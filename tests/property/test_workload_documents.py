@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.kubernetes import pod_object as kube_pod
-from numalet.agent.kubernetes import table_columns
 from numalet.core.model.findings import Findings
 from numalet.core.workload import lifecycle
 from numalet.core.workload.record import PodRecord
@@ -19,6 +17,8 @@ from numalet.io.documents import pod_record, workload_fields
 from numalet.io.documents.pod_table.table import TYPES
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.shared.kubernetes import pod_object as kube_pod
+from numalet.shared.kubernetes import table_columns
 from values.pod_runs import ADMITTED, START, accepted
 
 pytestmark = pytest.mark.property

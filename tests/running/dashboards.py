@@ -17,12 +17,12 @@ from typing import Any, Final
 from anyio.from_thread import start_blocking_portal
 
 import numalet
-from numalet.agent.servers.web.serving import serving
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node.node import Node
 from numalet.dashboard.sources import HistoryPoint, NodeView, SourceKind
 from numalet.insight.maps import node_map
+from numalet.shared.web.serving import serving
 
 _AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 

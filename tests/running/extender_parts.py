@@ -12,8 +12,6 @@ from typing import Any, Final
 import httpx
 from starlette.types import ASGIApp
 
-from numalet.agent.servers.web.serving import IDLE_SECONDS, serving
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application
@@ -25,6 +23,8 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.kube_api.pace import PACE, Pace
 from numalet.io.tasks import beside
+from numalet.shared.web.serving import IDLE_SECONDS, serving
+from numalet.wording.log_line import LogLine
 from running import fake_api_server
 from running.fake_kubelets import Kubelets
 

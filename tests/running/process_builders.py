@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from numalet.agent.findings.runtime import CgroupNoCgroupV2
 from numalet.agent.host.cgroup_v2.root import Unusable
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Ended, Launch
@@ -16,6 +15,7 @@ from numalet.agent.host.runtime.process import ProcessRuntime
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
 from numalet.core.workload.spec import ContainerSpec
+from numalet.shared.findings.runtime import CgroupNoCgroupV2
 
 PATIENCE_SECONDS = 200.0
 KEY = ContainerKey("u-1", "c")

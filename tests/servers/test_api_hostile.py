@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.servers.web import connection
 from numalet.core.model.findings import BadInput
+from numalet.shared.web import connection
 from numalet.wording import kubernetes_api as words
 from servers.pods import pod
 from servers.served import Api, served

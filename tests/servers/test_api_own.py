@@ -8,13 +8,13 @@ from functools import partial
 
 import pytest
 
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.api import explaining
 from numalet.agent.servers.door import OwnershipMode
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model.pod import ContainerKey
 from numalet.io.agent_client.client import AgentClient
+from numalet.shared.kubernetes.node_object import Unready
 from servers import views
 from servers.memory_door import MemoryDoor
 from servers.pods import pod

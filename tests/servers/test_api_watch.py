@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.api import collection, watching
-from numalet.agent.servers.web import serving
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason, PodRun
 from numalet.io.agent_client.client import AgentClient
+from numalet.shared.kubernetes.node_object import Unready
+from numalet.shared.web import serving
 from servers import views
 from servers.asking import asked, relabelled
 from servers.pods import pod

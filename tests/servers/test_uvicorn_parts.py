@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from numalet.agent.servers.web import connection, serving
+from numalet.shared.web import connection, serving
 
 OVERRIDDEN = [
     (connection.Connection, HttpToolsProtocol, "connection_made"),

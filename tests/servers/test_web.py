@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from numalet.agent.servers.web import accepting, connection
-from numalet.agent.servers.web.loop_log import EVERY_SECONDS, LoopLog, text
-from numalet.agent.servers.web.serving import serving
+from numalet.shared.web import accepting, connection
+from numalet.shared.web.loop_log import EVERY_SECONDS, LoopLog, text
+from numalet.shared.web.serving import serving
 
 GET: Final = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 HALF_HEAD: Final = b"GET / HTTP/1.1\r\nHost: a"

@@ -8,10 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
-from numalet.agent.telemetry.log_line import LogFormat
 from numalet.cli import machine_options, node_options, release_options
 from numalet.cli.option_groups import expanded
 from numalet.core.model.findings import BadInput
+from numalet.wording.log_line import LogFormat
 
 EPILOG = """Examples:
 

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import Any, Final
 
 _MODULES: Final = (
-    "agent.findings.agent",
+    "shared.findings.agent",
     "agent.findings.events",
     "agent.findings.host",
     "agent.findings.kubelet",
-    "agent.findings.publish",
+    "shared.findings.publish",
     "agent.findings.run",
-    "agent.findings.runtime",
+    "shared.findings.runtime",
     "agent.findings.servers",
     "agent.host.runtime.fake",
     "agent.host.runtime.fake_files",

@@ -8,9 +8,6 @@ import traceback
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
-from numalet.agent.servers.web import loop_log
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.servers.web.serving import serving as served_on
 from numalet.cli import dashboard_links
 from numalet.cli.dashboard_links import LinkFormat, PrintedLink
 from numalet.cli.findings import DashboardNotLoopback
@@ -22,6 +19,9 @@ from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard import served
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.sources import FleetSource, NodeSource
+from numalet.shared.web import loop_log
+from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.web.serving import serving as served_on
 
 _LISTEN = "--listen"
 

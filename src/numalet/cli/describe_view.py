@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.findings import notes
 from numalet.cli.agent_client import OBSERVED
 from numalet.cli.ps_view import age
 from numalet.insight import decision_notes
+from numalet.shared.findings import notes
 from numalet.wording import numbers, observation
 
 Json: TypeAlias = Mapping[str, Any]

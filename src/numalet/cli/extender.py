@@ -8,11 +8,11 @@ from typing import Annotated, Final
 
 import typer
 
-from numalet.agent.telemetry.log_line import LogFormat
 from numalet.cli import cluster_options, fleet_classes, node_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.scores import ScoreOption
+from numalet.wording.log_line import LogFormat
 
 EPILOG: Final = """Examples:
 

@@ -154,8 +154,8 @@ def serve(
     Raises:
         BadInput: nothing can listen there.
     """
-    from numalet.agent.servers.web import loop_log
     from numalet.cluster.serve import FleetServer
+    from numalet.shared.web import loop_log
 
     host, _, port = listen.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from numalet.agent.telemetry.log_line import LogFormat
+from numalet.wording.log_line import LogFormat
 
 KUBELET_ROOT: Final = Path("/var/lib/kubelet")
 """Where a kubelet keeps its state if nothing else is said."""

@@ -8,11 +8,11 @@ from typing import Annotated, Final
 
 import typer
 
-from numalet.agent.telemetry.log_line import LogFormat
 from numalet.cli import machine_options, node_options, output, release_options
 from numalet.cli.cluster_options import Context, Kubeconfig
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
+from numalet.wording.log_line import LogFormat
 
 EPILOG = """Examples:
 

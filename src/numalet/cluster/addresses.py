@@ -6,10 +6,10 @@ import ipaddress
 import socket
 from typing import Final
 
-from numalet.agent.servers.web import accepting
 from numalet.cluster.findings import ClusterAddressUnusable, ClusterListenText
 from numalet.core.model.findings import BadInput, Location
 from numalet.core.model.value import Value
+from numalet.shared.web import accepting
 
 _HIGHEST_PORT: Final = 65_535
 _LOCALHOST: Final = "localhost"

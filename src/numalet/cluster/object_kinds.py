@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from numalet.agent.kubernetes import node_resource_topology
 from numalet.core.model.value import Value
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api import listing, paths
 from numalet.io.kube_api.listing import ApiCollection, ObjectMeta
+from numalet.shared.kubernetes import node_resource_topology
 
 
 class ObjectKind(Value):

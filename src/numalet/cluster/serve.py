@@ -17,9 +17,6 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from numalet.agent.servers.web import accepting, pages
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.servers.web.serving import serving
 from numalet.cluster import fleet_metrics, following
 from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
@@ -29,6 +26,9 @@ from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.usecases.clusters import OpenedCluster
 from numalet.io.kube_api.values import Access
+from numalet.shared.web import accepting, pages
+from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.web.serving import serving
 
 
 class FleetAddressUnusable(Finding):

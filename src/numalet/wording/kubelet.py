@@ -23,6 +23,8 @@ from numalet.core.admission.reasons import (
     SidecarForbidden,
 )
 from numalet.core.hints.reasons import Reason
+from numalet.core.workload import run
+from numalet.core.workload.run import Verdict
 from numalet.wording import english
 
 _PREDICATES: Mapping[str, str] = {
@@ -57,6 +59,7 @@ _NOTHING_TO_PREEMPT = (
 
 PREEMPTING = "Preempting"
 PREEMPTED = "Preempted in order to admit critical pod"
+EVICTED = Verdict(False, PREEMPTING, PREEMPTED, run.EVICTED)
 PREEMPTED_CONDITION = "Pod was preempted by Kubelet to accommodate a critical pod."
 
 
@@ -148,3 +151,9 @@ def rejected(admission_message: str) -> str:
 def event(rejection: Rejection) -> dict[str, str]:
     """Return the event that the kubelet emits for a rejected pod."""
     return {"type": "Warning", "reason": reason(rejection), "message": message(rejection)}
+
+
+def verdict(rejection: Rejection | None) -> Verdict:
+    if rejection is None:
+        return Verdict(True)
+    return Verdict(False, reason(rejection), message(rejection), rejection.code)

@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.agent.findings import runtime
-from numalet.agent.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.keeper import decisions, steps, transitions, unpromised
 from numalet.agent.keeper.node_state import NodeState
@@ -24,6 +22,8 @@ from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
 from numalet.io.documents import pod_record
 from numalet.io.findings.files import RecordTextOnly
+from numalet.shared.findings import runtime
+from numalet.shared.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
 from numalet.wording import kubelet
 from running import agents
 

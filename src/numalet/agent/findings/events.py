@@ -12,10 +12,10 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from numalet.agent.findings import lost_promises, recorded
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
 from numalet.core.workload.run import Cause
+from numalet.shared.findings import lost_promises, recorded
 
 _CAUSE: Final = "cause"
 
@@ -82,10 +82,10 @@ class EventAtPlace(Finding):
 
 
 _ROOMS: Final = (
-    "agent.findings.agent",
+    "shared.findings.agent",
     "agent.findings.events",
     "agent.findings.kubelet",
-    "agent.findings.runtime",
+    "shared.findings.runtime",
     "core.findings.state_files",
     "insight.state.block_rules",
     "insight.state.cpu_drift",

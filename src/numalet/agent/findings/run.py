@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from numalet.agent.findings.agent import OtherNodeState
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
+from numalet.shared.findings.agent import OtherNodeState
 
 
 class RunQuantity(Finding):

@@ -16,8 +16,8 @@ from typing import Any, Final, TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.model import moments
+from numalet.wording.log_line import LogFormat, LogLine
 from numalet.wording.printable import printable
 
 _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")

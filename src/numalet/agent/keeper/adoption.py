@@ -15,13 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from numalet.agent.findings.agent import (
-    AgentCommandOfOlderRelease,
-    AgentCommandOutOfSight,
-    AgentCommandsAdopted,
-    AgentCommandsAreReal,
-    AgentOtherConfiguration,
-)
 from numalet.agent.keeper import recovery, root_folder
 from numalet.agent.keeper.holders import CONTAINER, Holders, RunHolder
 from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
@@ -34,6 +27,13 @@ from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verd
 from numalet.core.workload.spec import Runner, of_command
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.shared.findings.agent import (
+    AgentCommandOfOlderRelease,
+    AgentCommandOutOfSight,
+    AgentCommandsAdopted,
+    AgentCommandsAreReal,
+    AgentOtherConfiguration,
+)
 
 
 class Adopted(Value):

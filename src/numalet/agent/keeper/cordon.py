@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from numalet.agent.keeper.viewing import Condition
-from numalet.agent.kubernetes.node_object import UNSCHEDULABLE_TAINT
 from numalet.core.workload.spec import Workload, WorkloadSource
+from numalet.shared.kubernetes.node_object import UNSCHEDULABLE_TAINT
 
 
 def lets_in(workload: Workload, condition: Condition) -> bool:

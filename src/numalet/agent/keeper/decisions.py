@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from numalet.agent.findings import events
 from numalet.agent.findings.events import EventManifestRemarks, Message
@@ -14,19 +14,16 @@ from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.telemetry import admission_counts
 from numalet.core.admission.collector import Collector, Event
 from numalet.core.admission.decision import Decision
-from numalet.core.admission.reasons import Rejection
 from numalet.core.config.rules import NodeRules
 from numalet.core.model.findings import Severity
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.workload import folding, lifecycle
+from numalet.core.workload import record as records
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
-from numalet.core.workload.run import Cause, Evicted, PodRun, Verdict
+from numalet.core.workload.run import Cause, Evicted, PodRun
 from numalet.core.workload.spec import Workload, WorkloadSource
 from numalet.wording import kubelet, kubelet_events, unquoted
-
-EVICTED: Final = "admission/preempted"
-"""The cause in the verdict on a pod that was evicted for another one."""
 
 Stopwatch: TypeAlias = Callable[[], float]
 """Seconds since some moment; for measuring how long a decision takes."""
@@ -83,7 +80,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
     began = stopwatch()
     node, decision = state.node.admit(pod, collector)
     traced = TracedDecision(node.rules, decision, tuple(collector.events), stopwatch() - began)
-    verdict = verdict_of(decision.rejection)
+    verdict = kubelet.verdict(decision.rejection)
     run = record.run
     if verdict != run.verdict:
         run = folding.decided(run, verdict, now)
@@ -111,7 +108,7 @@ def _decided(state: NodeState, record: PodRecord, now: datetime, stopwatch: Stop
 
 def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> NodeState:
     """The state in which these pods are evicted for another one."""
-    verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, EVICTED)
+    verdict = kubelet.EVICTED
     for uid in uids:
         record = state.records[uid]
         state = state.with_run(uid, folding.decided(record.run, verdict, now))
@@ -121,28 +118,14 @@ def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> Nod
     return state
 
 
-def is_leaving(record: PodRecord) -> bool:
-    """Whether a pod was evicted for another one and something of it may still run."""
-    verdict = record.run.verdict
-    is_evicted = verdict is not None and verdict.cause == EVICTED
-    return is_evicted and not lifecycle.has_ended(record.workload, record.run)
-
-
 def _leaving(state: NodeState) -> Iterator[Evicted]:
     """Every evicted pod of which something may still run, and how long it is waited for."""
     for record in state.records.values():
         evicted_at = record.run.decided_at
-        if evicted_at is not None and is_leaving(record):
+        if evicted_at is not None and lifecycle.is_leaving(record.workload, record.run):
             patience = lifecycle.kill_patience_seconds(record.workload.grace_period_seconds)
             until = evicted_at + timedelta(seconds=patience)
             yield Evicted(record.uid, str(record.workload.pod), until)
-
-
-def verdict_of(rejection: Rejection | None) -> Verdict:
-    """The result of admission, in the kubelet's words."""
-    if rejection is None:
-        return Verdict(True)
-    return Verdict(False, kubelet.reason(rejection), kubelet.message(rejection), rejection.code)
 
 
 def delete(
@@ -220,20 +203,9 @@ def event_of(
     now: datetime,
     container: str = "",
 ) -> NodeEvent:
-    """An event about a pod; the state gives it its version. A text is the kubelet's own."""
+    """An event about a pod; a text as message is the kubelet's own."""
     said = message if isinstance(message, Message) else Message(message)
-    return NodeEvent(
-        kind=kind,
-        reason=reason,
-        message=said.text,
-        causes=said.causes,
-        at=now,
-        resource_version=0,
-        pod_uid=pod.uid,
-        pod_name=pod.name,
-        namespace=pod.namespace,
-        container=container,
-    )
+    return records.event_about(pod, kind, reason, said.text, now, container, said.causes)
 
 
 class Followed(Value):

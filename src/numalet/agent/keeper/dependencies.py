@@ -15,12 +15,12 @@ from numalet.agent.keeper.performer import (
 )
 from numalet.agent.keeper.store import Store
 from numalet.agent.servers.door import OwnershipMode
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value, field
+from numalet.wording.log_line import LogLine
 
 
 class NothingHanded:

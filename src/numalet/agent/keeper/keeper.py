@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from numalet.agent.keeper import changes, cordon, decisions, journal, viewing
+from numalet.agent.keeper import changes, cordon, journal, viewing
 from numalet.agent.keeper.batch import Batch
 from numalet.agent.keeper.deciding import Decider
 from numalet.agent.keeper.dependencies import KeeperDependencies
@@ -45,6 +45,7 @@ from numalet.core.model.value import replace
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
 from numalet.io import os_problem
+from numalet.wording import kubelet
 
 RETRY_SECONDS: Final = 1.0
 """Pause before a state that could not be written is written again: a disk is seldom
@@ -277,7 +278,7 @@ class Keeper(KeeperReads):
         ]
         now = self._dependencies.clock()
         for decision in (each.decision for each in batch.traces):
-            verdict = decisions.verdict_of(decision.rejection)
+            verdict = kubelet.verdict(decision.rejection)
             lines.append(journal.verdict_line(decision.pod, verdict, now))
         await asyncio.to_thread(self._dependencies.store.commit, before, after, lines)
 

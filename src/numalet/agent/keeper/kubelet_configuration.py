@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from numalet.agent.findings.agent import AgentKubeletConfigUnknown
 from numalet.agent.keeper import recovery
 from numalet.agent.keeper.recovery import Premises
 from numalet.core.config.releases import versions
@@ -24,6 +23,7 @@ from numalet.io import kubelet_program, kubelets
 from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import ConfigSources
 from numalet.io.kubelets import KubeletProcess
+from numalet.shared.findings.agent import AgentKubeletConfigUnknown
 
 _Identity: TypeAlias = tuple[object, ...]
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any, Final, Protocol
 
-from numalet.agent.findings.agent import AgentOtherOwner
 from numalet.agent.host import logs
 from numalet.agent.keeper import garbage_collection, notify, owners, wiring
 from numalet.agent.keeper.decisions import TracedDecision
@@ -29,12 +28,14 @@ from numalet.agent.keeper.shortage import Shortage
 from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.telemetry import admission_log, log_line, node_log
-from numalet.agent.telemetry.log_line import LogFormat, LogLine
+from numalet.agent.telemetry import admission_log, node_log
 from numalet.core.model.findings import Finding
 from numalet.io import tasks
 from numalet.io.files import atomic
+from numalet.shared.findings.agent import AgentOtherOwner
+from numalet.shared.web.loop_log import LoopLog
+from numalet.wording import log_line
+from numalet.wording.log_line import LogFormat, LogLine
 
 _SWITCH_SECONDS: Final = 0.0005
 """How soon a thread gives the interpreter to another one that waits; see ``run``."""

@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.findings.agent import ManifestsBug, ManifestsFirstAlone
 from numalet.agent.keeper.requests import FolderRead
 from numalet.core.config.behaviour import EXACT, Behaviour
 from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
@@ -28,6 +27,7 @@ from numalet.io.documents.workload import Programs, WorkloadOptions
 from numalet.io.files import folder_news, trust
 from numalet.io.findings.documents import DocumentUnreadable
 from numalet.io.findings.pods import PodsEmptyDocument
+from numalet.shared.findings.agent import ManifestsBug, ManifestsFirstAlone
 
 FULL_READ_SECONDS: Final = 20.0
 LARGEST_BYTES: Final = 10 * 1024 * 1024

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import AgentOtherRoot
 from numalet.agent.keeper import settings, wiring
 from numalet.agent.keeper.observing import KubeletPlaces
 from numalet.agent.keeper.settings import AgentOptions, OwnerChoice, RuntimeKind
@@ -23,6 +22,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.value import replace
 from numalet.io import kubelets
 from numalet.io.files import state_directory
+from numalet.shared.findings.agent import AgentOtherRoot
 
 THIS_MACHINE: Final = KubeletPlaces()
 EVERY_SECONDS: Final = 1.0

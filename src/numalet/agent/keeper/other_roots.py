@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import AgentOtherRoot
 from numalet.agent.keeper.root_folder import LOCK
 from numalet.core.model.findings import Finding, Location
 from numalet.io.agent_client.places import SYSTEM_ROOT
+from numalet.shared.findings.agent import AgentOtherRoot
 
 LOCKS: Final = Path("/proc/locks")
 _KEY: Final = 5

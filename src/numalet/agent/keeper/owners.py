@@ -14,13 +14,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import AgentKubeletPins
 from numalet.agent.findings.run import RunKubeletPins
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 from numalet.io import kubelets
 from numalet.io.files import state_directory
+from numalet.shared.findings.agent import AgentKubeletPins
 
 PROC: Final = kubelets.PROC
 NRI_SOCKET: Final = Path("/var/run/nri/nri.sock")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol, assert_never
 
-from numalet.agent.findings.runtime import RuntimeFailed
 from numalet.agent.host.runtime.port import (
     TRANSIENT_ERRORS,
     Launch,
@@ -41,7 +40,6 @@ from numalet.agent.keeper.tasks import (
     Task,
 )
 from numalet.agent.telemetry import node_log
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import drift, paths
 from numalet.core.enforcement.audit import Audit
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -52,6 +50,8 @@ from numalet.core.workload import lifecycle
 from numalet.core.workload.run import ContainerPhase
 from numalet.io import os_problem
 from numalet.io.tasks import ended
+from numalet.shared.findings.runtime import RuntimeFailed
+from numalet.wording.log_line import LogLine
 
 _TREE: Final = ContainerKey("", "")
 """The key of the cgroups above the containers, where settings are reported by container."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from numalet.agent.findings.runtime import RuntimePluginMount, RuntimePluginRefused
 from numalet.agent.host import device_injection
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.requests import PluginExpired, PluginNews, PluginReported, PluginStopped
 from numalet.agent.servers.device_plugins import DevicePlugins
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.managers.device.ledger import DeviceRecord
 from numalet.core.managers.device.preference import CallFailed
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Mutable, Value, field
+from numalet.shared.findings.runtime import RuntimePluginMount, RuntimePluginRefused
+from numalet.wording.log_line import LogLine
 
 
 class Relay(Mutable):

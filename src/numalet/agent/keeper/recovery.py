@@ -17,12 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 
-from numalet.agent.findings.agent import (
-    AgentBooksLostHold,
-    AgentRecordLost,
-    AgentStartRefused,
-    AgentStateInvalid,
-)
 from numalet.agent.host.runtime.port import Observed
 from numalet.agent.keeper import decisions, record_file, steps, transitions, unpromised
 from numalet.agent.keeper.decisions import Stopwatch, TracedDecision
@@ -50,6 +44,12 @@ from numalet.core.workload.run import ContainerPhase
 from numalet.core.workload.spec import WorkloadSource
 from numalet.insight.state import restart_check
 from numalet.insight.state.rebase import Lost, Rebased
+from numalet.shared.findings.agent import (
+    AgentBooksLostHold,
+    AgentRecordLost,
+    AgentStartRefused,
+    AgentStateInvalid,
+)
 from numalet.wording import kubelet_start
 
 

@@ -10,17 +10,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import (
-    AgentOtherBooks,
-    AgentOtherUsersBooks,
-    AgentRootUnusable,
-    OtherNodeState,
-)
 from numalet.agent.findings.run import RunOtherBooks
 from numalet.agent.keeper import announcements
 from numalet.agent.keeper.announcements import Announced
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import os_problem
+from numalet.shared.findings.agent import (
+    AgentOtherBooks,
+    AgentOtherUsersBooks,
+    AgentRootUnusable,
+    OtherNodeState,
+)
 
 _PAUSE_SECONDS: Final = 0.25
 

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 from numalet.agent.keeper import journal, node_file, record_file
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.dashboard import history
 from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
 from numalet.io.files import state_directory, trust
+from numalet.shared.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
 
 LOCK: Final = "books.lock"
 MODE: Final = 0o700

@@ -13,13 +13,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.agent import AgentDescribedMachine, AgentManifestsMissing
 from numalet.agent.findings.kubelet import of_release
 from numalet.agent.host import hosts
 from numalet.agent.keeper import other_roots
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
 from numalet.agent.keeper.recovery import OnInvalidState, Premises
-from numalet.agent.kubernetes import node_object
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.endpoints import KubeApi, PodResourcesSettings
 from numalet.core.admission import predicates
@@ -42,6 +40,8 @@ from numalet.io.documents.kubelet_config import ConfigSources, LoadedConfig
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.files import trust
 from numalet.io.machines import LoadedMachine, MachineChoice
+from numalet.shared.findings.agent import AgentDescribedMachine, AgentManifestsMissing
+from numalet.shared.kubernetes import node_object
 
 _GI: Final = 1 << 30
 _MI: Final = 1 << 20

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunBooksDamaged, RunNotAllowed
 from numalet.agent.keeper import lock_file, root_folder
 from numalet.agent.keeper.holders import Holders, RunHolder
@@ -29,6 +28,7 @@ from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
 from numalet.io.files import atomic, state_directory
+from numalet.shared.findings.agent import AgentRootUnusable
 
 FOLDER: Final = "run"
 HOLDERS: Final = "runs.json"

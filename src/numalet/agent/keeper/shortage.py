@@ -12,13 +12,13 @@ import resource
 from collections.abc import Callable
 from typing import Any, Final
 
-from numalet.agent.findings.agent import AgentConnectionsRefused
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Mutable, field
 from numalet.io import os_problem
+from numalet.shared.findings.agent import AgentConnectionsRefused
 
 NOTE: Final = "agent/connections-refused"
 NOTED_SECONDS: Final = 60.0

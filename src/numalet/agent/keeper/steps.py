@@ -65,7 +65,11 @@ def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
 def _still_ending(state: NodeState, record: PodRecord) -> tuple[str, ...]:
     """Which of those that were evicted for a pod are not finished."""
     there = (state.records.get(each.uid) for each in record.run.evicted)
-    return tuple(each.uid for each in there if each is not None and decisions.is_leaving(each))
+    return tuple(
+        each.uid
+        for each in there
+        if each is not None and lifecycle.is_leaving(each.workload, each.run)
+    )
 
 
 def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeState:

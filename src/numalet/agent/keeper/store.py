@@ -20,12 +20,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.findings.agent import (
-    AgentBooksHeld,
-    AgentRootUnusable,
-    RecordDamagedLine,
-    RecordQuarantined,
-)
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper import node_file, record_file, root_folder
 from numalet.agent.keeper.journal import Journal
@@ -40,6 +34,12 @@ from numalet.io import os_problem
 from numalet.io.agent_client.places import KUBECONFIG
 from numalet.io.files import atomic, state_directory
 from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
+from numalet.shared.findings.agent import (
+    AgentBooksHeld,
+    AgentRootUnusable,
+    RecordDamagedLine,
+    RecordQuarantined,
+)
 
 _RELEASE_SECONDS: Final = 3.0
 """How long a lock may outlive a holder that was killed while it started a program."""

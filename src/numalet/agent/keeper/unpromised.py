@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalet.agent.findings import events, lost_promises
+from numalet.agent.findings import events
 from numalet.agent.findings.events import (
     EventPromisedAnew,
     EventPromiseLost,
@@ -26,7 +26,8 @@ from numalet.core.workload import rejections
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.run import Cause, ContainerPhase
 from numalet.insight.state.rebase import Lost
-from numalet.wording import kubelet_events
+from numalet.shared.findings import lost_promises
+from numalet.wording import kubelet, kubelet_events
 
 _UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
@@ -59,7 +60,7 @@ def kept(state: NodeState, decided: Decided, record: PodRecord, now: datetime) -
     ``state`` is the one before it asked; of what was decided only the counts are used.
     """
     rejection = decided.traces[0].decision.rejection
-    verdict = decisions.verdict_of(rejection)
+    verdict = kubelet.verdict(rejection)
     causes = () if rejection is None else rejections.causes(rejection)
     state = replace(state, counts=decided.state.counts)
     state = state.at(state.node.keep_active(record.workload.pod))

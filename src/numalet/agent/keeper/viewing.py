@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from numalet.agent.findings import agent
 from numalet.agent.keeper.dependencies import KeeperDependencies
 from numalet.agent.keeper.node_state import NodeState
 from numalet.agent.keeper.performer import Performer
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model.pod import ContainerKey
+from numalet.shared.findings import agent
+from numalet.shared.kubernetes.node_object import Unready
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 
-from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
 from numalet.agent.host.runtime.fake import FakeRuntime
@@ -45,7 +44,6 @@ from numalet.agent.servers.api import listening
 from numalet.agent.servers.api.application import application
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import OwnershipMode
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.limits import Limits
 from numalet.core.model.findings import BadInput, Finding, Location
@@ -53,6 +51,8 @@ from numalet.core.model.value import Value, field, replace
 from numalet.core.workload.record import NodeEvent
 from numalet.io.agent_client.places import SOCKET_NAME
 from numalet.io.documents import pod_record
+from numalet.shared.findings.agent import AgentRootUnusable
+from numalet.wording.log_line import LogLine
 
 RUNS = "runs"
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from numalet.agent.kubelet.observed import KubeletObservation, KubeletProblem, PodName
-from numalet.agent.kubernetes import pod_placement
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKey
 from numalet.core.snapshot.placement import Placement
 from numalet.insight.state.verify import FileReport
+from numalet.shared.kubernetes import pod_placement
 
 OBSERVED: Final = "Observed"
 """The status of a pod of another owner."""

@@ -14,20 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from numalet import __version__
-from numalet.agent.findings.publish import PublishNothing
 from numalet.agent.host import logs
 from numalet.agent.keeper import settings as agent_settings
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
 from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
-from numalet.agent.kubernetes import node_resource_topology
 from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics
-from numalet.agent.publish.objects import NodeOwner
 from numalet.agent.publish.publisher import NodePublisher, PublishChoice
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.telemetry import log_line
-from numalet.agent.telemetry.log_line import LogFormat, LogLine
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value, field, replace
@@ -39,6 +33,12 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient, RequestLimits
 from numalet.io.machines import MachineChoice
 from numalet.io.tasks import beside, together
+from numalet.shared.findings.publish import PublishNothing
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish.objects import NodeOwner
+from numalet.shared.web.loop_log import LoopLog
+from numalet.wording import log_line
+from numalet.wording.log_line import LogFormat, LogLine
 
 USER_AGENT: Final = f"numalet-publish/{__version__}"
 

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from numalet.agent.findings.publish import PublishEnded
 from numalet.agent.keeper.settings import AgentSettings, configuration_reader
-from numalet.agent.publish import command, publisher, view
+from numalet.agent.publish import command, publisher
 from numalet.agent.publish.kubelet_source import KubeletSource
 from numalet.agent.publish.publisher import NodePublisher
 from numalet.agent.servers.door import Door
@@ -20,6 +19,8 @@ from numalet.io.kube_api import client
 from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.client import RequestLimits
 from numalet.io.tasks import together
+from numalet.shared.findings.publish import PublishEnded
+from numalet.shared.publish import view
 
 
 class AgentPublishing(Value, kw_only=True):

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.findings.publish import (
-    PublishNoConfiguration,
-    PublishNoPodResources,
-    PublishNotReadable,
-)
 from numalet.agent.keeper.kubelet_configuration import ConfigurationReader, ObservedConfiguration
-from numalet.agent.publish import view
-from numalet.agent.publish.view import PublishedView
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value
@@ -31,6 +24,13 @@ from numalet.core.node.node import Node
 from numalet.insight.usecases import kubelet_at_hand
 from numalet.io.files import folder_news, kubelet_pod_folders, state_directory
 from numalet.io.pod_resources_client import JsonAnswer, PodResourcesClient
+from numalet.shared.findings.publish import (
+    PublishNoConfiguration,
+    PublishNoPodResources,
+    PublishNotReadable,
+)
+from numalet.shared.publish import view
+from numalet.shared.publish.view import PublishedView
 from numalet.wording import kubelet_start
 
 _CHECK_SECONDS: Final = 0.5

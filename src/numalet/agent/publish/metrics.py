@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from numalet.agent.findings.publish import PublishMetricsAddress
 from numalet.agent.publish.publisher import NodePublisher
-from numalet.agent.servers.web import accepting, pages
-from numalet.agent.servers.web.serving import serving
 from numalet.core.model.findings import BadInput
+from numalet.shared.findings.publish import PublishMetricsAddress
+from numalet.shared.web import accepting, pages
+from numalet.shared.web.serving import serving
 
 _LOOPBACK: Final = "127.0.0.1"
 

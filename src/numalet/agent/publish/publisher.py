@@ -10,16 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.agent.findings.publish import (
-    PublishCurrentAgain,
-    PublishNodeUnknown,
-    PublishUnreachable,
-)
-from numalet.agent.kubernetes import node_resource_topology
-from numalet.agent.publish import writer
-from numalet.agent.publish.objects import NodeObjects, NodeOwner
-from numalet.agent.publish.view import PublishedView
-from numalet.agent.publish.writer import ClassWriter, PacedWriter
 from numalet.core.config.publish_settings import PublishSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable, Value, replace
@@ -30,6 +20,16 @@ from numalet.io.kube_api.access import Access
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.tasks import together
+from numalet.shared.findings.publish import (
+    PublishCurrentAgain,
+    PublishNodeUnknown,
+    PublishUnreachable,
+)
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish import writer
+from numalet.shared.publish.objects import NodeObjects, NodeOwner
+from numalet.shared.publish.view import PublishedView
+from numalet.shared.publish.writer import ClassWriter, PacedWriter
 
 _LONGEST_WAIT_SECONDS: Final = 60.0
 

@@ -27,7 +27,6 @@ from numalet.agent.findings.run import (
     RunWithdrawn,
     RunWithdrawnInSilence,
 )
-from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.watcher import process_tree
 from numalet.agent.keeper.holders import CONTAINER
@@ -48,6 +47,7 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.io import os_problem
 from numalet.io.agent_client.client import AgentClient, AgentRefused, Query, segment
 from numalet.io.agent_client.places import SOCKET_NAME
+from numalet.shared.findings.runtime import RuntimeStorage
 
 PATIENCE_SECONDS: Final = 20.0
 """How long an agent may take to come back."""

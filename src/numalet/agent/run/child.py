@@ -19,17 +19,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.findings.runtime import (
-    RuntimeNotExecutable,
-    RuntimeProgramNotFound,
-    RuntimeProgramRefused,
-)
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin
 from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
+from numalet.shared.findings.runtime import (
+    RuntimeNotExecutable,
+    RuntimeProgramNotFound,
+    RuntimeProgramRefused,
+)
 
 EXIT_REFUSED: Final = 125
 EXIT_NOT_EXECUTABLE: Final = 126

@@ -14,7 +14,6 @@ from numalet.agent.keeper import settings
 from numalet.agent.keeper.holders import CONTAINER, RunHolder
 from numalet.agent.keeper.settings import AgentOptions
 from numalet.agent.keeper.shared_state import AgentHolds, Content, SharedState
-from numalet.agent.kubernetes import pod_placement
 from numalet.agent.run import leftovers, lost_promises, placing
 from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import node_state
@@ -23,6 +22,7 @@ from numalet.core.model.findings import BadInput, Finding, Location, Severity
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.core.snapshot import placement
+from numalet.shared.kubernetes import pod_placement
 
 
 class Listing(Value):

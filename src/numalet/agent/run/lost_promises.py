@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from numalet.agent.findings import recorded
 from numalet.agent.keeper.holders import RunHolder
 from numalet.core.checkpoint import cpu_file
 from numalet.core.model.value import replace
 from numalet.core.workload.run import Cause
 from numalet.insight.state import rebase
 from numalet.insight.state.rebase import Lost
+from numalet.shared.findings import recorded
 
 _CLASSES: Final = recorded.by_code(vars(rebase).values())
 

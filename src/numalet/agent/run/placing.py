@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from numalet.agent.findings.agent import AgentRootUnusable
 from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
@@ -37,6 +36,7 @@ from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.spec import ContainerSpec, Runner
 from numalet.io import os_problem
+from numalet.shared.findings.agent import AgentRootUnusable
 
 
 class Placed(Value):

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterable, Mapping
 
 from numalet.agent.findings.run import RunNodesExhausted, RunOverItsMemory
-from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.runtime.port import NotStarted
 from numalet.agent.host.runtime.watcher import begin, process_tree, watch
 from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
@@ -20,6 +19,7 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
 from numalet.insight.output.run_document import RunDocument
 from numalet.io import os_problem
+from numalet.shared.findings.runtime import RuntimeStorage
 
 
 class ReadyPlace(Value):

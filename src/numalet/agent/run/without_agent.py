@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from numalet.agent.findings.run import RunNoPlace
-from numalet.agent.findings.runtime import RuntimeStorage
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import cgroups, host_capabilities
 from numalet.agent.keeper import owners, settings
@@ -27,6 +26,7 @@ from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 from numalet.insight.simulate.session import Session
 from numalet.io import os_problem
+from numalet.shared.findings.runtime import RuntimeStorage
 from numalet.wording import kubelet
 
 

@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings import notes
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import KubeletObservation, PodName
 from numalet.agent.servers.door import AgentView, Door, OwnershipMode
@@ -32,6 +31,7 @@ from numalet.dashboard.sources import (
     PodRow,
     SourceKind,
 )
+from numalet.shared.findings import notes
 
 PATH: Final = "/ui"
 

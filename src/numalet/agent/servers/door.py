@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Protocol
 
 from numalet.agent.kubelet.observed import KubeletObservation
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.telemetry.cpu_gauges import CpuGauges
 from numalet.agent.telemetry.metrics import Counts
 from numalet.core.config.kubelet_config import KubeletConfig
@@ -22,6 +21,7 @@ from numalet.core.node.node import Node
 from numalet.core.workload.record import NodeEvent, PodRecord
 from numalet.core.workload.records import Records
 from numalet.core.workload.spec import Workload
+from numalet.shared.kubernetes.node_object import Unready
 
 
 class OwnershipMode(Enum):

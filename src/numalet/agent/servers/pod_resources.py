@@ -16,13 +16,6 @@ from typing import Any, Final, Generic, TypeAlias
 import grpc
 import grpc.aio
 
-from numalet.agent.kubernetes import pod_resources
-from numalet.agent.kubernetes.pod_resources import (
-    ContainerEntry,
-    MemoryEntry,
-    PodEntry,
-    PodResourcesDevice,
-)
 from numalet.agent.servers import unix_socket
 from numalet.agent.servers.door import AgentView
 from numalet.agent.servers.endpoints import PodResourcesSettings
@@ -42,6 +35,13 @@ from numalet.io.rpc import methods
 from numalet.io.rpc import pod_resources_v1_pb2 as v1
 from numalet.io.rpc import pod_resources_v1alpha1_pb2 as v1alpha1
 from numalet.io.rpc.methods import A
+from numalet.shared.kubernetes import pod_resources
+from numalet.shared.kubernetes.pod_resources import (
+    ContainerEntry,
+    MemoryEntry,
+    PodEntry,
+    PodResourcesDevice,
+)
 from numalet.wording import kubelet_rpc
 
 BURST: Final = 10

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, assert_never
 
-from numalet.agent.kubernetes import pod_placement
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.admission import counting
 from numalet.core.admission.collector import (
     Allocated,
@@ -33,7 +31,9 @@ from numalet.core.hints.hint import (
 )
 from numalet.core.hints.rule import HintRule
 from numalet.core.model.pod import ContainerKey, Pod, QosClass
+from numalet.shared.kubernetes import pod_placement
 from numalet.wording import kubelet
+from numalet.wording.log_line import LogLine
 
 MOST_HINTS: Final = 256
 """So many hints of a resource are written out, more than the kubelet ever has on 8 NUMA nodes."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from numalet.agent.findings import notes
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.config.rules import MemoryPolicy, NodeRules, TopologyPolicy
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import cpu_set
 from numalet.core.model.cpu_set import CpuSet
 from numalet.core.model.pod import Pod
+from numalet.shared.findings import notes
+from numalet.wording.log_line import LogLine
 
 
 def of_start(rules: NodeRules) -> list[LogLine]:

@@ -9,8 +9,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 from starlette.applications import Starlette
 
-from numalet.agent.servers.web import pages
 from numalet.cluster.breaker.audit import ActionOutcome
+from numalet.shared.web import pages
 
 _PREFIX: Final = "numalet_breaker_"
 HELP: Final[Mapping[str, str]] = {

@@ -11,9 +11,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from numalet.agent.servers.web import loop_log
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.servers.web.serving import serving
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.breaker import audit, breaker_metrics
@@ -24,6 +21,9 @@ from numalet.core.model.value import Value, field, replace
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
+from numalet.shared.web import loop_log
+from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.web.serving import serving
 
 
 class BreakerOptions(Value, kw_only=True):

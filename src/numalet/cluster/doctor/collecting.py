@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from numalet.agent.kubernetes import node_resource_topology
 from numalet.cluster.doctor import scheduler_collecting
 from numalet.cluster.doctor.contradictions import contradictions
 from numalet.cluster.doctor.facts import (
@@ -27,6 +26,7 @@ from numalet.io.kube_api.answers import ApiRefused
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.listing import ApiCollection, Decode, listed
 from numalet.io.tasks import together
+from numalet.shared.kubernetes import node_resource_topology
 
 T = TypeVar("T")
 

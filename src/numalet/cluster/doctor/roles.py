@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from numalet.agent.kubernetes import node_resource_topology
 from numalet.core.model.value import Value
 from numalet.io.documents import numa_node, numa_node_class
+from numalet.shared.kubernetes import node_resource_topology
 
 NAMESPACE: Final = "numalet"
 NUMALET: Final = numa_node.GROUP

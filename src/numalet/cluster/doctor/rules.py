@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from numalet.agent.kubernetes import node_resource_topology
 from numalet.cluster.doctor import scheduler_rules
 from numalet.cluster.doctor.facts import ClusterFacts
 from numalet.cluster.doctor.findings import (
@@ -30,6 +29,7 @@ from numalet.cluster.doctor.roles import Permission
 from numalet.core.config.releases.versions import MinorVersion, minor_version
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node, numa_node_class
+from numalet.shared.kubernetes import node_resource_topology
 from numalet.wording.numbers import counted
 
 OLDEST_SERVER: Final = MinorVersion(1, 20)

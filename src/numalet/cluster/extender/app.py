@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from numalet.agent.servers.web import pages
 from numalet.cluster.extender import victim_bodies, wire
 from numalet.cluster.extender.binding import BindGate
 from numalet.cluster.extender.bodies import BodyReader
 from numalet.cluster.extender.calls import Call, Calls, Verb, error_status
 from numalet.cluster.extender.state import ExtenderState
 from numalet.io.documents.cluster_pods import PodReader
+from numalet.shared.web import pages
 
 
 def application(

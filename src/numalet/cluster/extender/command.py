@@ -12,9 +12,6 @@ from typing import Final
 
 from starlette.applications import Starlette
 
-from numalet.agent.servers.web.accepting import MOST_CONNECTIONS
-from numalet.agent.servers.web.loop_log import LoopLog
-from numalet.agent.servers.web.serving import serving
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application, probes
@@ -32,6 +29,9 @@ from numalet.core.model.value import Value, field
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
 from numalet.io.tasks import together
+from numalet.shared.web.accepting import MOST_CONNECTIONS
+from numalet.shared.web.loop_log import LoopLog
+from numalet.shared.web.serving import serving
 
 PATIENCE_SECONDS: Final = 300
 """Go's clients keep a connection for 90 s; closing it while in use would fail a request."""

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.telemetry import log_line
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.findings import Finding
 from numalet.insight.scheduling.filtering import Filtered
+from numalet.wording import log_line
+from numalet.wording.log_line import LogLine
 
 LogWriter: TypeAlias = Callable[[Iterable[LogLine]], None]
 

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numalet
-from numalet.agent.kubernetes import node_object
 from numalet.core.model import moments
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
+from numalet.shared.kubernetes import node_object
 
 HOLLOW: Final = "numalet.dev/hollow"
 """The label of hollow nodes; its value is the prefix of their names."""

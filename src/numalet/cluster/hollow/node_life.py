@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from numalet.agent.keeper import decisions
 from numalet.cluster.hollow.life import (
     Action,
     Announce,
@@ -34,6 +33,7 @@ from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.model.value import Mutable, field, replace
 from numalet.core.node.node import Node
 from numalet.core.workload import folding, lifecycle
+from numalet.core.workload import record as records
 from numalet.core.workload.lifecycle import Steps
 from numalet.core.workload.record import EventKind, PodRecord
 from numalet.core.workload.run import (
@@ -43,7 +43,6 @@ from numalet.core.workload.run import (
     Exit,
     ExitReason,
     PodRun,
-    Verdict,
 )
 from numalet.wording import kubelet, kubelet_events
 
@@ -169,7 +168,7 @@ class _Step(Mutable):
         """Return the pod after the engine's decision on it."""
         record = held.record
         self.node, decision = self.node.admit(record.workload.pod)
-        verdict = decisions.verdict_of(decision.rejection)
+        verdict = kubelet.verdict(decision.rejection)
         run = folding.decided(record.run, verdict, self.now)
         self._evict(decision.evicted)
         if verdict.admitted and not run.has_begun:
@@ -183,7 +182,7 @@ class _Step(Mutable):
 
     def _evict(self, uids: Iterable[str]) -> None:
         """These pods end for another one. Kubelet: ``evictPodsToFreeRequests``, v1.32."""
-        verdict = Verdict(False, kubelet.PREEMPTING, kubelet.PREEMPTED, decisions.EVICTED)
+        verdict = kubelet.EVICTED
         for uid in uids:
             held = self.pods[uid]
             self.pods[uid] = _with_run(held, folding.decided(held.record.run, verdict, self.now))
@@ -194,7 +193,7 @@ class _Step(Mutable):
         """Yield every evicted pod with a running container."""
         for uid, held in self.pods.items():
             evicted_at = held.record.run.decided_at
-            if evicted_at is not None and decisions.is_leaving(held.record):
+            if evicted_at is not None and _is_leaving(held):
                 grace = held.record.workload.grace_period_seconds
                 patience = timedelta(seconds=lifecycle.kill_patience_seconds(grace))
                 yield Evicted(uid, str(held.record.workload.pod), evicted_at + patience)
@@ -216,7 +215,7 @@ class _Step(Mutable):
         still_ending = {
             each.uid
             for each in run.evicted
-            if each.uid in self.pods and decisions.is_leaving(self.pods[each.uid].record)
+            if each.uid in self.pods and _is_leaving(self.pods[each.uid])
         }
         return lifecycle.next_steps(held.record.workload, run, self.now, still_ending)
 
@@ -287,7 +286,7 @@ class _Step(Mutable):
         container: str = "",
     ) -> None:
         pod = held.record.workload.pod
-        event = decisions.event_of(pod, kind, reason, text, self.now, container)
+        event = records.event_about(pod, kind, reason, text, self.now, container)
         self.actions.append(Announce(event))
 
 
@@ -303,3 +302,7 @@ def _foreseen(held: HeldPod, name: str) -> HeldPod:
         return held
     code = held.times.exit_code if kind is ContainerKind.APP else 0
     return replace(held, ends={**held.ends, name: End(run.started_at + lasts, code)})
+
+
+def _is_leaving(held: HeldPod) -> bool:
+    return lifecycle.is_leaving(held.record.workload, held.record.run)

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from numalet.agent.kubernetes import event_object, pod_object
 from numalet.cluster.hollow.life import HeldPod
 from numalet.core.model.value import Mutable
 from numalet.core.workload.record import NodeEvent, PodRecord
@@ -20,6 +19,7 @@ from numalet.core.workload.spec import Workload
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import Backoff, Pace
+from numalet.shared.kubernetes import event_object, pod_object
 
 MOST_EVENTS: Final = 10_000
 PAUSE_SECONDS: Final = 1.0

@@ -12,10 +12,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from numalet.agent.kubernetes import node_resource_topology
-from numalet.agent.publish import objects, view
-from numalet.agent.publish.objects import NodeObjects, NodeOwner
-from numalet.agent.publish.writer import ClassWriter
 from numalet.cluster.hollow.kinds import NodeKind
 from numalet.cluster.hollow.members import Member
 from numalet.io.documents import numa_node
@@ -23,6 +19,10 @@ from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.client import ApiClient
 from numalet.io.kube_api.pace import Backoff, Pace
 from numalet.io.tasks import together
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish import objects, view
+from numalet.shared.publish.objects import NodeObjects, NodeOwner
+from numalet.shared.publish.writer import ClassWriter
 
 C = TypeVar("C")
 

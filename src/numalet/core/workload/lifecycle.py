@@ -34,7 +34,7 @@ from typing import Final
 
 from numalet.core.model.pod import ContainerKind
 from numalet.core.model.value import Value
-from numalet.core.workload.run import ContainerPhase, ContainerRun, Evicted, PodRun
+from numalet.core.workload.run import EVICTED, ContainerPhase, ContainerRun, Evicted, PodRun
 from numalet.core.workload.spec import ContainerSpec, RestartPolicy, Workload
 
 LAST_WORDS: Final = timedelta(seconds=2)
@@ -264,3 +264,9 @@ def _is_active(run: PodRun, container: ContainerSpec) -> bool:
 
 def _of_kinds(workload: Workload, *kinds: ContainerKind) -> list[ContainerSpec]:
     return [each for each in workload.containers if each.kind in kinds]
+
+
+def is_leaving(workload: Workload, run: PodRun) -> bool:
+    """Whether a pod was evicted for another one and something of it may still run."""
+    is_evicted = run.verdict is not None and run.verdict.cause == EVICTED
+    return is_evicted and not has_ended(workload, run)

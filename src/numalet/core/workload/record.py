@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import Enum
 
+from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.run import Cause, PodRun
 from numalet.core.workload.spec import Workload
@@ -51,3 +52,27 @@ class NodeEvent(Value, kw_only=True):
     first_at: datetime | None = None
     count: int = 1
     causes: tuple[Cause, ...] = ()
+
+
+def event_about(
+    pod: Pod,
+    kind: EventKind,
+    reason: str,
+    message: str,
+    at: datetime,
+    container: str = "",
+    causes: tuple[Cause, ...] = (),
+) -> NodeEvent:
+    """An event about a pod, without a resource version."""
+    return NodeEvent(
+        kind=kind,
+        reason=reason,
+        message=message,
+        causes=causes,
+        at=at,
+        resource_version=0,
+        pod_uid=pod.uid,
+        pod_name=pod.name,
+        namespace=pod.namespace,
+        container=container,
+    )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Finding
@@ -90,6 +90,10 @@ class ContainerRun(Value, kw_only=True):
     @property
     def restart_count(self) -> int:
         return max(0, self.attempt - 1)
+
+
+EVICTED: Final = "admission/preempted"
+"""The cause in the verdict on a pod that was evicted for another one."""
 
 
 class Verdict(Value):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.findings.runtime import CgroupNoCgroupV2
 from numalet.agent.host.cgroup_v2 import counters, reading, root, writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
+from numalet.shared.findings.runtime import CgroupNoCgroupV2
 from running.fake_cgroups import FakeCgroups
 
 SIZES = (2 << 20, 1 << 30)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from numalet.agent.host.logs import LeveledLog, to_stderr
-from numalet.agent.telemetry.log_line import LogFormat, LogLine
+from numalet.wording.log_line import LogFormat, LogLine
 
 LINES = [
     LogLine("Allocate", {"pod": "default/u", "containerName": "c"}),

@@ -23,7 +23,6 @@ from numalet.agent.findings.events import (
     Message,
 )
 from numalet.agent.findings.kubelet import KubeletCpusDiffer, KubeletNotRunning
-from numalet.agent.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
 from numalet.agent.keeper import journal
 from numalet.agent.keeper.journal import Journal
 from numalet.cli import code_index
@@ -36,6 +35,7 @@ from numalet.core.workload.record import EventKind, NodeEvent
 from numalet.core.workload.run import Cause
 from numalet.insight.state.rebase import RebaseCpusGone
 from numalet.io.findings.devices import DevicesIdMissing
+from numalet.shared.findings.runtime import RuntimeNotExecutable, RuntimeProgramNotFound
 from numalet.wording import kubelet, kubelet_events
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -161,10 +161,10 @@ def example(of: type[Finding]) -> Finding:
 
 
 ROOMS = (
-    "numalet.agent.findings.agent",
+    "numalet.shared.findings.agent",
     "numalet.agent.findings.events",
     "numalet.agent.findings.kubelet",
-    "numalet.agent.findings.runtime",
+    "numalet.shared.findings.runtime",
     "numalet.core.findings.state_files",
     "numalet.insight.state.",
     "numalet.io.findings.devices",

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 from numalet.agent.telemetry import admission_log, node_log
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.core.admission.collector import Collector
 from numalet.core.config.releases import table
 from numalet.core.config.rules import (
@@ -20,6 +19,7 @@ from numalet.core.config.rules import (
 from numalet.core.model.pod import Container, Pod, QosClass
 from numalet.core.model.quantity import Quantity
 from numalet.core.node.node import Node
+from numalet.wording.log_line import LogLine
 from values import builders, cpu_builders, device_bench
 from values.builders import aligned, container, machine, pod, rules, simple
 

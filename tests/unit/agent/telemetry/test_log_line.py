@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.agent.findings.publish import PublishNothing
-from numalet.agent.telemetry import log_line
 from numalet.core.model.findings import Location, Severity
+from numalet.shared.findings.publish import PublishNothing
+from numalet.wording import log_line
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.findings import notes, runtime
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.watcher import watch
 from numalet.agent.telemetry import node_log
 from numalet.cli import describe_view
 from numalet.core.enforcement.levels import GuaranteeLevel
+from numalet.shared.findings import notes, runtime
 
 EVERY = (
     *(each.code for each in root.OPTIONAL.values()),

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.cluster.extender import bodies, command
 from numalet.cluster.extender.app import application
 from numalet.cluster.extender.bodies import BodyReader
@@ -18,6 +17,7 @@ from numalet.cluster.extender.calls import BUG
 from numalet.cluster.extender.log import ExtenderLog
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.insight.scheduling.filtering import NOT_KNOWN, Filtered
+from numalet.wording.log_line import LogLine
 from running.extender_parts import AskedExtender, at_work, served
 from values import gpu_fleet
 

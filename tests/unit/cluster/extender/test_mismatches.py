@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.telemetry.log_line import LogLine
 from numalet.cluster.extender import mismatches
 from numalet.cluster.extender.log import ExtenderLog
 from numalet.cluster.extender.mismatches import ModelMismatches
@@ -19,6 +18,7 @@ from numalet.cluster.following import FollowedClasses
 from numalet.core.cluster.cluster import ClusterPod
 from numalet.core.model.pod import QosClass
 from numalet.io.kube_api import client
+from numalet.wording.log_line import LogLine
 from running import fake_api_server
 from running.fake_kubelets import Kubelets
 from values import gpu_fleet, kube_lists

@@ -16,12 +16,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from harness.bad_inputs import refusal
-from numalet.agent.servers.web import serving as web
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender import tls
 from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.core.model.findings import Finding
+from numalet.shared.web import serving as web
 from running.certificates import Authority
 from running.extender_parts import LOOPBACK, PATIENCE_SECONDS
 

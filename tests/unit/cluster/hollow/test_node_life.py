@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from numalet.agent.kubernetes import pod_object
 from numalet.cluster.hollow import node_life
 from numalet.cluster.hollow.life import (
     Action,
@@ -24,6 +23,7 @@ from numalet.cluster.hollow.pod import HollowPod
 from numalet.core.config.rules import StartRefused, StartStage
 from numalet.core.model.pod import CRITICAL_PRIORITY
 from numalet.core.node.node import Node
+from numalet.shared.kubernetes import pod_object
 from values import hollow_pods
 from values.hollow_pods import EIGHT_GPUS, at, pod
 

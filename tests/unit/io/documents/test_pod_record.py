@@ -10,8 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.agent.findings import lost_promises, runtime
-from numalet.agent.findings.runtime import RuntimeProgramNotFound
 from numalet.core.model import qos
 from numalet.core.model.findings import BadInput
 from numalet.core.model.pod import QosClass
@@ -20,6 +18,8 @@ from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import Cause, Evicted
 from numalet.io.documents import pod_record, pod_record_schema
+from numalet.shared.findings import lost_promises, runtime
+from numalet.shared.findings.runtime import RuntimeProgramNotFound
 from values.pod_runs import accepted, at, ran, up, workload
 
 RECORD = PodRecord(

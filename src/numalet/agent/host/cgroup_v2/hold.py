@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from numalet.agent.findings.runtime import CgroupHeld
 from numalet.core.model.findings import BadInput, Location
+from numalet.shared.findings.runtime import CgroupHeld
 
 
 @contextmanager

@@ -16,7 +16,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from numalet.agent.findings.runtime import (
+from numalet.agent.host.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
+from numalet.core.model.findings import Finding
+from numalet.core.model.value import Value
+from numalet.io import os_problem
+from numalet.shared.findings.runtime import (
     CgroupNoCgroupV2,
     CgroupNoCpuController,
     CgroupNoCpusetOrMemory,
@@ -24,10 +28,6 @@ from numalet.agent.findings.runtime import (
     CgroupNoPidsController,
     CgroupNotWritable,
 )
-from numalet.agent.host.cgroup_v2.tree import CONTROLLERS, PROCS, CgroupTree
-from numalet.core.model.findings import Finding
-from numalet.core.model.value import Value
-from numalet.io import os_problem
 
 NAME: Final = "numalet"
 OWN_LEAF: Final = "agent"

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from numalet.agent.findings.runtime import CgroupNotInForce, CgroupRefused
 from numalet.agent.host.cgroup_v2 import reading
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.core.enforcement import drift
 from numalet.core.enforcement.settings import NO_QUOTA, CgroupSettings
 from numalet.core.model import cpu_set
+from numalet.shared.findings.runtime import CgroupNotInForce, CgroupRefused
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
-from numalet.agent.findings.runtime import RuntimeNodesExhausted, RuntimeWatcherGone
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import cgroups
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
@@ -16,6 +15,7 @@ from numalet.agent.host.runtime.watcher import attempt_files, process_tree
 from numalet.agent.host.runtime.watcher.outputs import stamp
 from numalet.core.model.findings import Finding
 from numalet.core.workload.run import Cause, Exit, ExitReason
+from numalet.shared.findings.runtime import RuntimeNodesExhausted, RuntimeWatcherGone
 
 _KILLED: Final = 128 + signal.SIGKILL
 

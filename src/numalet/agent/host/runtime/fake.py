@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from numalet.agent.findings.runtime import RuntimeNoForeground
 from numalet.agent.host.runtime import fake_files
 from numalet.agent.host.runtime.fake_files import KeptExit, KeptRun
 from numalet.agent.host.runtime.port import (
@@ -34,6 +33,7 @@ from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey, ContainerKind
 from numalet.core.model.value import Mutable, Value, replace
 from numalet.core.workload.run import Exit, ExitReason
+from numalet.shared.findings.runtime import RuntimeNoForeground
 
 _SIGTERM: Final = 15
 _SIGKILL: Final = 9

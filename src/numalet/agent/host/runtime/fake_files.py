@@ -16,9 +16,9 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from numalet.agent.findings.runtime import RuntimeNotJson
 from numalet.io.documents import typed, yaml_source
 from numalet.io.documents.typed import Place
+from numalet.shared.findings.runtime import RuntimeNotJson
 
 ORDER: Final = "order.json"
 

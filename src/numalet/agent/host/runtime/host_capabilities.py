@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from numalet.agent.findings.runtime import (
-    RuntimeCanBeUndone,
-    RuntimeNoMemoryPolicy,
-    RuntimeSizesNotLimited,
-)
 from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.cgroup_v2.root import Place, Unusable
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
@@ -14,6 +9,11 @@ from numalet.agent.host.runtime.port import Capabilities
 from numalet.agent.host.runtime.watcher import begin
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.value import Value
+from numalet.shared.findings.runtime import (
+    RuntimeCanBeUndone,
+    RuntimeNoMemoryPolicy,
+    RuntimeSizesNotLimited,
+)
 
 
 class HostCapabilities(Value):

@@ -18,13 +18,6 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.findings.runtime import (
-    RuntimeForkFailed,
-    RuntimeNoCommand,
-    RuntimeOfferNotTaken,
-    RuntimeRunnerGone,
-    RuntimeStorage,
-)
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import (
@@ -59,6 +52,13 @@ from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
+from numalet.shared.findings.runtime import (
+    RuntimeForkFailed,
+    RuntimeNoCommand,
+    RuntimeOfferNotTaken,
+    RuntimeRunnerGone,
+    RuntimeStorage,
+)
 
 _PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
 _PAUSE_SECONDS: Final = 0.01

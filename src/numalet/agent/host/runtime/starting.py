@@ -16,7 +16,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import numalet
-from numalet.agent.findings.runtime import (
+from numalet.agent.host.cgroup_v2 import root
+from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
+from numalet.agent.host.runtime.host_capabilities import HostCapabilities
+from numalet.agent.host.runtime.port import TRANSIENT_ERRORS, Launch, NotStarted
+from numalet.agent.host.runtime.watched import reap_when_ended
+from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
+from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
+from numalet.core.model import cpu_set
+from numalet.core.model.findings import BadInput, Finding
+from numalet.io import os_problem
+from numalet.shared.findings.runtime import (
     RuntimeCgroupNotJoined,
     RuntimeCpusRefused,
     RuntimeForkFailed,
@@ -29,16 +39,6 @@ from numalet.agent.findings.runtime import (
     RuntimeUserRefused,
     RuntimeWatcherSilent,
 )
-from numalet.agent.host.cgroup_v2 import root
-from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
-from numalet.agent.host.runtime.host_capabilities import HostCapabilities
-from numalet.agent.host.runtime.port import TRANSIENT_ERRORS, Launch, NotStarted
-from numalet.agent.host.runtime.watched import reap_when_ended
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
-from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
-from numalet.core.model import cpu_set
-from numalet.core.model.findings import BadInput, Finding
-from numalet.io import os_problem
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5

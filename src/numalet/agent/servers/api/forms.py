@@ -15,10 +15,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from numalet.agent.kubernetes import tables
 from numalet.agent.servers.api.objects import JSON, Shown, listed, shown
 from numalet.agent.servers.api.status import Failure, bad_query
 from numalet.core.model.value import Value
+from numalet.shared.kubernetes import tables
 from numalet.wording import kubernetes_api as words
 
 _META: Final = "meta.k8s.io"

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from numalet.agent.kubernetes.node_object import Unready
 from numalet.agent.servers import metrics
 from numalet.agent.servers.api.served import Served
 from numalet.io.documents.kubelet_config_document import configz
+from numalet.shared.kubernetes.node_object import Unready
 
 _READINESS: Final = {
     "books": Unready.STATE_UNWRITABLE,

@@ -17,10 +17,10 @@ from typing import Any
 
 from numalet.agent.findings.servers import ApiSocket
 from numalet.agent.servers.endpoints import LONGEST_PATH_BYTES
-from numalet.agent.servers.web.accepting import MOST_WAITING
-from numalet.agent.servers.web.serving import serving
 from numalet.core.model.findings import BadInput, Location
 from numalet.io import os_problem
+from numalet.shared.web.accepting import MOST_WAITING
+from numalet.shared.web.serving import serving
 
 
 @contextlib.asynccontextmanager

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from numalet.agent.kubelet import document
-from numalet.agent.kubernetes.pod_placement import audit_document
 from numalet.agent.servers.door import AgentView
 from numalet.core.managers.cpu import cpu_mask
 from numalet.core.model import cpu_set
@@ -16,6 +15,7 @@ from numalet.core.node.node import Node
 from numalet.insight.maps import cpu_map, device_map, memory_map
 from numalet.insight.maps.memory_map import MemoryHolder, MemoryNodeRow
 from numalet.insight.output import json_schema, simulation_document
+from numalet.shared.kubernetes.pod_placement import audit_document
 
 
 def node_state(view: AgentView) -> dict[str, Any]:

@@ -10,24 +10,24 @@ from typing import Any
 from numalet import __version__
 from numalet.agent.host import hosts
 from numalet.agent.kubelet.observed import KubeletObservation
-from numalet.agent.kubernetes import (
-    event_object as kube_event,
-)
-from numalet.agent.kubernetes import (
-    node_object as kube_node,
-)
-from numalet.agent.kubernetes import (
-    pod_object as kube_pod,
-)
-from numalet.agent.kubernetes import (
-    table_columns,
-)
-from numalet.agent.kubernetes.node_object import KubeletCondition, NodeFacts
-from numalet.agent.kubernetes.table_columns import PodColumns
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.config.behaviour import Mode
 from numalet.core.model import moments
 from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.shared.kubernetes import (
+    event_object as kube_event,
+)
+from numalet.shared.kubernetes import (
+    node_object as kube_node,
+)
+from numalet.shared.kubernetes import (
+    pod_object as kube_pod,
+)
+from numalet.shared.kubernetes import (
+    table_columns,
+)
+from numalet.shared.kubernetes.node_object import KubeletCondition, NodeFacts
+from numalet.shared.kubernetes.table_columns import PodColumns
 
 time_text = moments.seconds
 

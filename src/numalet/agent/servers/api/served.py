@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from numalet.agent.kubelet import document
-from numalet.agent.kubernetes import pod_placement
 from numalet.agent.servers.api import projections
 from numalet.agent.servers.api.collection import key_of
 from numalet.agent.servers.api.objects import Kept, Shown, shown
@@ -14,6 +13,7 @@ from numalet.agent.servers.api.status import not_found, of_refusal
 from numalet.agent.servers.door import AgentView, Door, Foreseen, RequestRefused
 from numalet.core.model.value import Mutable, field
 from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.shared.kubernetes import pod_placement
 from numalet.wording import kubernetes_api as words
 
 OWN_GROUP: Final = "numalet.dev/v1alpha1"

@@ -1,7 +1,7 @@
 """Serves the API over TLS on a TCP port, for kubectl and other clients that have the token.
 
 Every user of the machine can connect to its loopback addresses, so what a connection costs is
-bounded before it has said who it is (``agent.servers.web``).
+bounded before it has said who it is (``shared.web``).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from numalet.agent.servers.api.guard import Guard
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
-from numalet.agent.servers.web import accepting
-from numalet.agent.servers.web.serving import serving
 from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard.served import ServedDashboard
+from numalet.shared.web import accepting
+from numalet.shared.web.serving import serving
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 

@@ -15,16 +15,16 @@ from typing import Any, Final
 
 import xxhash
 
-from numalet.agent.kubernetes.pod_resources import (
+from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.model import resources
+from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
+from numalet.core.model.value import Mutable
+from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
-from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
-from numalet.core.model import resources
-from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
-from numalet.core.model.value import Mutable
 
 GROUP: Final = "topology.node.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1alpha2"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.agent.findings import agent, runtime
+from numalet.shared.findings import agent, runtime
 
 _SENTENCES: Final[Mapping[str, str]] = {
     runtime.CgroupNoCpusetOrMemory.code: (

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from numalet.agent.findings import runtime
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
 from numalet.core.workload import lifecycle
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerPhase, ContainerRun, Exit, ExitReason
 from numalet.core.workload.spec import ContainerSpec
+from numalet.shared.findings import runtime
 from numalet.wording import kubelet_status
 
 _INIT_KINDS: Final = (ContainerKind.INIT, ContainerKind.SIDECAR)

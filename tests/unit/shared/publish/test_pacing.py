@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from numalet.agent.publish import pacing
-from numalet.agent.publish.pacing import WriteInterval
+from numalet.shared.publish import pacing
+from numalet.shared.publish.pacing import WriteInterval
 
 INTERVAL = WriteInterval(at_most_every_seconds=2.0, refresh_seconds=3600.0)
 FRACTIONS = (0.0, 0.5, 0.999999)

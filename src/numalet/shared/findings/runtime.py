@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from numalet.agent.findings import recorded
 from numalet.core.model.findings import Finding
 from numalet.io.findings.files import RecordTextOnly
+from numalet.shared.findings import recorded
 
 
 class CgroupHeld(Finding):

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from numalet.agent.publish import objects
-from numalet.agent.publish.objects import NodeOwner
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.node.node import Node
+from numalet.shared.publish import objects
+from numalet.shared.publish.objects import NodeOwner
 from values import filled_nodes, profile_bench
 from values.filled_nodes import two_nodes_with
 from values.profile_bench import GPU

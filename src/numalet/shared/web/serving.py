@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import uvicorn
 
-from numalet.agent.servers.web.accepting import MOST_CONNECTIONS, Acceptor
-from numalet.agent.servers.web.connection import Connection
+from numalet.shared.web.accepting import MOST_CONNECTIONS, Acceptor
+from numalet.shared.web.connection import Connection
 
 IDLE_SECONDS: Final = 30.0
 """A connection may wait for this time between two requests."""

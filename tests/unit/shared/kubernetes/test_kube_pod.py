@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.findings.runtime import RuntimeProgramNotFound
-from numalet.agent.kubernetes.pod_object import pod_object
-from numalet.agent.kubernetes.table_columns import PodColumns, columns
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
 from numalet.core.workload import folding
@@ -18,6 +15,9 @@ from numalet.core.workload.run import Cause, ExitReason, PodRun, Verdict
 from numalet.core.workload.spec import RestartPolicy, Workload
 from numalet.io.documents.typed import Place
 from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.shared.findings.runtime import RuntimeProgramNotFound
+from numalet.shared.kubernetes.pod_object import pod_object
+from numalet.shared.kubernetes.table_columns import PodColumns, columns
 from numalet.wording import kubelet
 from values.pod_runs import REJECTED, accepted, at, down, ran, up
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numalet.agent.findings import lost_promises
 from numalet.core.enforcement.audit import Audit
 from numalet.core.model import cpu_set, moments
 from numalet.core.model.pod import ContainerKey
@@ -19,6 +18,7 @@ from numalet.core.snapshot.placement import Placement
 from numalet.core.snapshot.snapshot import Snapshot
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerRun
+from numalet.shared.findings import lost_promises
 
 
 def pod_placement(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from numalet.agent.findings import recorded
 from numalet.core.model.findings import Finding
 from numalet.core.workload import rejections
 from numalet.core.workload.run import Cause
 from numalet.io.findings.files import RecordTextOnly
+from numalet.shared.findings import recorded
 from numalet.wording import kubelet
 
 _TEXT_ONLY: Final = recorded.by_code((RecordTextOnly,))

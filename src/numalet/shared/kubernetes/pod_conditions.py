@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from numalet.agent.findings import lost_promises, notes
-from numalet.agent.kubernetes import container_statuses
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model import moments
 from numalet.core.model.pod import ContainerKind
@@ -22,6 +20,8 @@ from numalet.core.workload import lifecycle
 from numalet.core.workload.phase import PodPhase
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import ContainerRun, PodRun
+from numalet.shared.findings import lost_promises, notes
+from numalet.shared.kubernetes import container_statuses
 from numalet.wording import kubelet, kubelet_status
 
 ENFORCED: Final = "numalet.dev/Enforced"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
-from numalet.agent.kubernetes import table_columns
-from numalet.agent.kubernetes.ages import UNKNOWN, age
 from numalet.core.model.value import Value
+from numalet.shared.kubernetes import table_columns
+from numalet.shared.kubernetes.ages import UNKNOWN, age
 
 Cell: TypeAlias = "str | int"
 _Object: TypeAlias = Mapping[str, Any]

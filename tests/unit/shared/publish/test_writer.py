@@ -9,14 +9,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from numalet.agent.publish import objects
-from numalet.agent.publish.pacing import WriteInterval
-from numalet.agent.publish.writer import ClassWriter, PacedWriter, numa_node_writer, topology_writer
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model.findings import Finding
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiStatus, ApiUnreachable
 from numalet.io.tasks import beside
+from numalet.shared.publish import objects
+from numalet.shared.publish.pacing import WriteInterval
+from numalet.shared.publish.writer import (
+    ClassWriter,
+    PacedWriter,
+    numa_node_writer,
+    topology_writer,
+)
 from values import profile_bench
 
 INTERVAL = WriteInterval(at_most_every_seconds=2.0, refresh_seconds=100.0)

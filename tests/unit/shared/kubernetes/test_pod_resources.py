@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalet.agent.kubernetes import pod_resources
-from numalet.agent.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
 from numalet.core.managers.device.inventory import Health
 from numalet.core.model import cpu_set
+from numalet.shared.kubernetes import pod_resources
+from numalet.shared.kubernetes.pod_resources import ContainerEntry, MemoryEntry, PodResourcesDevice
 from values import served_node
 from values.device_bench import GPU, NIC, devices
 from values.served_node import ALIGNED, SHARED, TOO_LARGE, WIDE

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from numalet.agent.kubernetes import container_statuses, pod_conditions
 from numalet.core.model import moments
 from numalet.core.workload.phase import phase
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import PodRun
+from numalet.shared.kubernetes import container_statuses, pod_conditions
 from numalet.wording import kubelet
 
 

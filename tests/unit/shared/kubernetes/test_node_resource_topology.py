@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.kubernetes import node_resource_topology
-from numalet.agent.kubernetes.pod_resources import (
+from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
+from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     ContainerEntry,
     MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
-from numalet.core.config.rules import Scope, TopologyPolicy, TopologyRules
-from numalet.core.model.machine_info import CoreInfo, HugePages, MachineInfo, NumaNodeInfo
 from values.builders import GI
 
 GPU = "nvidia.com/gpu"

@@ -21,8 +21,8 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
-from numalet.agent.servers.web.connection import Connection, Rank
 from numalet.core.model.value import Mutable, field
+from numalet.shared.web.connection import Connection, Rank
 
 MOST_CONNECTIONS: Final = 4096
 MOST_NEW: Final = 1024

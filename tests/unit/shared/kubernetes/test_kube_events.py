@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.agent.kubernetes.event_object import event_object
-from numalet.agent.kubernetes.node_object import NodeFacts, Unready, node_object
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.core.model.moments import microseconds
 from numalet.core.model.quantity import Quantity
 from numalet.core.workload.record import EventKind, NodeEvent
+from numalet.shared.kubernetes.event_object import event_object
+from numalet.shared.kubernetes.node_object import NodeFacts, Unready, node_object
 from numalet.wording import kubelet_status
 from values.builders import machine, node, rules
 from values.pod_runs import START, at, workload

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.kubernetes import node_object as kube_node
-from numalet.agent.kubernetes.node_object import KubeletCondition, NodeFacts
 from numalet.agent.telemetry import metric_definitions
 from numalet.core.model import moments
+from numalet.shared.kubernetes import node_object as kube_node
+from numalet.shared.kubernetes.node_object import KubeletCondition, NodeFacts
 from values import builders
 from values.pod_runs import START
 

@@ -13,9 +13,9 @@ from statistics import mean
 
 import pytest
 
-from numalet.agent.publish import pacing
-from numalet.agent.publish.pacing import WriteInterval
-from numalet.agent.publish.writer import NUMA_NODE_INTERVAL, TOPOLOGY_INTERVAL
+from numalet.shared.publish import pacing
+from numalet.shared.publish.pacing import WriteInterval
+from numalet.shared.publish.writer import NUMA_NODE_INTERVAL, TOPOLOGY_INTERVAL
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "install-in-a-cluster.md"
 NODES = 5000

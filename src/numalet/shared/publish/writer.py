@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from numalet.agent.findings.publish import PublishForeignZones, PublishRefused, PublishUnreachable
-from numalet.agent.kubernetes import node_resource_topology
-from numalet.agent.publish import pacing
-from numalet.agent.publish.objects import NodeObjects, NodeOwner
-from numalet.agent.publish.pacing import WriteInterval
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Mutable
 from numalet.io.documents import numa_node, numa_node_class
 from numalet.io.kube_api.answers import ApiRefused, ApiUnreachable
 from numalet.io.kube_api.pace import Clock, Fraction, LoopClock, chance
 from numalet.io.tasks import beside
+from numalet.shared.findings.publish import PublishForeignZones, PublishRefused, PublishUnreachable
+from numalet.shared.kubernetes import node_resource_topology
+from numalet.shared.publish import pacing
+from numalet.shared.publish.objects import NodeObjects, NodeOwner
+from numalet.shared.publish.pacing import WriteInterval
 
 C = TypeVar("C")
 

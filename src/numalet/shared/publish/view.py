@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from numalet.agent.kubernetes import node_resource_topology, pod_resources
-from numalet.agent.kubernetes.pod_resources import (
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.model.pod import Pod
+from numalet.core.model.value import Value
+from numalet.core.node.node import Node
+from numalet.shared.kubernetes import node_resource_topology, pod_resources
+from numalet.shared.kubernetes.pod_resources import (
     Allocatable,
     ContainerEntry,
     MemoryEntry,
     PodEntry,
     PodResourcesDevice,
 )
-from numalet.agent.publish import objects
-from numalet.agent.publish.objects import NodeObjects
-from numalet.core.config.kubelet_config import KubeletConfig
-from numalet.core.model.pod import Pod
-from numalet.core.model.value import Value
-from numalet.core.node.node import Node
+from numalet.shared.publish import objects
+from numalet.shared.publish.objects import NodeObjects
 
 
 class PublishedView(Value, kw_only=True):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.kubernetes import ages, tables
-from numalet.agent.kubernetes.tables import Cell
+from numalet.shared.kubernetes import ages, tables
+from numalet.shared.kubernetes.tables import Cell
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BORN = "2026-01-02T03:02:12Z"

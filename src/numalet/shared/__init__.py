@@ -1,0 +1,1 @@
+"""Parts that the agent and ``cluster`` use."""

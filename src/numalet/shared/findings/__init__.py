@@ -1,0 +1,1 @@
+"""Findings that records and published objects refer to."""

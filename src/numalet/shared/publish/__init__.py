@@ -1,0 +1,1 @@
+"""The objects of a node in a cluster, and who writes them."""
