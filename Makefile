@@ -80,8 +80,7 @@ property: $(READY)  ## only the laws on generated input
 conformance: $(READY)  ## only the recorded decisions of a kubelet
 	$(PYTEST) $(PARALLEL) tests/conformance
 
-# All tests, each of them once, those of `make test` too. What slow tests and the recorded decisions
-# cover does not count; tests/harness/measurement.py says why.
+# All tests, each of them once, those of `make test` too. tests/harness/measurement.py says which count.
 cover: $(READY)  ## the whole suite; branch coverage is 100 % where there are no effects, else 90 %
 	$(TOOLS)/coverage erase
 	$(TOOLS)/coverage run -m pytest $(PARALLEL)
@@ -106,10 +105,11 @@ lab: $(READY)  ## boot guests with QEMU and test in them, on real kernels
 	$(TOOLS)/python -m compileall -q src tests/harness tests/lab tests/running
 	NUMALET_LAB=1 $(PYTEST) $(PARALLEL) --maxschedchunk 1 tests/lab
 
-# What these tests ask of a fake server too, `make cover` asks.
+# What these tests ask of a fake server too, `make cover` asks. Each wait has a limit of its own, so
+# the limit of a whole test is long.
 # Any release from 1.20 to 1.36 will do: make cluster BIN=FOLDER-WITH-ITS-PROGRAMS.
 CLUSTER := $(if $(BIN),NUMALET_CONTROL_PLANE=$(abspath $(BIN))) NUMALET_CLUSTER=1 $(PYTEST) -n 0 \
-  --benchmark-disable tests/cluster
+  --benchmark-disable --timeout 900 tests/cluster
 
 cluster: $(READY)  ## the tests against a real API server, scheduler and controllers; BIN=FOLDER has them
 	$(CLUSTER) -m "not large" -k "not fake"

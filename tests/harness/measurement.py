@@ -1,7 +1,8 @@
 """Says which tests count for the coverage, so that one run of the suite both proves and measures.
 
-The recorded decisions do not count: what they alone would cover lacks a test of its own. Neither do
-slow tests, which cover nothing new and would take minutes more. Both run last, and the first of
+The recorded decisions, the laws on drawn cases and tests with real machines and programs do not
+count: code that they alone would cover lacks a test of its own. Neither do slow tests, which cover
+nothing new. Measuring doubles the time of a test. Both run last, and the first of
 them ends the measuring in its process for good: what is remembered from one test to the next, a
 module imported at need or an agent that several ask, then never depends on who came first.
 """
@@ -16,7 +17,7 @@ import pytest
 
 _VARIABLE: Final = "COVERAGE_PROCESS_CONFIG"
 """By it coverage measures the programs that a measured one starts."""
-_APART: Final = {"conformance", "architecture"}
+_APART: Final = {"architecture", "conformance", "integration", "machines", "property"}
 
 
 def counts(item: pytest.Item) -> bool:
