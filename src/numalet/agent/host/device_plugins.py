@@ -50,7 +50,7 @@ class Deadlines(Value, kw_only=True):
 
 
 class PluginUnusable(Exception):  # noqa: N818 - the plugin is at fault, not the program
-    """The plugin can not be reached or does not answer; the text is the kubelet's."""
+    """The agent cannot reach the plugin, or it does not answer; the text is the kubelet's."""
 
 
 class Endpoint:
@@ -67,7 +67,7 @@ class Endpoint:
 
     @property
     def wants_pre_start(self) -> bool:
-        """Whether it is to be called before each start of a container."""
+        """Whether the plugin wants ``PreStartContainer`` before each start."""
         return self._options.pre_start_required
 
     async def open(self) -> None:

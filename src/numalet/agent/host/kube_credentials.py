@@ -47,7 +47,7 @@ IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _Names(Value):
-    """What clients may call the agent."""
+    """The names in the agent's certificate."""
 
     dns: frozenset[str]
     addresses: frozenset[IpAddress]
@@ -105,7 +105,7 @@ def given(root: Path, certificate: Path, key: Path) -> Credentials:
 
 
 def write_kubeconfig(root: Path, credentials: Credentials, url: str, node_name: str) -> Path:
-    """What ``kubectl --kubeconfig`` takes, for its owner alone. Raises ``BadInput``."""
+    """Write a kubeconfig that its owner alone can read. Raises ``BadInput``."""
     path = root / KUBECONFIG
     document = kubeconfig(credentials, url, node_name)
     _write({path: yaml.safe_dump(document, sort_keys=False)})
@@ -162,7 +162,7 @@ def _write(texts: Mapping[Path, str]) -> None:
 
 
 def _is_good(ca: Path, certificate: Path, key: Path, names: _Names, now: datetime) -> bool:
-    """Whether what is there can go on being used."""
+    """Whether the existing credentials are still valid."""
     try:
         signer = x509.load_pem_x509_certificate(ca.read_bytes())
         own = x509.load_pem_x509_certificate(certificate.read_bytes())

@@ -89,7 +89,7 @@ def clear_shared_state(settings: AgentSettings) -> None:
 
 
 def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Finding | None:
-    """Why this command can not be adopted."""
+    """Why an agent cannot adopt this command."""
     if settings.runtime is not RuntimeKind.PROCESS:
         return AgentCommandsAreReal(pid=holder.pid)
     if not holder.manifest:

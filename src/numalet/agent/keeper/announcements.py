@@ -105,7 +105,7 @@ def _prefix() -> str:
 
 
 def _key(root: Path) -> str:
-    """What the folder is whatever it is called. Raises ``OSError``."""
+    """The folder's identity, whatever its path. Raises ``OSError``."""
     status = root.stat()
     return f"{status.st_dev:x}:{status.st_ino}"
 

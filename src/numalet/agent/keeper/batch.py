@@ -146,7 +146,7 @@ class Batch(Mutable):
         return later
 
     def _concerns(self, record: PodRecord, before: NodeState) -> bool:
-        """Whether something became of a pod for whose end this one may wait."""
+        """Whether something changed for a pod that this one waits for."""
         return any(
             self.state.records.get(each.uid) is not before.records.get(each.uid)
             for each in record.run.evicted

@@ -78,7 +78,7 @@ class History(Generic[C]):
         return self._refused(version) or self._follow(version)
 
     def past(self, version: int) -> Sequence[C] | RequestRefused:
-        """What happened after this version up to now, oldest first."""
+        """The changes after this version, oldest first."""
         return self._refused(version) or self._after(version)
 
     def _refused(self, version: int) -> RequestRefused | None:
@@ -170,6 +170,6 @@ def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
 
 
 def identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
-    """What stays of an event while it is counted up."""
+    """The part of an event that stays equal while it is counted."""
     first = event.first_at or event.at
     return event.pod_uid, event.reason, event.container, event.message, first

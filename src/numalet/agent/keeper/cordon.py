@@ -16,7 +16,7 @@ from numalet.shared.kubernetes.node_object import UNSCHEDULABLE_TAINT
 
 
 def lets_in(workload: Workload, condition: Condition) -> bool:
-    """Whether a pod may come to a node in this condition."""
+    """Whether a cordoned node may admit the pod."""
     if not condition.unschedulable or workload.source is not WorkloadSource.API:
         return True
     given = workload.manifest.get("spec", {}).get("tolerations") or ()

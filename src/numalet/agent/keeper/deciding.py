@@ -46,7 +46,7 @@ class Decider:
         return self._asides.is_empty
 
     def undecided(self) -> list[Message]:
-        """What waits for a plugin, in order."""
+        """The messages that wait for a plugin, in order."""
         return self._asides.messages()
 
     def close(self) -> None:

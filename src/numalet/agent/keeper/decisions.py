@@ -119,7 +119,7 @@ def _with_evictions(state: NodeState, uids: Sequence[str], now: datetime) -> Nod
 
 
 def _leaving(state: NodeState) -> Iterator[Evicted]:
-    """Every evicted pod of which something may still run, and how long it is waited for."""
+    """Every evicted pod that may still run, and until when the agent waits for it."""
     for record in state.records.values():
         evicted_at = record.run.decided_at
         if evicted_at is not None and lifecycle.is_leaving(record.workload, record.run):
@@ -137,7 +137,7 @@ def delete(
     uid: str | None,
     now: datetime,
 ) -> Decided:
-    """The pod is to end and go. Asked again with a shorter period, it has less time."""
+    """Request the end of a pod; a repeated request may shorten the grace period."""
     record = state.named(namespace, name)
     fields = {"namespace": namespace, "name": name}
     if record is None:
@@ -154,7 +154,7 @@ def delete(
 
 
 def revise(state: NodeState, before: Workload, after: Workload, version: int | None) -> Decided:
-    """The pod is described otherwise; what is decided and what runs stays as it is."""
+    """Change the description of a pod, but neither its decision nor its programs."""
     pod = before.pod
     fields = {"namespace": pod.namespace, "name": pod.name}
     record = state.records.get(pod.uid)
@@ -167,7 +167,6 @@ def revise(state: NodeState, before: Workload, after: Workload, version: int | N
 
 
 def of_request(state: NodeState, request: Request, now: datetime, stopwatch: Stopwatch) -> Decided:
-    """What a request comes to."""
     match request:
         case Create(workload):
             return create(state, workload, now, stopwatch)
@@ -189,7 +188,7 @@ def of_request(state: NodeState, request: Request, now: datetime, stopwatch: Sto
 def with_deletion(
     state: NodeState, uid: str, grace_seconds: float | None, now: datetime
 ) -> NodeState:
-    """The state in which this pod is to go."""
+    """The state with the deletion of this pod requested."""
     record = state.records[uid]
     grace = record.workload.grace_period_seconds if grace_seconds is None else grace_seconds
     return state.with_run(uid, folding.deletion_requested(record.run, now, grace))
@@ -279,7 +278,7 @@ def _places(origin: str) -> tuple[str, str]:
 def _with_remarks(
     state: NodeState, workload: Workload, read: FolderRead, now: datetime
 ) -> NodeState:
-    """The state with an event for what is remarkable about a file whose pod is known."""
+    """The state with an event for the remarks on a manifest file."""
     remarks = read.remarks.get(workload.uid, ())
     if not remarks or workload.uid not in state.records:
         return state
@@ -294,7 +293,7 @@ def _with_remarks(
 
 
 def _same_content(one: Workload, other: Workload) -> bool:
-    """Whether two readings of a file mean the same, whenever they were."""
+    """Whether two readings of a file describe the same pod."""
     return (one.pod, one.containers, one.restart_policy, one.grace_period_seconds) == (
         other.pod,
         other.containers,

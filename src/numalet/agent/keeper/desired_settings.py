@@ -68,7 +68,7 @@ class SettingsByFormula:
         return branch.cgroups
 
     def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
-        """What holds a container that runs or is to start."""
+        """The settings of a container that runs or starts."""
         return self.settings(state.records, state.node.snapshot, key)
 
     def settings(
@@ -85,5 +85,5 @@ class SettingsByFormula:
         return desired.cpus(state.node.snapshot, key.pod_uid, key.container)
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """What the kernel reports against what was promised."""
+        """The difference between the kernel's report and the allocation."""
         return audit.audit(self.container(state, key).cgroup, seen, now)

@@ -28,7 +28,7 @@ _MOST_OFTEN_SECONDS: Final = 60.0
 
 
 def after_start() -> None:
-    """What a start leaves stays; it is not to be searched again and again."""
+    """Remember what the first collection leaves, and do not search it again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG, _SELDOM, _SELDOM)

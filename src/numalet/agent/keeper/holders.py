@@ -92,12 +92,11 @@ class Holders:
         os.close(descriptor)
 
     def is_alive(self, holder: RunHolder) -> bool:
-        """Whether its run is still there."""
         held = lock_file.is_held(self._path(holder.uid))
         return _is_this_process(holder) if held is None else held
 
     def pid_here(self, holder: RunHolder) -> int | None:
-        """The id by which its process can be asked for here; None if it has none here."""
+        """The process id in this PID namespace, or None."""
         try:
             namespace = json.loads(self._path(holder.uid).read_bytes())["pid_namespace"]
         except FileNotFoundError:
@@ -108,14 +107,14 @@ class Holders:
         return holder.pid if here else None
 
     def since(self, holder: RunHolder) -> datetime | None:
-        """When its run got its place; None for one of the former format."""
+        """When the run got its place; None in the former format."""
         try:
             return datetime.fromtimestamp(self._path(holder.uid).stat().st_mtime, UTC)
         except OSError:
             return None
 
     def sweep(self, uids: Iterable[str]) -> None:
-        """Remove the files of those who are gone, other than these."""
+        """Remove the files of all other runs."""
         known = frozenset(uids)
         with suppress(OSError):
             for path in self._folder.iterdir():

@@ -63,7 +63,7 @@ class Journal:
         self._waiting.clear()
 
     def lines(self) -> Iterator[Mapping[str, Any]]:
-        """What is in the journal, oldest first; lines that make no sense are passed over."""
+        """The lines of the journal, oldest first, without unreadable ones."""
         for path in (self._older, self._path):
             try:
                 text = path.read_text(errors="replace")
@@ -109,7 +109,7 @@ def line_of(event: NodeEvent) -> dict[str, Any]:
 
 
 def verdict_line(pod: Pod, verdict: Verdict, at: datetime) -> dict[str, Any]:
-    """What was decided about a pod, as a line of the journal."""
+    """The decision on a pod as a line of the journal."""
     return {
         "at": at.isoformat(),
         "verdict": "admitted" if verdict.admitted else "rejected",

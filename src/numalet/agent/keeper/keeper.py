@@ -95,7 +95,7 @@ class Keeper(KeeperReads):
     async def revise(
         self, before: Workload, after: Workload, *, version: int | None = None
     ) -> PodRecord | RequestRefused:
-        """Let a pod be described otherwise; returns after it is on disk."""
+        """Change the description of a pod; returns after the record is on disk."""
         return await self._answered(
             lambda answer: Revise(before=before, after=after, version=version, answer=answer)
         )
@@ -183,7 +183,7 @@ class Keeper(KeeperReads):
                 return
 
     async def run(self) -> None:
-        """Keep the node until cancelled. Whatever runs goes on running."""
+        """Run the control loop until cancelled; programs continue to run."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._decider.group = group
@@ -230,7 +230,7 @@ class Keeper(KeeperReads):
         return messages
 
     def _patience(self) -> float | None:
-        """How long nothing is due, in seconds; None without an end."""
+        """Seconds until the next step is due, or None."""
         if self._unwritten or self._condition.problem:
             return RETRY_SECONDS
         if not self._due_at or self._dependencies.standing is OwnershipMode.OBSERVING:
@@ -296,7 +296,7 @@ class Keeper(KeeperReads):
             self._dependencies.on_decision(traced)
 
     def _current(self, answer: PodRecord | RequestRefused) -> PodRecord | RequestRefused:
-        """A record as it is after the whole batch."""
+        """The record after the whole batch."""
         if isinstance(answer, RequestRefused):
             return answer
         return self._state.records.get(answer.uid, answer)
@@ -318,7 +318,6 @@ class Keeper(KeeperReads):
             self._inbox.task_done()
 
     def _publish_view(self) -> None:
-        """Publish the state as it is now."""
         self._view = self._viewed()
         published, self._changed = self._changed, asyncio.Event()
         published.set()

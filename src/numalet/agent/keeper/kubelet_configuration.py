@@ -85,7 +85,7 @@ class ConfigurationReader:
         return self._last
 
     def _release_of(self, process: KubeletProcess | None) -> FollowedRelease:
-        """By which release the kubelet is judged; while none runs, as the last one."""
+        """The release to follow; while no kubelet runs, that of the last one."""
         if self._followed is None or (process is not None and process != self._seen):
             version = self.version
             if not version and process is not None:
@@ -132,7 +132,7 @@ def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:
 
 
 def _signatures(sources: ConfigSources | None) -> Iterator[object]:
-    """What changes when one of the files is written."""
+    """File signatures that change with every write."""
     if sources is None:
         return
     folder = None if sources.config_dir is None else Path(sources.config_dir)

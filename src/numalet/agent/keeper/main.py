@@ -42,7 +42,7 @@ _SWITCH_SECONDS: Final = 0.0005
 
 
 class WorkBeside(Protocol):
-    """What goes on beside an agent as long as it is ready."""
+    """Work that runs next to a ready agent."""
 
     def __call__(
         self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
@@ -52,7 +52,7 @@ class WorkBeside(Protocol):
 
 
 def run(settings: AgentSettings, beside: WorkBeside | None = None) -> None:
-    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it cannot start."""
     # The thread that writes the node state asks for the interpreter after every file; with the
     # default of 5 ms every client that waits for an answer would wait for that many of them.
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -120,8 +120,6 @@ async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
 
 
 def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEventLoop) -> Hooks:
-    """What the keeper calls when something is decided, noticed or broken."""
-
     def write_decision(traced: TracedDecision) -> None:
         log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
 

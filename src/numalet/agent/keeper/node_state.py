@@ -60,7 +60,7 @@ class NodeState(Value, kw_only=True):
         return replace(self.at(node.release_stale()), records=Records())
 
     def named(self, namespace: str, name: str) -> PodRecord | None:
-        """The record of the pod of this name; rather one that stays than one that is to go."""
+        """The record of this name, preferably one that is not being deleted."""
         return self.records.named(namespace, name)
 
     def with_record(self, record: PodRecord) -> NodeState:
@@ -101,7 +101,7 @@ class NodeState(Value, kw_only=True):
 
 
 def _same(one: NodeEvent, other: NodeEvent) -> bool:
-    """Whether two events of one pod say the same."""
+    """Whether two events of one pod are equal but for time and count."""
     return (
         one.reason == other.reason
         and one.container == other.container

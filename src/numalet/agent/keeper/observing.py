@@ -77,7 +77,7 @@ class KubeletWatch:
             await self._news()
 
     def observe(self) -> KubeletSeen:
-        """What there is now. Blocks."""
+        """Blocks."""
         # Before the files are read: what is written meanwhile is a change.
         self._read = state_directory.signatures(self.places.root)
         files, unread = self._files()
@@ -103,7 +103,7 @@ class KubeletWatch:
         return KubeletSeen(node, self._last)
 
     def _running(self) -> str | None:
-        """Which kubelet is at work, empty if none is, None if that can not be known."""
+        """The running kubelet; empty if none runs, None if unknown."""
         if not self.places.proc.is_dir():
             return None
         return kubelets.at_work_in(self.places.root, self.places.proc) or ""

@@ -120,7 +120,7 @@ def _refuse_beside(
 
 
 def _pins(root: Path) -> bool:
-    """Whether the state files name a static policy; where there are none it may be one."""
+    """Whether the state files name a static policy; absent files may mean one."""
     try:
         files = state_directory.read(root).files
     except BadInput:

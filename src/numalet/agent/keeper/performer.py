@@ -78,25 +78,25 @@ class DesiredSettings(Protocol):
         """The cgroup of one pod, by path."""
 
     def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
-        """What holds a container that runs or is to start."""
+        """The settings of a container that runs or starts."""
 
     def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
         """The CPUs among these settings: all of them that can change while it runs."""
 
     def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
-        """What the kernel reports against what was promised."""
+        """The difference between the kernel's report and the allocation."""
 
 
 class DeviceInjection(Protocol):
-    """What containers get with their devices."""
+    """What device plugins add to a container."""
 
     def may_block(self, state: NodeState, key: ContainerKey) -> bool:
-        """Whether a plugin is asked before the container starts."""
+        """Whether the start calls a plugin."""
 
     async def before_start(
         self, state: NodeState, key: ContainerKey
     ) -> Mapping[str, str] | NotStarted:
-        """The environment for a container that is about to start, or why it can not."""
+        """The container's environment, or why it cannot start."""
 
 
 class Performer:
@@ -169,7 +169,7 @@ class Performer:
             await self._tasks.join()
 
     async def run(self) -> None:
-        """Do what comes, until cancelled."""
+        """Process tasks until cancelled."""
         try:
             while True:
                 task = await self._tasks.get()
@@ -380,7 +380,7 @@ def _holder(path: str) -> ContainerKey:
 
 
 def _goes_on(state: NodeState, pod_uid: str) -> bool:
-    """Whether there is such a pod and it is not to go."""
+    """Whether the pod exists and is not being deleted."""
     record = state.records.get(pod_uid)
     return record is not None and record.run.deletion is None
 

@@ -55,7 +55,7 @@ class Transcript(Mutable):
     is_complete: bool = True
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """What the plugin of the resource prefers, or preferred."""
+        """The devices that the plugin prefers or preferred."""
         if question not in self.preferences:
             if self.live is None:
                 self.is_complete = False
@@ -66,7 +66,7 @@ class Transcript(Mutable):
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Whether the plugin of the resource accepts the chosen devices, or did."""
+        """Whether the plugin accepts or accepted the chosen devices."""
         key = (container, resource, device_ids)
         if key not in self.allocations:
             if self.live is None:

@@ -30,7 +30,7 @@ class PluginServers(Mutable):
         return FromPlugins(self.plugins)
 
     def counted(self) -> Counts:
-        """What both servers count."""
+        """The counters of both servers."""
         others = [] if self._pod_resources is None else [self._pod_resources.counts]
         return self.plugins.counted().and_also(others)
 

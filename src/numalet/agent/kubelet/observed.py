@@ -63,8 +63,6 @@ KEEPS_RESTARTING: Final = "kubelet/keeps-restarting"
 
 
 class PodName(Value):
-    """What a pod of the kubelet is called."""
-
     namespace: str
     name: str
 
@@ -154,7 +152,7 @@ class KubeletObservation(Value, kw_only=True):
 def observe(
     before: KubeletObservation | None, evidence: Evidence, machine: MachineInfo, at: datetime
 ) -> KubeletObservation:
-    """What the evidence comes to, after the observation before."""
+    """The next observation, from the evidence and the observation before."""
     # A kubelet that is not known may write files of any format.
     files = state_verify.verify(evidence.files, machine, evidence.followed.of_known_kubelet)
     snapshot = promises(evidence.files)

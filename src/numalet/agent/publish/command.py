@@ -69,7 +69,6 @@ class PreparedPublishing(Value):
 
     @property
     def choice(self) -> PublishChoice:
-        """What is published of the node."""
         return publisher.choice_of(self.settings.node_name, self.wanted)
 
 
@@ -117,7 +116,7 @@ def _as_error(finding: Finding) -> Finding:
 
 
 def run(options: PublishOptions) -> None:
-    """Publish until SIGTERM or SIGINT. Raises ``BadInput`` if it can not start."""
+    """Publish until SIGTERM or SIGINT. Raises ``BadInput`` if it cannot start."""
     ready = prepared(options)
     asyncio.run(_run(ready, publisher.access_of(ready.wanted), options))
 

@@ -83,7 +83,7 @@ class KubeletSource:
             await self._news()
 
     def read(self) -> KubeletReading:
-        """What there is now: the same value as before if nothing changed. Blocks."""
+        """The current reading; the same value as before if nothing changed. Blocks."""
         configuration = self.configuration.read()
         files, unread = self._files()
         listed, allocatable, problems = self._answers()

@@ -44,7 +44,7 @@ class PublishChoice(Value, kw_only=True):
 
 
 def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
-    """What is published of this node, where nothing else is said as it is usual."""
+    """Publishing options with defaults applied."""
     usual = PublishChoice(node_name=node_name)
     has_topology, seconds = settings.node_resource_topology, settings.refresh_seconds
     return PublishChoice(
@@ -56,7 +56,7 @@ def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
 
 
 def access_of(settings: PublishSettings) -> Access:
-    """The cluster in which it is published. Raises ``BadInput`` if there is none."""
+    """Access to the cluster. Raises ``BadInput`` without a cluster."""
     kubeconfig = settings.kubeconfig
     return accesses.of(None if kubeconfig is None else Path(kubeconfig), settings.context)
 

@@ -24,7 +24,7 @@ class Allocator(Protocol):
 
     @property
     def remarks(self) -> Sequence[Finding]:
-        """What a user should know of the node state as it was read."""
+        """Notes for the user about the node state."""
 
     def preview(self) -> Answer:
         """Where the command would go now; nothing is changed."""

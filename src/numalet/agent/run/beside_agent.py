@@ -79,7 +79,7 @@ def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterato
 
 
 class AgentGone(Exception):  # noqa: N818 - it is an answer
-    """There was an agent, and none came back: commands run without one now."""
+    """The agent has ended and did not return; commands now run without it."""
 
 
 class Agent:
@@ -165,7 +165,7 @@ class Agent:
         yield RunNoPlaceBesideAgent(command=self._command[0], root=str(self._root))
 
     def _order(self) -> AcceptedOrder | Finding:
-        """What the agent has prepared, as soon as it has; or why it has not."""
+        """The agent's order, as soon as it exists, or why there is no order."""
         key = ContainerKey(self._pod.uid, CONTAINER)
         folder = Attempts(self._root / RUNS).of(key, 1).folder
         last = time.monotonic() + _PREPARATION_SECONDS
@@ -233,7 +233,7 @@ class Agent:
             ) from None
 
     def _is_gone(self) -> bool:
-        """Whether the agent has forgotten the pod; one that does not answer has not."""
+        """Whether the agent has forgotten the pod; False if it does not answer."""
         try:
             self._client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{segment(self._pod.name)}")
         except AgentRefused as refused:
@@ -259,12 +259,12 @@ def _earlier(away_since: float | None) -> float:
 
 
 def _is_over(away_since: float) -> bool:
-    """Whether the agent had its time to come back."""
+    """Whether the agent had enough time to return."""
     return time.monotonic() - away_since >= PATIENCE_SECONDS
 
 
 def _check(root: Path, options: RunOptions) -> None:
-    """What can not be had beside this agent. Raises ``BadInput``."""
+    """Raise ``BadInput`` for options that an agent does not support."""
     owner = root.stat().st_uid
     if owner != os.geteuid():
         raise BadInput(

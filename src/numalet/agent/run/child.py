@@ -99,7 +99,6 @@ def signals_held() -> Iterator[None]:
 
 
 def why(problem: StartProblem, setup: Setup) -> NotStarted:
-    """What a step that failed means to the user."""
     given = {
         "argv": setup.argv,
         "cpus": setup.cpus,

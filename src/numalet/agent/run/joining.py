@@ -121,7 +121,7 @@ def _notify(folder: Path) -> None:
 
 
 def _is_listening(folder: Path) -> bool:
-    """Whether there is an agent that would be notified."""
+    """Whether an agent reads the notify FIFO."""
     return _write(folder, b"")
 
 

@@ -19,7 +19,7 @@ SEARCH_SECONDS: Final = 2
 
 
 class RunOptions(Value, kw_only=True):
-    """As it was said on the command line. ``wait_seconds`` is None for not waiting."""
+    """``wait_seconds`` is None for not waiting."""
 
     request: RunRequest
     root: Path | None = None

@@ -34,7 +34,7 @@ class OtherRuns:
         """Where their cgroups are; None where there are none."""
 
     def share(self, node: Node, live: Sequence[RunHolder]) -> None:
-        """Give the shared pool, as it is now, to those who run in it."""
+        """Set the current shared pool for the runs that use it."""
         pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
         for each in live:
             if not each.is_shared:

@@ -62,7 +62,7 @@ def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -
 
 
 def holders(answer: NoPlace) -> str:
-    """Who has what, by process and command; empty without holders."""
+    """Holders by process and command; empty without holders."""
     lines = []
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
@@ -78,7 +78,7 @@ def _nodes(numa_nodes: Sequence[int]) -> str:
 
 
 def _what(place: RunDocument) -> str:
-    """What the command got, in one line."""
+    """The command's allocation in one line."""
     parts = [numbers.cpus(cpu_set.parse(place.cpus)) if place.cpus else "the shared CPUs"]
     for each in place.memory:
         size = f"{numbers.size(each.size_bytes)} of {each.type}"

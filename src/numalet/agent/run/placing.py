@@ -109,7 +109,7 @@ class Placer:
         )
 
     def preview(self, pod: Pod) -> Decided:
-        """What would be decided now; nothing is changed. Raises ``BadInput``."""
+        """The decision, without a change of the state. Raises ``BadInput``."""
         with self._held() as content:
             node, live = self._node(content)
             return self._decided(node, pod, live)[0]
@@ -203,7 +203,7 @@ class Placer:
             self._let_go(uid)
 
     def _clear(self, content: Content) -> None:
-        """Kill and remove what those who are gone left."""
+        """Kill and remove the remains of dead runs."""
         for each in content.dead:
             leftovers.clear(each, self.ground.tree, self._root)
 

@@ -37,7 +37,7 @@ class ReadyPlace(Value):
 
 
 class CommandOutcome(Value):
-    """The exit status, and what is to be said about it."""
+    """The exit status, and a finding for the user."""
 
     status: int
     finding: Finding | None = None

@@ -91,7 +91,6 @@ class SharedAllocator:
         return self._explained(replace(case, names=names), no.running)
 
     def on_refusal(self) -> Iterator[Finding]:
-        """Who has the room."""
         no = self._refused()
         if no.holders:
             holders = placement_notes.holders(no)
@@ -147,7 +146,7 @@ class SharedAllocator:
 
 
 def _premises(options: RunOptions, root: Path) -> Premises:
-    """What the decision is made from: this machine, and a configuration fitted to it."""
+    """This machine, and a configuration for it."""
     given = AgentOptions(
         root=root,
         config_file=options.config_file,

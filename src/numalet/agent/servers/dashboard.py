@@ -57,7 +57,7 @@ class AgentNode:
         self._made: tuple[AgentView, NodeView] | None = None
 
     def view(self) -> NodeView:
-        """The node as it is now; made anew where the agent has another view."""
+        """The current node; made again if the agent's view has changed."""
         of = self._door.view()
         if self._made is None or self._made[0] is not of:
             made = _view(of, self._revision + 1, self._clock())
@@ -81,7 +81,7 @@ class AgentNode:
 
 
 def _is_same(before: NodeView, after: NodeView) -> bool:
-    """Whether nothing changed but the moment, as when a kubelet is observed again."""
+    """Whether two views are equal but for their time."""
     was, now = before.node, after.node
     same_revision = replace(now.snapshot, revision=was.snapshot.revision)
     if now.roster != was.roster or same_revision != was.snapshot:
@@ -175,7 +175,7 @@ def _observed_rows(seen: KubeletObservation) -> list[PodRow]:
 
 
 def _runs(seen: KubeletObservation, uid: str, container: str) -> bool:
-    """Whether a cgroup of this container is there."""
+    """Whether the container's cgroup exists."""
     return ContainerKey(uid, container) in seen.evidence.realities
 
 
@@ -201,7 +201,7 @@ def _notes(codes: Sequence[str]) -> list[Note]:
 
 
 def _problems(seen: KubeletObservation | None) -> list[Note]:
-    """What is wrong with a kubelet, as far as it has lasted."""
+    """The lasting problems of a kubelet."""
     if seen is None:
         return []
     return [node_views.note(problem.finding) for problem in seen.lasting_problems]

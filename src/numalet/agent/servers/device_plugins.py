@@ -62,10 +62,10 @@ class PluginListener(Protocol):
         """The plugin's devices are these now."""
 
     def plugin_stopped(self, resource: str) -> None:
-        """The plugin went; its devices can not be given out."""
+        """The plugin ended; the node cannot allocate its devices."""
 
     def plugin_expired(self, resource: str) -> None:
-        """The plugin went long ago; its resource is no longer one of the node's."""
+        """The plugin ended long ago; the node no longer has its resource."""
 
 
 class Settings(Value, kw_only=True):
@@ -131,7 +131,7 @@ class DevicePlugins(Mutable):
             await _disconnect(member)
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """What the plugin of the resource prefers. Waits for it, up to its deadline."""
+        """The devices that the plugin prefers. Waits for the answer until a deadline."""
         if self._is_described(question.resource):
             return NO_SAY.preferred(question)
         if question.resource not in self._members:
@@ -143,7 +143,7 @@ class DevicePlugins(Mutable):
     def allocate(
         self, container: ContainerKey, resource: str, device_ids: tuple[str, ...]
     ) -> AllocateAnswer:
-        """Whether the plugin of the resource gives these devices. Waits, up to its deadline."""
+        """Whether the plugin allocates these devices. Waits until a deadline."""
         if self._is_described(resource):
             return NO_SAY.allocate(container, resource, device_ids)
         endpoint = self._endpoint(resource)
@@ -161,7 +161,7 @@ class DevicePlugins(Mutable):
             )
 
     def asks_before_start(self, resource: str) -> bool:
-        """Whether the plugin of the resource wants to be called before a container starts."""
+        """Whether the plugin wants a call before each start of a container."""
         endpoint = None if self._is_described(resource) else self._endpoint(resource)
         return endpoint is not None and endpoint.wants_pre_start
 

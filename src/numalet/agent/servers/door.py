@@ -66,7 +66,7 @@ class AgentView(Value, kw_only=True):
 
     @property
     def ready(self) -> bool:
-        """Whether pods are admitted: all sources are ready, and the state can be written."""
+        """Whether the agent admits pods: all sources are ready, and it can write its state."""
         return self.unready in (None, Unready.OBSERVING)
 
 
@@ -128,7 +128,7 @@ class RequestRefused(Value):
 
 
 class Foreseen(Value):
-    """What a request would come to: the pod's record, and the node after it."""
+    """The predicted record of a pod, and the node after it."""
 
     record: PodRecord
     node: Node
@@ -138,7 +138,7 @@ class Door(Protocol):
     """The agent, as servers see it. All calls come from the agent's own event loop."""
 
     def view(self) -> AgentView:
-        """The agent as it is now, as far as its state is safe on disk."""
+        """The agent's current state, as far as it is on disk."""
 
     def counts(self) -> Counts:
         """Everything that is counted, by the agent and by its other servers."""
@@ -163,15 +163,15 @@ class Door(Protocol):
         """Admit no more pods from the API, or admit them again; returns after it is on disk."""
 
     def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
-        """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+        """Predict ``create``, without keeping anything or calling a plugin."""
 
     def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
-        """What ``create`` would come to if there were no other pod."""
+        """Predict ``create`` on a node without other pods."""
 
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> Foreseen | RequestRefused:
-        """What ``delete`` would come to now. Nothing is kept."""
+        """Predict ``delete``, without keeping anything."""
 
     async def changed(self) -> None:
         """Wait until there is another view."""

@@ -129,7 +129,7 @@ class PodResourcesServer:
 
 
 class _Limit(grpc.aio.ServerInterceptor):
-    """Ends calls of known methods at once where there is no token left."""
+    """Refuses a call of a known method while the bucket has no token."""
 
     def __init__(self, bucket: TokenBucket) -> None:
         self._bucket = bucket

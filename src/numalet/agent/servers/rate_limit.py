@@ -21,7 +21,7 @@ class TokenBucket:
         self._tokens, self._at = float(self.burst), self.clock()
 
     def acquire(self) -> bool:
-        """Take one token; False if there is none."""
+        """Take a token; False if the bucket is empty."""
         now = self.clock()
         self._tokens = min(self.burst, self._tokens + (now - self._at) * self.per_second)
         self._at = now

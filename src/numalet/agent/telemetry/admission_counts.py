@@ -99,7 +99,7 @@ def after_admission(
     events: Iterable[Event],
     duration_seconds: float,
 ) -> Counts:
-    """The counts after this decision, which took so long."""
+    """The counts after a decision that took this long."""
     counts = counts.observed(names.DECISION_SECONDS, names.DECISION_BOUNDS, duration_seconds)
     if rules.managers_are_stand_ins:
         return counts

@@ -39,8 +39,6 @@ _NO_AUDITS: Mapping[ContainerKey, Audit] = MappingProxyType({})
 
 
 class NamedPod(Protocol):
-    """What a pod is called."""
-
     @property
     def namespace(self) -> str:
         """Its namespace."""
@@ -88,7 +86,7 @@ def gauges(
 
 
 def _kubelet(observation: KubeletObservation | None) -> Gauges:
-    """What was seen of a kubelet; no series without one."""
+    """The series of an observed kubelet."""
     if observation is None:
         return dict.fromkeys(_OF_KUBELETS, ())
     problems = Counter(each.finding.code for each in observation.lasting_problems)

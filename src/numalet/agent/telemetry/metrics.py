@@ -44,7 +44,7 @@ class Counts(Value):
         return counted.plus(name + SUM, labels, value).plus(name + COUNT, labels)
 
     def and_also(self, others: Iterable[Counts]) -> Counts:
-        """These counts and others, of which none counts what another does."""
+        """Both sets of counts, which share no metric."""
         values = dict(self.values)
         for each in others:
             values.update(each.values)

@@ -122,7 +122,8 @@ def test_a_line_of_ours_has_no_sentence() -> None:
 def test_lines_of_the_releases_before_are_read() -> None:
     found = [journal.event_of(line) for line in lines(WITH_TEXTS)]
     assert [each and (each.reason, each.message, each.causes) for each in found] == [
-        (each.reason, each.message, ()) for each in EVENTS
+        (each.reason, line["message"], ())
+        for each, line in zip(EVENTS, lines(WITH_TEXTS), strict=True)
     ]
 
 

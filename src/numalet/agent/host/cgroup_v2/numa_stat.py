@@ -33,7 +33,7 @@ def read(group: Path, name: str = "memory.numa_stat") -> NumaStat | None:
 
 
 def parse(text: str, document: str = "memory.numa_stat") -> NumaStat:
-    """The figures of such a text. Raises ``BadInput`` at the first line that is none."""
+    """The figures in this text. Raises ``BadInput`` at the first wrong line."""
     bytes_by_kind: dict[str, dict[int, int]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         kind, *fields = line.split() or [""]

@@ -52,8 +52,6 @@ class Usable(Value):
 
 
 class Unusable(Value):
-    """Why there is none."""
-
     why: Finding
 
 
@@ -121,7 +119,7 @@ def _mount_point(proc_self: Path) -> Path | None:
 
 
 def _delegated(top: Path, proc_self: Path) -> Path | None:
-    """The cgroup that was given to us by a service manager; None if there is no such one."""
+    """The cgroup that a service manager delegated to this unit, or None."""
     for line in (proc_self / "cgroup").read_text(encoding="utf-8").splitlines():
         if line.startswith("0::/"):
             own = top / line.removeprefix("0::/")

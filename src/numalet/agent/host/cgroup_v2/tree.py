@@ -34,7 +34,6 @@ class CgroupTree:
         return self.root / path if path else self.root
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a cgroup."""
         return self.folder(path).is_dir()
 
     def make(self, path: str) -> None:
@@ -45,14 +44,14 @@ class CgroupTree:
         self.make_one(path)
 
     def children(self, path: str) -> tuple[str, ...]:
-        """Names of the cgroups directly below, sorted; none if there is no such cgroup."""
+        """Names of the cgroups directly below, sorted; empty for an absent cgroup."""
         try:
             return tuple(sorted(e.name for e in os.scandir(self.folder(path)) if e.is_dir()))
         except FileNotFoundError:
             return ()
 
     def read(self, path: str, file: str) -> str | None:
-        """The text of a file without blanks at its ends; None if it is not there."""
+        """The stripped text of a file; None if it is absent."""
         try:
             return (self.folder(path) / file).read_text(encoding="ascii").strip()
         except FileNotFoundError:
@@ -93,7 +92,7 @@ class CgroupTree:
                     os.kill(pid, signal.SIGKILL)
 
     def remove(self, path: str) -> bool:
-        """Remove the cgroup and all below; False if processes, or what is no cgroup, hold it."""
+        """Remove the cgroup and all below; False if a process or another file keeps one."""
         for each in reversed(list(self._below(path))):
             try:
                 self._remove_one(each)
@@ -129,7 +128,7 @@ class CgroupTree:
         self.folder(path).rmdir()
 
     def _enable(self, path: str) -> None:
-        """Turn on what is there and not yet on, for the cgroups below this one."""
+        """Turn on the available controllers for the cgroups below this one."""
         there = (self.read(path, CONTROLLERS) or "").split()
         on = (self.read(path, _CONTROL) or "").split()
         for name in _WANTED:

@@ -50,7 +50,7 @@ def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...
 
 
 def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...]:
-    """Names of what is not as wanted and has a file."""
+    """Names of the settings that differ and have a file."""
     seen = reading.settings(tree, path, wanted.hugetlb_max_bytes)
     names = drift.differences(wanted, seen)
     return tuple(name for name in names if tree.read(path, name) is not None)
@@ -70,7 +70,7 @@ def _overruled(
 
 
 def _texts(wanted: CgroupSettings) -> dict[str, str]:
-    """What is written into each file, as far as it is wanted."""
+    """The text for each file with a wanted setting."""
     quota = reading.UNLIMITED if wanted.cpu_quota_us == NO_QUOTA else wanted.cpu_quota_us
     numbers = {
         drift.MEMORY_MAX: wanted.memory_max_bytes,
@@ -91,7 +91,7 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
 
 
 def refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
-    """What the kernel answered to this text for a file of a cgroup, or to the making of it."""
+    """The kernel's error for this text, or for making the cgroup."""
     reason = error.strerror or os.strerror(error.errno or 0)
     why = CgroupRefused(cgroup=path, file=file, value=text, error=reason)
     return SettingRefusal(why, error.errno or 0)

@@ -28,8 +28,6 @@ _PAGE_SIZE: Final = re.compile(r"kernelpagesize_kB=([0-9]{1,10})", re.ASCII)
 
 
 class AreaKind(StrEnum):
-    """What an area of memory is."""
-
     ANONYMOUS = "anonymous"
     FILE = "file"
     HUGE = "huge"
@@ -46,7 +44,7 @@ class Area(Value, kw_only=True):
 
 
 class NumaMaps(Value):
-    """All areas of one process that have a page somewhere, and those that have none."""
+    """All areas of a process, with and without pages."""
 
     areas: tuple[Area, ...]
 
@@ -76,7 +74,7 @@ def read(pid: int, proc: Path = PROC) -> NumaMaps | None:
 
 
 def parse(text: str, document: str = "numa_maps") -> NumaMaps:
-    """The areas of such a text. Raises ``BadInput`` at the first line that is none."""
+    """The areas in this text. Raises ``BadInput`` at the first wrong line."""
     return NumaMaps(tuple(_areas(text, document)))
 
 

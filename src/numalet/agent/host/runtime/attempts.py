@@ -30,7 +30,7 @@ _LEVELS: Final = 2
 
 
 class AttemptState(Enum):
-    """What is known of an attempt from its folder alone."""
+    """The state of an attempt, from its folder alone."""
 
     NOTHING = "nothing"
     """No watcher was ever given the order, or it ended before it did anything."""
@@ -51,7 +51,7 @@ class AttemptFolder(Value):
 
     @property
     def mark(self) -> str:
-        """What its processes carry in their environment."""
+        """The environment variable of the attempt's processes."""
         return str(self.folder)
 
     def document(self, name: str) -> dict[str, Any] | None:
@@ -104,7 +104,7 @@ class AttemptFolder(Value):
         return descriptor
 
     def lock_is_held(self) -> bool:
-        """Whether a watcher lives."""
+        """Whether the watcher lives."""
         descriptor = self.lock()
         if descriptor is None:
             return True
@@ -154,7 +154,7 @@ class Attempts(Value):
                     _remove_folder(attempt.folder.with_name(str(number)))
 
     def latest(self) -> Iterator[AttemptFolder]:
-        """Of every container the attempt with the highest number."""
+        """The attempt with the highest number, for each container."""
         latest = {attempt.key: attempt for attempt in self.all()}
         yield from latest.values()
 

@@ -57,7 +57,7 @@ Fate: TypeAlias = FakeProgram | Ends | NotStarted
 
 
 def fate_of(launch: Launch) -> Fate:
-    """What a program does unless a test sets it otherwise."""
+    """The default behaviour of a program."""
     words = (*launch.spec.command, *launch.spec.args)
     try:
         if words[:1] == ("exit",):

@@ -90,7 +90,7 @@ class StartOffer:
 
 
 def pidfd_of(runner: Runner) -> int | None:
-    """A descriptor of the runner's process; None if that very process is gone."""
+    """A pidfd of the runner's process, or None if that process has ended."""
     try:
         descriptor = os.pidfd_open(runner.pid)
     except (OSError, ValueError):

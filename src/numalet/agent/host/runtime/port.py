@@ -69,7 +69,7 @@ class Offered(Value):
 
 
 class NotHeld(Value):
-    """The kernel does not hold a cgroup to what is wanted, and why."""
+    """The kernel does not enforce a cgroup's settings, and why."""
 
     why: Finding
 
@@ -98,7 +98,7 @@ class Answered(Value):
 
 
 class Observed(Value):
-    """A container that the runtime has: running (``exit`` is None), or ended."""
+    """A container of the runtime: running if ``exit`` is None, else ended."""
 
     key: ContainerKey
     attempt: int
@@ -108,7 +108,7 @@ class Observed(Value):
 
 
 class Capabilities(Value):
-    """What this runtime can enforce here; ``shortfalls`` are codes of what it can not."""
+    """What the runtime can enforce; ``shortfalls`` are codes of what it cannot."""
 
     level: GuaranteeLevel
     shortfalls: tuple[str, ...] = ()

@@ -94,7 +94,6 @@ class ProcessRuntime:
 
     @property
     def cgroup_root(self) -> Path | None:
-        """The folder of the tree of cgroups; None without one."""
         tree = self._ground.tree
         return None if tree is None else tree.root
 
@@ -345,7 +344,7 @@ class ProcessRuntime:
         return any(key.pod_uid == pod_uid for key in self._watched)
 
     def _watch(self, attempt: AttemptFolder) -> bool:
-        """Wait for the watcher's end from now on; False if it is gone already."""
+        """Wait for the watcher's end from now on; False if the watcher has ended already."""
         if attempt.key in self._watched:
             return True
         watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
@@ -357,7 +356,7 @@ class ProcessRuntime:
         return True
 
     def _finish(self, attempt: AttemptFolder) -> None:
-        """The watcher is gone: report the end."""
+        """Report the end after the watcher ended."""
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
             watched.close()
@@ -393,5 +392,5 @@ class ProcessRuntime:
 
 
 def _busy(what: str) -> OSError:
-    """What could not be removed although everything in it was killed."""
+    """The error for something that stays although the runtime killed everything in it."""
     return OSError(errno.EBUSY, os.strerror(errno.EBUSY), what)

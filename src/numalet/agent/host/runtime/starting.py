@@ -107,7 +107,7 @@ def _foreground(launch: Launch) -> Mapping[str, Any]:
 
 
 def score(wanted: int, ground: HostCapabilities) -> int:
-    """How ready the kernel is to kill it; without a limit on its memory, never spared."""
+    """The program's ``oom_score_adj``; without a memory limit never protected."""
     return wanted if ground.tree is not None else max(wanted, 0)
 
 
@@ -193,7 +193,6 @@ def refusal(attempt: AttemptFolder) -> NotStarted:
 
 
 def not_started(stage: str, number: int, given: Mapping[str, Any]) -> NotStarted:
-    """What a step that failed means to the user."""
     return NotStarted(_why(stage, number, given), number in TRANSIENT_ERRORS)
 
 

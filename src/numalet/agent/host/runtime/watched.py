@@ -20,7 +20,7 @@ program with it, so nothing is lost but the exit status and the last lines of ou
 
 
 class Watched:
-    """One running attempt. ``cgroup`` is its path below the root, None without one."""
+    """A running attempt; ``cgroup`` is its path below the root, None without one."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Watched:
         self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
 
     def close(self) -> None:
-        """Stop waiting; the watcher goes on."""
+        """Stop waiting; the watcher continues."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pidfd >= 0:

@@ -46,7 +46,7 @@ class Collection(Value, kw_only=True):
 
 
 def key_of(item: Mapping[str, Any]) -> str:
-    """What an object is known and sorted by."""
+    """``namespace/name``, or the name alone."""
     metadata = item["metadata"]
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
@@ -114,7 +114,7 @@ def _as_before(now: Mapping[str, Shown], changes: Sequence[WatchedChange]) -> di
 
 
 def _refused(refused: RequestRefused, kind: str, token: Token | None) -> Failure:
-    """Why there is no list of this version; with a token to go on with what there is now."""
+    """The failure for this version; its token continues with the current objects."""
     failure = status.of_refusal(refused, kind, "")
     if token is None or failure.code != 410:
         return failure

@@ -33,13 +33,13 @@ class DeleteOptions(Value):
 
 
 async def wanted(request: Request) -> DeleteOptions:
-    """What is asked for. Raises ``Failure``."""
+    """The options of a request. Raises ``Failure``."""
     document = await requests.document(request)
     return of_options(request, document.value if document is not None else {})
 
 
 def of_options(request: Request, options: object) -> DeleteOptions:
-    """What ``DeleteOptions`` and the query of a request ask for. Raises ``Failure``."""
+    """The options in ``DeleteOptions`` and the query. Raises ``Failure``."""
     if not isinstance(options, Mapping):
         raise Failure(400, words.KIND_DIFFERS.format(found="a list", expected="DeleteOptions"))
     in_body = options.get("dryRun")

@@ -38,7 +38,6 @@ class Derived:
         self._past.clear()
 
     def collection(self, kind: str, api_version: str) -> Collection:
-        """What lists and watches are asked of."""
         return Collection(
             kind=kind,
             api_version=api_version,

@@ -25,8 +25,6 @@ _WRONG_TYPE: Final = "document/type"
 
 
 class FieldValidation(Enum):
-    """What a client asks for."""
-
     IGNORE = "Ignore"
     STRICT = "Strict"
     WARN = "Warn"
@@ -37,7 +35,7 @@ PARAMETER: Final = {"type": "string", "enum": [each.value for each in FieldValid
 
 
 def wanted(request: Request) -> FieldValidation:
-    """What the client asks for. Raises ``Failure`` 422 for anything else."""
+    """Raises ``Failure`` 422 for an unknown value."""
     given = request.query_params.get("fieldValidation") or FieldValidation.WARN.value
     try:
         return FieldValidation(given)
@@ -78,7 +76,7 @@ def others(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _problem(wants: FieldValidation, findings: Sequence[Finding]) -> str:
-    """What a strict request is refused for; empty for nothing, or where types are wrong."""
+    """Why to refuse a strict request; empty if types are wrong, which others report."""
     texts = [*_texts(findings)]
     is_readable = all(each.code != _WRONG_TYPE for each in findings)
     if wants is not FieldValidation.STRICT or not texts or not is_readable:

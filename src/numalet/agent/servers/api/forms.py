@@ -75,11 +75,9 @@ class Partial(Value):
     version: str
 
     def head(self, kind: str) -> dict[str, str]:
-        """What the document says it is."""
         return {"kind": kind, "apiVersion": f"{_META}/{self.version}"}
 
     def of(self, item: Shown) -> Shown:
-        """What is shown of an object."""
         return shown({**self.head("PartialObjectMetadata"), "metadata": item.value["metadata"]})
 
 
@@ -142,7 +140,7 @@ def of_one(request: Request, item: Shown) -> Response:
 
 
 def of_watch(request: Request, kind: str) -> Callable[[Shown], Shown]:
-    """What becomes of each object of a watch. Only the first table of a watch has its columns."""
+    """The form of each object in a watch; only its first table has columns."""
     form = wanted(request)
     if form is None:
         return lambda item: item

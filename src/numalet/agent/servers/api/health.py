@@ -37,7 +37,7 @@ class HealthHandlers:
         ]
 
     async def healthy(self, request: Request) -> Response:
-        """Whether anything is wrong: it answers, and the node state can be written."""
+        """Whether the agent answers and can write its node state."""
         unready = self._served.door.view().unready
         checks = {"ping": True, "books": unready is not Unready.STATE_UNWRITABLE}
         return _report(checks, "healthz", verbose="verbose" in request.query_params)

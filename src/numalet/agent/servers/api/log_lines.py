@@ -32,7 +32,6 @@ class LogShape(Value):
 
 
 def shape(request: Request) -> LogShape:
-    """What the request asks for."""
     since = ""
     ago = requests.whole_number(request, "sinceSeconds")
     if text := request.query_params.get("sinceTime"):

@@ -36,7 +36,7 @@ def node_state(view: AgentView) -> dict[str, Any]:
 
 
 def of_node(node: Node, pods: Mapping[str, Pod]) -> dict[str, Any]:
-    """What is allocated on a node, by an agent or by commands; ``pods`` are those known by uid."""
+    """The allocations on a node, of an agent or of commands; ``pods`` are by uid."""
     rules = node.rules
     chart = memory_map.memory_map(node.snapshot, rules.machine, node.leftovers(), pods)
     cpus = simulation_document.cpus(

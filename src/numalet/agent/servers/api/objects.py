@@ -40,7 +40,7 @@ class Kept(Generic[K]):
         self._kept: dict[K, tuple[tuple[int, Shown], ...]] = {}
 
     def of(self, key: K, version: int, make: Callable[[], Mapping[str, Any]]) -> Shown:
-        """The object of this version; ``make`` is called if there is none yet."""
+        """The object of this version, made at the first call."""
         kept = self._kept.get(key, ())
         for known, item in kept:
             if known == version:

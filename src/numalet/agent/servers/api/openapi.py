@@ -110,7 +110,7 @@ class OpenApi:
         return JSONResponse({"paths": paths})
 
     async def group(self, request: Request) -> Response:
-        """The document of one group, or of the paths beside all groups: ``other``."""
+        """The document of one group; ``other`` has the paths outside all groups."""
         group = request.path_params["group"]
         if group not in self._by_group:
             raise Failure(404, words.PATH_UNKNOWN)

@@ -107,7 +107,6 @@ _PLAIN: Final[Mapping[PlainKind, Mapping[str, Any]]] = {
 
 
 def kind(name: str) -> dict[str, str]:
-    """What a client knows an object by."""
     return {"group": "", "kind": name, "version": "v1"}
 
 

@@ -72,12 +72,12 @@ class Own:
         return forms.of_one(request, self._served.placement_of(**request.path_params))
 
     async def explain_stored(self, request: Request) -> Response:
-        """Why a pod that the agent has is decided on as it is, were it to ask now."""
+        """Explain the decision on an existing pod, as if it asked now."""
         record = self._served.record(**request.path_params)
         return await self._explanation(request, record.workload.pod)
 
     async def explain_posted(self, request: Request) -> Response:
-        """Why a pod that is only asked about would be decided on so."""
+        """Explain the decision on a pod that the agent does not admit."""
         wants = field_validation.wanted(request)
         document = await requests.document_as_it_is(request)
         namespace, view = request.path_params["namespace"], self._served.door.view()

@@ -85,7 +85,7 @@ def _kubelet_condition(observation: KubeletObservation | None) -> KubeletConditi
 
 @functools.cache
 def _host() -> dict[str, str]:
-    """What does not change while the agent runs."""
+    """Facts that stay equal while the agent runs."""
     try:
         image = platform.freedesktop_os_release().get("PRETTY_NAME", "")
     except OSError:

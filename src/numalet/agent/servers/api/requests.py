@@ -47,7 +47,7 @@ def _too_large() -> Failure:
 
 
 def media_type(request: Request) -> str:
-    """The declared type of the body; empty where none is declared."""
+    """The content type of the body; may be empty."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -64,7 +64,7 @@ async def read_out(request: Request, read: Callable[[], T]) -> T:
 async def document(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
-    """The one object of the body, without anything twice; None for an empty body."""
+    """The object in the body; a duplicate field is an error. None for an empty body."""
     document = await document_as_it_is(request, accepted)
     if document is not None and document.duplicates:
         raise bad_body(document.duplicates)
@@ -74,7 +74,7 @@ async def document(
 async def document_as_it_is(
     request: Request, accepted: Collection[str] = _MEDIA_TYPES
 ) -> YamlDocument | None:
-    """The one object of the body, of which the last of equal fields counts; None without a body."""
+    """The object in the body; the last duplicate wins. None for an empty body."""
     kind = media_type(request)
     if kind and kind not in accepted:
         raise Failure(415, words.MEDIA_TYPE)
@@ -126,7 +126,6 @@ def flag(request: Request, name: str) -> bool:
 
 
 def whole_number(request: Request, name: str) -> int | None:
-    """A query parameter that counts something; None without it."""
     value = request.query_params.get(name)
     if not value:
         return None
@@ -136,7 +135,7 @@ def whole_number(request: Request, name: str) -> int | None:
 
 
 def dry_run(given: Iterable[object]) -> bool:
-    """Whether what is asked for shall only be foreseen; ``given`` are the values of ``dryRun``."""
+    """Whether the values of ``dryRun`` ask for a dry run. Raises ``Failure`` 422."""
     values = [value for value in given if value]
     for value in values:
         if value != "All":
@@ -147,5 +146,5 @@ def dry_run(given: Iterable[object]) -> bool:
 
 
 def seconds(request: Request, name: str) -> float:
-    """A query parameter that bounds a time; without it, or with 0, there is no bound."""
+    """A time limit in the query; infinite if it is absent or 0."""
     return float(whole_number(request, name) or 0) or math.inf

@@ -29,7 +29,7 @@ _LONGEST: Final = 4096
 
 
 def of_request(request: Request, fields: Collection[str]) -> Selector:
-    """What the request's selectors let pass; ``fields`` are the paths that may be asked for."""
+    """The request's selectors as one; ``fields`` are the supported paths."""
     labels = _labels(request.query_params.get("labelSelector", ""))
     wanted = _fields(request.query_params.get("fieldSelector", ""), fields)
 
@@ -41,14 +41,14 @@ def of_request(request: Request, fields: Collection[str]) -> Selector:
 
 
 def in_namespace(namespace: str | None, passes: Selector) -> Selector:
-    """What passes and is in this namespace; None is any."""
+    """The selector limited to a namespace; None is any."""
     if namespace is None:
         return passes
     return lambda value: value["metadata"].get("namespace") == namespace and passes(value)
 
 
 def is_selecting(request: Request) -> bool:
-    """Whether a request is for some of the objects only."""
+    """Whether a request has a selector."""
     given = request.query_params
     return bool(given.get("labelSelector") or given.get("fieldSelector"))
 

@@ -36,7 +36,7 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 class Failure(Exception):  # noqa: N818 - it is an answer
-    """A request that comes to nothing, and the ``Status`` that says so."""
+    """A failed request with its ``Status``."""
 
     def __init__(
         self,
@@ -89,7 +89,6 @@ def success() -> dict[str, Any]:
 
 
 def not_found(resource: str, name: str) -> Failure:
-    """There is no object of this name."""
     message = words.NOT_FOUND.format(resource=resource, name=name)
     return Failure(404, message, details={"name": name, "kind": resource})
 
@@ -100,7 +99,7 @@ def bad_query(name: str, value: str, problem: str) -> Failure:
 
 
 def invalid_option(name: str, problem: str, value: str = "") -> Failure:
-    """Query parameters of a list that do not belong together, or a value that none has."""
+    """List options that exclude each other, or an unsupported value."""
     text = problem.format(value=value)
     reason = "FieldValueNotSupported" if value else "FieldValueForbidden"
     cause = {"reason": reason, "message": text, "field": name}
@@ -110,7 +109,7 @@ def invalid_option(name: str, problem: str, value: str = "") -> Failure:
 
 
 def bad_body(findings: Iterable[Finding]) -> Failure:
-    """A body that is no document at all."""
+    """The body cannot be parsed."""
     return Failure(400, "; ".join(finding.located for finding in findings))
 
 
@@ -153,7 +152,7 @@ def warnings(findings: Iterable[Finding]) -> list[str]:
 
 
 def unchangeable(kind: str, name: str, fields: Iterable[tuple[str, str]]) -> Failure:
-    """A change of what can not be changed, with a cause for each such field and why."""
+    """A change of immutable fields, with a cause for each."""
     causes = [
         {"reason": "FieldValueForbidden", "message": text, "field": field} for field, text in fields
     ]
@@ -169,7 +168,6 @@ def conflict(resource: str, name: str, problem: str) -> Failure:
 
 
 def of_refusal(refused: RequestRefused, resource: str, name: str) -> Failure:
-    """What the agent would not do."""
     details = {"name": name, "kind": resource}
     about = {"resource": resource, "name": name}
     fields = refused.fields

@@ -31,7 +31,7 @@ _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def bound(address: Address) -> tuple[socket.socket, Address]:
-    """A listening socket, and where it is. Raises ``BadInput`` if it can not be had."""
+    """A listening socket and its address. Raises ``BadInput``."""
     try:
         listener = accepting.tcp_listener(address.host, address.port)
     except OSError as error:
@@ -49,7 +49,7 @@ def bound(address: Address) -> tuple[socket.socket, Address]:
 
 
 def context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """TLS 1.2 and later, with this certificate. Raises ``BadInput`` if it can not be used."""
+    """TLS 1.2 and later with this certificate. Raises ``BadInput``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)

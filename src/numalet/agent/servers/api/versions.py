@@ -48,7 +48,7 @@ class Token(msgspec.Struct, frozen=True):
 
 
 class WantedVersions(Value):
-    """Which versions a list may be of; None for whichever there is."""
+    """The versions that a list may have; None for any."""
 
     version: int | None
     match: Match
@@ -56,7 +56,7 @@ class WantedVersions(Value):
 
 
 def of_request(request: Request) -> int | None:
-    """The version that a request names; None where any will do. Raises ``Failure`` 400."""
+    """The requested version, or None for any. Raises ``Failure`` 400."""
     text = request.query_params.get("resourceVersion", "")
     if text in UNSET:
         return None
