@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, dataclass_transform
 
-from msgspec import NODEFAULT, Struct, field, structs
+from msgspec import NODEFAULT, Meta, Struct, field, structs
 
 if TYPE_CHECKING:
     # Type checkers compare the names and types of what is replaced with the fields of this one.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from msgspec.structs import replace
 
-__all__ = ["Mutable", "ShownValue", "Value", "field", "kept", "replace", "without_keys"]
+__all__ = ["Meta", "Mutable", "ShownValue", "Value", "field", "kept", "replace", "without_keys"]
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from enum import Enum
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import Value, replace
 from numalet.core.workload.run import Cause, PodRun
-from numalet.core.workload.spec import Workload
+from numalet.core.workload.spec import Count, Workload
 
 
 class PodRecord(Value):
@@ -16,7 +16,7 @@ class PodRecord(Value):
 
     workload: Workload
     run: PodRun
-    resource_version: int = 0
+    resource_version: Count = 0
 
     @property
     def uid(self) -> str:

@@ -1,6 +1,7 @@
 """The history of a pod, container by container.
 
-All moments are aware ``datetime`` values in UTC, from the observer of the event.
+All moments are aware ``datetime`` values in UTC, from the observer of the event. The bounds of the
+types apply to records that are read from a file (``io.documents.pod_record``).
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Annotated, Final, Self, TypeAlias
 
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Finding
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Meta, Value, replace
+from numalet.core.workload.spec import Count
+
+Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=2**31)]
 
 
 class ExitReason(Enum):
@@ -51,8 +56,8 @@ class Exit(Value, kw_only=True):
 
     code: int
     reason: ExitReason
-    finished_at: datetime
-    started_at: datetime | None = None
+    finished_at: Moment
+    started_at: Moment | None = None
     signal: int | None = None
     cause: Cause | None = None
 
@@ -79,10 +84,10 @@ class ContainerRun(Value, kw_only=True):
 
     name: str
     phase: ContainerPhase = ContainerPhase.WAITING
-    attempt: int = 0
-    started_at: datetime | None = None
+    attempt: Count = 0
+    started_at: Moment | None = None
     last_exit: Exit | None = None
-    back_off_seconds: float = 0.0
+    back_off_seconds: Seconds = 0.0
     level: GuaranteeLevel | None = None
     shortfalls: tuple[str, ...] = ()
     asked_to_end: bool = False
@@ -112,8 +117,8 @@ class Verdict(Value):
 class Deletion(Value):
     """A requested deletion of the pod: the time of the request, and the grace period."""
 
-    requested_at: datetime
-    grace_seconds: float
+    requested_at: Moment
+    grace_seconds: Seconds
 
 
 class Evicted(Value):
@@ -124,7 +129,7 @@ class Evicted(Value):
 
     uid: str
     name: str
-    until: datetime
+    until: Moment
 
 
 class PodRun(Value, kw_only=True):
@@ -135,9 +140,9 @@ class PodRun(Value, kw_only=True):
     this running pod with its resources, see ``rejections``; empty if it could.
     """
 
-    accepted_at: datetime
+    accepted_at: Moment
     verdict: Verdict | None = None
-    decided_at: datetime | None = None
+    decided_at: Moment | None = None
     containers: Mapping[str, ContainerRun] = MappingProxyType({})
     deletion: Deletion | None = None
     evicted: tuple[Evicted, ...] = ()

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from numalet.core.model import resources
 from numalet.core.model.pod import ContainerKind, Pod, QosClass
-from numalet.core.model.value import Value, replace
+from numalet.core.model.value import Meta, Value, replace
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class RestartPolicy(Enum):
@@ -46,8 +48,8 @@ class ContainerSpec(Value, kw_only=True):
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     working_dir: str = ""
-    run_as_user: int | None = None
-    run_as_group: int | None = None
+    run_as_user: Count | None = None
+    run_as_group: Count | None = None
 
 
 class Runner(Value):
@@ -56,8 +58,8 @@ class Runner(Value):
     ``ticks`` since the boot, and ``boot``, distinguish it from a later process with the same id.
     """
 
-    pid: int
-    ticks: int
+    pid: Annotated[int, Meta(gt=0)]
+    ticks: Count
     boot: str = ""
 
 
@@ -72,7 +74,7 @@ class Workload(Value, kw_only=True, dict=True):
     pod: Pod
     containers: tuple[ContainerSpec, ...]
     restart_policy: RestartPolicy = RestartPolicy.ALWAYS
-    grace_period_seconds: int = 30
+    grace_period_seconds: Count = 30
     priority_class: str = ""
     source: WorkloadSource = WorkloadSource.API
     origin: str = ""

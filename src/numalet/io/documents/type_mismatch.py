@@ -212,7 +212,12 @@ def _plain(declared: inspect.Type) -> Any:
             return declared.cls
         case inspect.LiteralType():
             return Literal[tuple(declared.values)]
-        case inspect.StructType() | inspect.DataclassType() | inspect.CustomType():
+        case (
+            inspect.StructType()
+            | inspect.DataclassType()
+            | inspect.NamedTupleType()
+            | inspect.CustomType()
+        ):
             return declared.cls
         case inspect.DictType():
             return dict

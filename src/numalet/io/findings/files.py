@@ -110,8 +110,5 @@ class RecordUnreadable(Finding):
 
 
 class RecordUnknownContainer(Finding):
-    sentence = (
-        "something happened to {name}, but the pod has no such container, or the record names it "
-        "twice"
-    )
+    sentence = "the record has a run of container {name}, which the pod does not have"
     name: str

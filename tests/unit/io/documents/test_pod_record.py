@@ -17,7 +17,7 @@ from numalet.core.model.quantity import Quantity
 from numalet.core.workload import folding
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.run import Cause, Evicted
-from numalet.io.documents import pod_record, pod_record_schema
+from numalet.io.documents import pod_record
 from numalet.shared.findings import lost_promises, runtime
 from numalet.shared.findings.runtime import RuntimeProgramNotFound
 from values.pod_runs import accepted, at, ran, up, workload
@@ -45,6 +45,8 @@ UNPROMISED = PodRecord(workload(), replace(up(accepted(), "a", 2), causes=LOST),
 GOLDEN = Path(__file__).with_name("golden") / "pod_records.jsonl"
 """Records as they are on disks: a pod is being deleted, is undecided, could not be started, runs
 without its promise."""
+EARLIER = GOLDEN.with_name("pod_records_v1alpha1.jsonl")
+"""The same as earlier releases wrote them."""
 WITH_TEXT = GOLDEN.with_name("pod_record_with_text.jsonl")
 """The third of them as releases wrote it that had the cause of an end as a text."""
 UNPROMISED_TEXT = GOLDEN.with_name("pod_record_unpromised_text.jsonl")
@@ -65,15 +67,14 @@ def findings_of(damaged: Any) -> list[tuple[str, str]]:
     return [(finding.code, finding.where.path) for finding in caught.value.findings]
 
 
-def test_the_file_says_what_it_is() -> None:
+def test_the_text_has_the_members_of_the_record() -> None:
     file = value()
-    assert (file["apiVersion"], file["kind"]) == ("numalet.dev/v1alpha1", "PodRecord")
-    assert file["resourceVersion"] == 7
+    assert file["resource_version"] == 7
     assert file["workload"]["containers"][1]["command"] == ["run", "a"]
-    assert file["run"]["containers"][1]["startedAt"] == "2030-01-01T00:00:02Z"
+    assert file["run"]["containers"]["a"]["started_at"] == "2030-01-01T00:00:02Z"
     assert file["run"]["deletion"] == {
-        "requestedAt": "2030-01-01T00:00:09Z",
-        "graceSeconds": 30.0,
+        "requested_at": "2030-01-01T00:00:09Z",
+        "grace_seconds": 30.0,
     }
 
 
@@ -89,9 +90,22 @@ def test_a_record_is_written_byte_by_byte_as_the_golden_file_has_it() -> None:
     assert GOLDEN.read_bytes().splitlines(keepends=True) == written
 
 
+def test_records_of_earlier_releases_are_read() -> None:
+    read = [pod_record.decode(line, "u.json") for line in EARLIER.read_bytes().splitlines()]
+    assert read == [WAITING, UNDECIDED, FAILED, UNPROMISED]
+
+
+@pytest.mark.parametrize("part", ["workload", "run"])
+def test_a_damaged_one_of_an_earlier_release_is_found(part: str) -> None:
+    (line, *_) = EARLIER.read_bytes().splitlines()
+    assert findings_of({**json.loads(line), part: []}) != []
+    assert findings_of({**json.loads(line), part: {}}) != []
+    assert findings_of({**json.loads(line), part: None}) != []
+
+
 def test_a_record_has_no_sentence_of_ours() -> None:
     assert pod_record.decode(pod_record.encode(FAILED), "u.json") == FAILED
-    exit_ = json.loads(pod_record.encode(FAILED))["run"]["containers"][0]["lastExit"]
+    exit_ = json.loads(pod_record.encode(FAILED))["run"]["containers"]["a"]["last_exit"]
     assert exit_["cause"] == {"code": CAUSE.code, "fields": {"program": "mine"}}
     assert "message" not in exit_
     assert str(RuntimeProgramNotFound(program="mine")).encode() not in pod_record.encode(FAILED)
@@ -125,27 +139,33 @@ def test_a_text_of_why_it_is_not_promised_is_read_and_kept() -> None:
 
 def test_a_record_without_members_that_came_later_is_read() -> None:
     """Every member with a default may be missing, as it is in records of releases before it."""
-    schema = msgspec.inspect.type_info(pod_record_schema.RecordDocument)
+    schema = msgspec.inspect.type_info(PodRecord)
+    always = {"init_containers", "app_containers", "kind"}
 
     def stripped(given: Any, declared: msgspec.inspect.Type) -> Any:
         match declared:
             case msgspec.inspect.StructType():
-                needed = {each.encode_name: each.type for each in declared.fields if each.required}
-                return {name: stripped(given[name], kind) for name, kind in needed.items()}
+                return {
+                    each.name: stripped(given[each.name], each.type)
+                    for each in declared.fields
+                    if each.required or each.name in always
+                }
             case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
                 return [stripped(each, declared.item_type) for each in given]
+            case msgspec.inspect.DictType():
+                return {name: stripped(each, declared.value_type) for name, each in given.items()}
             case _:
                 return given
 
     for line in GOLDEN.read_bytes().splitlines():
         least = stripped(json.loads(line), schema)
         found = pod_record.decode(json.dumps(least).encode(), "u.json")
-        assert found.uid == json.loads(line)["workload"]["uid"]
+        assert found.uid == json.loads(line)["workload"]["pod"]["uid"]
 
 
 def test_members_of_a_later_release_are_passed_over() -> None:
     file = value()
-    file["run"]["later"] = file["later"] = 1
+    file["run"]["later"] = file["workload"]["pod"]["later"] = file["later"] = 1
     assert pod_record.decode(json.dumps(file).encode(), "u.json") == RECORD
 
 
@@ -160,53 +180,71 @@ def test_another_kind_of_value_is_found(content: bytes) -> None:
 
 
 def test_another_version_is_found() -> None:
-    assert findings_of({**value(), "apiVersion": "numalet.dev/v9"}) == [
-        ("document/type", "$.apiVersion")
-    ]
+    (line, *_) = EARLIER.read_bytes().splitlines()
+    assert findings_of({**json.loads(line), "apiVersion": "numalet.dev/v9"}) != []
 
 
 def test_a_missing_part_is_found_at_its_place() -> None:
     file = value()
-    del file["run"]["containers"][1]["phase"]
-    assert findings_of(file) == [("document/field-missing", "$.run.containers[1]")]
+    del file["run"]["containers"]["a"]["name"]
+    assert findings_of(file) == [("document/field-missing", "$.run.containers.a")]
 
 
 @pytest.mark.parametrize("moment", ["2030-01-01T00:00:00", "yesterday", 5, None])
 def test_a_moment_needs_a_zone(moment: object) -> None:
     file = value()
-    file["run"]["acceptedAt"] = moment
-    assert findings_of(file) == [("document/type", "$.run.acceptedAt")]
+    file["run"]["accepted_at"] = moment
+    assert findings_of(file) == [("document/type", "$.run.accepted_at")]
 
 
 def test_a_uid_that_is_no_part_of_a_path_is_found() -> None:
     file = value()
-    file["workload"]["uid"] = "../etc"
-    assert findings_of(file) == [("workload/uid", "$.workload.uid")]
+    file["workload"]["pod"]["uid"] = "../etc"
+    assert findings_of(file) == [("workload/uid", "$.workload.pod.uid")]
 
 
 def test_a_quantity_is_found_at_its_place() -> None:
     file = value()
-    file["workload"]["containers"][0]["requests"] = {"cpu": "many"}
-    assert findings_of(file) == [("pods/quantity", "$.workload.containers[0].requests.cpu")]
+    file["workload"]["pod"]["init_containers"][0]["requests"] = {"cpu": "many"}
+    place = "$.workload.pod.init_containers[0].requests.cpu"
+    assert findings_of(file) == [("pods/quantity", place)]
 
 
 def test_containers_that_are_no_pods_are_found() -> None:
+    wrong = [("record/containers", "$.workload.containers")]
     file = value()
     file["workload"]["containers"].reverse()
-    assert findings_of(file) == [("record/containers", "$.workload.containers")]
-    file["workload"]["containers"][0]["name"] = "i1"
-    assert ("record/containers", "$.workload.containers") in findings_of(file)
+    assert findings_of(file) == wrong
     file["workload"]["containers"] = []
+    assert wrong[0] in findings_of(file)
+    file["workload"]["pod"] |= {"init_containers": [], "app_containers": []}
+    assert wrong[0] in findings_of(file)
+
+
+def test_so_are_those_of_another_kind_or_of_one_name() -> None:
+    file = value()
+    file["workload"]["containers"][0]["kind"] = "app"
+    file["workload"]["pod"]["init_containers"][0]["kind"] = "app"
+    assert findings_of(file) == [("record/containers", "$.workload.containers")]
+    file = value()
+    file["workload"]["containers"][0]["name"] = "a"
+    file["workload"]["pod"]["init_containers"][0]["name"] = "a"
     assert ("record/containers", "$.workload.containers") in findings_of(file)
+
+
+def test_the_containers_of_an_earlier_release_in_another_order_are_found() -> None:
+    file = json.loads(EARLIER.read_bytes().splitlines()[0])
+    file["workload"]["containers"].reverse()
+    assert findings_of(file) == [("record/containers", "$.workload.containers")]
 
 
 def test_runs_of_unknown_containers_are_found() -> None:
     file = value()
-    file["run"]["containers"][0]["name"] = "x"
-    file["run"]["containers"].append(file["run"]["containers"][1])
+    file["run"]["containers"]["x"] = {"name": "x"}
+    file["run"]["containers"]["a"]["name"] = "i1"
     assert findings_of(file) == [
-        ("record/unknown-container", "$.run.containers[0].name"),
-        ("record/unknown-container", "$.run.containers[2].name"),
+        ("record/unknown-container", "$.run.containers.a"),
+        ("record/unknown-container", "$.run.containers.x"),
     ]
 
 
