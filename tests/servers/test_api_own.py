@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from numalet.agent.servers.api import explaining
+from numalet.agent.servers.api import own
 from numalet.agent.servers.door import OwnershipMode
 from numalet.core.config.behaviour import EXACT, NATIVE
 from numalet.core.enforcement.audit import Audit
@@ -107,7 +107,7 @@ def test_a_stored_pod_is_explained_as_if_it_asked_now(client: AgentClient) -> No
 def test_only_so_many_explanations_are_worked_out_at_once(
     client: AgentClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explaining, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(own, "MOST_EXPLANATIONS_AT_ONCE", 0)
     busy = refused(client.post, f"{OWN}/namespaces/default/explanations", pod("a"))
     assert (busy.code, busy.reason) == (429, "TooManyRequests")
 

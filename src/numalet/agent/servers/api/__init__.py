@@ -5,8 +5,8 @@
     /healthz /readyz /metrics /configz     as a kubelet's
     /version /api /apis /openapi           discovery
 
-``application`` puts it together from the door; ``listening`` serves it on a Unix socket, and
-``tls_listening`` behind a ``guard`` on a port. Requests are read in ``requests``, errors written in
-``status``, answers given as objects or tables in ``forms``; every other module is one kind of
-object. The objects are made in one place, ``objects``.
+``application`` makes the ASGI application from the door. ``listening`` serves it on a Unix socket,
+``tls_listening`` on a port, for clients with the token. ``requests`` reads requests, ``status``
+writes errors, ``forms`` writes objects and tables, and ``objects`` makes all objects. Every other
+module is about one kind of object.
 """

@@ -10,12 +10,12 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS
 from numalet.agent.servers.api.cluster import ClusterHandlers
-from numalet.agent.servers.api.dashboard_links import LinkHandler
 from numalet.agent.servers.api.discovery import Discovery
 from numalet.agent.servers.api.health import HealthHandlers
 from numalet.agent.servers.api.logs import Logs
@@ -23,7 +23,7 @@ from numalet.agent.servers.api.openapi import OpenApi
 from numalet.agent.servers.api.own import Own
 from numalet.agent.servers.api.pods import Pods
 from numalet.agent.servers.api.runs import RunsHandler
-from numalet.agent.servers.api.served import Served
+from numalet.agent.servers.api.served import OWN_GROUP, Served
 from numalet.agent.servers.api.status import Failure
 from numalet.agent.servers.dashboard import DashboardLinks
 from numalet.agent.servers.door import Door
@@ -68,7 +68,7 @@ def application(
         return Failure(503, text).response()
 
     routes = [route for room in _ROOMS for route in room(served).routes()]
-    routes += LinkHandler(links or DashboardLinks()).routes()
+    routes.append(_link_route(links or DashboardLinks()))
     made = Starlette(
         routes=[*routes, *OpenApi(routes).routes()],
         exception_handlers={
@@ -95,3 +95,21 @@ def _without_last_slash(app: ASGIApp) -> ASGIApp:
         await app(scope, receive, send)
 
     return answered
+
+
+def _link_route(links: DashboardLinks) -> Route:
+    async def create(_request: Request) -> Response:
+        if links.make is None:
+            raise Failure(404, words.NO_DASHBOARD)
+        link = links.make()
+        return JSONResponse(
+            {
+                "kind": "DashboardLink",
+                "apiVersion": OWN_GROUP,
+                "url": link.url,
+                "seconds": link.seconds,
+                "fingerprint": links.fingerprint or None,
+            }
+        )
+
+    return Route(f"/apis/{OWN_GROUP}/dashboardlinks", create, methods=["POST"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -17,21 +19,25 @@ from numalet.agent.servers.api import (
     selectors,
 )
 from numalet.agent.servers.api.derived import Derived
-from numalet.agent.servers.api.explaining import Explainer
 from numalet.agent.servers.api.node_state import node_state
 from numalet.agent.servers.api.objects import JSON, shown
 from numalet.agent.servers.api.pod_collections import PLACEMENT, of_records
 from numalet.agent.servers.api.pods import workload_of
 from numalet.agent.servers.api.served import OWN_GROUP, Served, observed_by
-from numalet.agent.servers.api.status import not_found
+from numalet.agent.servers.api.status import Failure, not_found
 from numalet.agent.servers.door import AgentView, OwnershipMode
 from numalet.core.model.findings import Findings
 from numalet.core.model.pod import Pod
 from numalet.core.model.value import replace
 from numalet.core.workload.spec import of_command
+from numalet.insight.explain import running, search, story
+from numalet.insight.output import explanation_document, json_schema
+from numalet.wording import kubernetes_api as words
 
 FIELDS: Final = frozenset({"metadata.name", "metadata.namespace", "metadata.uid"})
 _ROOT: Final = f"/apis/{OWN_GROUP}"
+MOST_EXPLANATIONS_AT_ONCE: Final = 2
+_LONGEST_BUDGET_SECONDS: Final = 10.0
 
 
 class Own:
@@ -39,7 +45,7 @@ class Own:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._explainer = Explainer()
+        self._explaining = 0
         self._states = Derived(served.door, lambda view: [_state(view)])
         self._observed = Derived(served.door, observed_by)
 
@@ -89,9 +95,17 @@ class Own:
         return await self._explanation(request, asked.pod)
 
     async def _explanation(self, request: Request, pod: Pod) -> Response:
-        budget = requests.whole_number(request, "budgetSeconds") or 0
+        """Raises ``Failure`` 429 while too many explanations run."""
+        wanted_seconds = float(requests.whole_number(request, "budgetSeconds") or 0)
         view = self._served.door.view()
-        explanation = await self._explainer.explain(view, pod, float(budget))
+        if self._explaining >= MOST_EXPLANATIONS_AT_ONCE:
+            raise Failure(429, words.BUSY)
+        self._explaining += 1
+        try:
+            budget_seconds = min(wanted_seconds, _LONGEST_BUDGET_SECONDS)
+            explanation = await asyncio.to_thread(_explained, view, pod, budget_seconds)
+        finally:
+            self._explaining -= 1
         return Response(shown(explanation).text, media_type=JSON)
 
     async def states(self, request: Request) -> Response:
@@ -118,3 +132,16 @@ def _state(view: AgentView) -> dict[str, Any]:
         },
         **node_state(view),
     }
+
+
+def _explained(view: AgentView, pod: Pod, budget_seconds: float) -> dict[str, Any]:
+    """The document of ``numalet explain -o json``; an existing pod is explained as a new one."""
+    pods = {uid: record.workload.pod for uid, record in view.records.items()}
+    case = running.case(running.session(view.node, view.config, pods), (), pod)
+    traced = story.trace(case.node, pod)
+    end = time.monotonic() + budget_seconds
+    wanted = budget_seconds > 0
+    tallies = search.search(case, traced, lambda: time.monotonic() < end) if wanted else ()
+    assumed = {key.pod_uid for key in case.node.snapshot.assumed}
+    document = explanation_document.explanation(case, traced, tuple(tallies), len(assumed))
+    return json_schema.plain(document)

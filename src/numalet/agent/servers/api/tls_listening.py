@@ -7,25 +7,27 @@ bounded before it has said who it is (``shared.web``).
 from __future__ import annotations
 
 import contextlib
+import hmac
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from starlette.types import ASGIApp
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from numalet.agent.findings.servers import KubeApiCertificate, KubeApiListen
 from numalet.agent.servers.api.application import application
-from numalet.agent.servers.api.dashboard_beside import BesideApi
-from numalet.agent.servers.api.guard import Guard
-from numalet.agent.servers.dashboard import DashboardLinks
+from numalet.agent.servers.api.status import Failure
+from numalet.agent.servers.dashboard import PATH, DashboardLinks
 from numalet.agent.servers.door import Door
 from numalet.agent.servers.endpoints import Address
 from numalet.core.model.findings import BadInput, Location
 from numalet.dashboard.served import ServedDashboard
 from numalet.shared.web import accepting
 from numalet.shared.web.serving import serving
+from numalet.wording import kubernetes_api as words
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
@@ -78,3 +80,42 @@ async def opened(
         app = BesideApi(dashboard.app, app)
     async with serving(app, listener, tls):
         yield
+
+
+class Guard:
+    """An application behind a bearer token; without the token a client gets a 401."""
+
+    def __init__(self, behind: ASGIApp, token: str) -> None:
+        self._behind = behind
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self._knows(scope):
+            response = Failure(401, words.UNAUTHORIZED).response()
+            response.headers["WWW-Authenticate"] = "Bearer"
+            await response(scope, receive, send)
+            return
+        await self._behind(scope, receive, send)
+
+    def _knows(self, scope: Any) -> bool:
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        said = token.strip().encode("utf-8", "surrogateescape")
+        # The comparison takes as long wherever the two differ.
+        return scheme.lower() == "bearer" and hmac.compare_digest(said, self._token)
+
+
+class BesideApi:
+    """Everything below ``/ui`` is the dashboard's, which has sessions; the rest is the API's."""
+
+    def __init__(self, dashboard: ASGIApp, api: ASGIApp) -> None:
+        self._dashboard = dashboard
+        self._api = api
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if path != PATH and not path.startswith(f"{PATH}/"):
+            await self._api(scope, receive, send)
+            return
+        if path == PATH:
+            scope = {**scope, "path": f"{PATH}/", "raw_path": f"{PATH}/".encode()}
+        await self._dashboard({**scope, "root_path": PATH}, receive, send)
