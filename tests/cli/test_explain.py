@@ -354,7 +354,7 @@ def test_an_impossible_answer_and_a_refused_allocation_are_shown(
     flags = ("--cpu-manager-policy=static", "--reserved-cpus=0")
     ended = plain(numalet, str(path), *flags, policy="best-effort")
 
-    assert "cpu manager: impossible. 40 CPUs are asked for" in ended.out
+    assert "cpu manager: impossible. 40 CPUs requested" in ended.out
     assert "c: refused by the cpu manager" in ended.out
     without = plain(numalet, str(path), policy="none")
     assert "c: refused by the memory manager" in without.out
@@ -465,7 +465,7 @@ def test_the_first_line_has_the_cause_with_its_number_and_a_suggestion(
     assert first == (
         "default/three (Guaranteed) is rejected: UnexpectedAdmissionError: c (memory 9800Mi) does"
         " not fit anywhere: {0} 684Mi of memory short (8.90Gi free); {1} 8.57Gi of memory short"
-        " (1Gi free); {0,1} would cut through {0}, in use by default/one. Suggestion: delete"
+        " (1Gi free); {0,1} overlaps {0}, in use by default/one. Suggestion: delete"
         " default/one first."
     )
     assert [line for line in others if " 0 tried" in line] == []
@@ -480,7 +480,7 @@ def test_who_is_impossible_everywhere_is_said_at_once(numalet: Runner, tmp_path:
 
     first = plain(numalet, str(path), *flags, "--budget", "0").out.splitlines()[0]
 
-    assert "40 CPUs are asked for" in first
+    assert "40 CPUs requested" in first
     assert "way out" not in first
 
 

@@ -319,7 +319,7 @@ def test_notes_have_their_own_texts_and_some_stand_for_many(numalet: Runner) -> 
         for name in "ab"
     }
     lines = [str(each) for each in fleet_view.noted(Cluster(nodes=nodes))]
-    assert lines[0].startswith("  a (and 1 more): p0 runs, but would be refused now")
+    assert lines[0].startswith("  a (and 1 more): p0 runs, but would be rejected now")
     assert lines[1].startswith("  a: p1 runs")
     assert lines[5:] == ["  and 2 notes of this kind on 1 node (see -o json)"]
 
@@ -332,16 +332,16 @@ UNDECIDED = {
     ],
 }
 WHY = (
-    "  n0 (and 2 more): not decided on: it has no NumaNode object that can be read, and nothing"
-    " says of which machine and configuration it is; run numalet publish on the node, or give its"
-    " machine and configuration with --class\n"
+    "  n0 (and 2 more): not decided on: it has no readable NumaNode object, and its machine and"
+    " configuration are unknown; run numalet publish on the node, or give its machine and"
+    " configuration with --class\n"
 )
 
 
 @pytest.mark.parametrize(
     ("question", "status", "said"),
     [
-        (("fit", SMALL), 1, "    3  not decided: it has no NumaNode object"),
+        (("fit", SMALL), 1, "    3  not decided: it has no readable NumaNode object"),
         (("traps",), 2, "There is no node that can be decided on.\n\nNodes: 3 undecided."),
         (("free", SMALL), 1, "there is no node that can be decided on"),
         (("what-if", "--policy", "none"), 0, "before        0 "),

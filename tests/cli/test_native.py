@@ -104,6 +104,6 @@ def test_a_page_names_the_nodes_that_give_no_memory(numalet: Runner, tmp_path: P
     more = numalet("simulate", *asked, "--memory-node-classes", "cpu,memory")
 
     assert (native.status, more.status) == (1, 0)
-    assert "NUMA nodes {2,3} give no memory to pods" in native.out
-    assert "give no memory" not in more.out
-    assert "give no memory to pods" in explained.out
+    assert "NUMA nodes {2,3} provide no memory to pods" in native.out
+    assert "provide no memory" not in more.out
+    assert "provide no memory to pods" in explained.out

@@ -48,7 +48,7 @@ def test_a_refusal_of_our_own_is_reported_once(numalet: Runner, tmp_path: Path) 
     ended = numalet("simulate", "-m", "1n4c", "--memory-per-node", "10Gi", *STATIC, str(path))
 
     assert "KubeletWouldCrash" in ended.out
-    assert ended.out.count("hugepages-1Gi is asked for") == 1
+    assert ended.out.count("hugepages-1Gi requested") == 1
 
 
 def test_without_the_memory_manager_nothing_is_reserved(numalet: Runner) -> None:

@@ -138,14 +138,14 @@ def test_who_is_not_there_can_not_be_forgotten(numalet: Runner, state: Path) -> 
     [
         (NAMES[1], b"", "unexpected end of JSON input"),
         (NAMES[1], b'{"policyName":"Static"', "unexpected end of JSON input"),
-        (NAMES[1], b"{} tail", "can not be decoded"),
+        (NAMES[1], b"{} tail", "cannot be decoded"),
         (
             NAMES[1],
             b'{"policyName":"Static","machineState":{},"entries":{},"checksum":1}',
-            "says checksum 1",
+            "has checksum 1",
         ),
-        (NAMES[0], b"\xff", "can not be decoded"),
-        (NAMES[0], b"x", "can not be decoded"),
+        (NAMES[0], b"\xff", "cannot be decoded"),
+        (NAMES[0], b"x", "cannot be decoded"),
         (NAMES[0], b" " * (33 << 20), "too large"),
     ],
     ids=["empty", "truncated", "tail", "checksum", "bytes", "letter", "large"],
@@ -167,13 +167,16 @@ def test_a_damaged_state_file_is_named_and_stays(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((*DOCUMENTED, "--memory-manager-policy", "None"), "written under policy 'Static'"),
+        ((*DOCUMENTED, "--memory-manager-policy", "None"), "has policy 'Static'"),
         (
             (*CONFIGURED[:2], "--reserved-memory", "0:memory=5220Mi", "-m", "1n4c2t"),
-            "this machine has no such node",
+            "this machine does not have that node",
         ),
-        ((*CONFIGURED, "-m", "2n4c2t"), "does not fit this machine"),
-        ((*DOCUMENTED, "--topology-manager-policy", "sometimes"), "'sometimes' is unknown"),
+        ((*CONFIGURED, "-m", "2n4c2t"), "does not match this machine"),
+        (
+            (*DOCUMENTED, "--topology-manager-policy", "sometimes"),
+            "unknown topologyManagerPolicy 'sometimes'",
+        ),
     ],
     ids=["policy", "node", "machine", "configuration"],
 )

@@ -112,7 +112,7 @@ def test_show_draws_what_is_there_of_broken_files(numalet: Runner, mixed: Path) 
     ended = numalet("state", "show", str(mixed))
 
     assert ended.status == 0
-    assert "can not be decoded: unexpected end of JSON input" in ended.err
+    assert "cannot be decoded: unexpected end of JSON input" in ended.err
     assert "no node is in this group" in ended.out
     assert "Shared pool" not in ended.out
 
@@ -186,7 +186,7 @@ def test_verify_takes_a_shape(numalet: Runner, documented: Path) -> None:
     )
 
     assert ended.status == 1
-    assert "rule: The file is about this machine." in ended.out
+    assert "rule: The file must match this machine." in ended.out
 
 
 def test_diff_names_what_differs(numalet: Runner, documented: Path, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(tmp_path: Path) -> None:
     done = run(tmp_path, "--", "true", cpus="5000")
     assert done.returncode == 125
     assert done.stdout == ""
-    assert "5000 CPUs are asked for" in " ".join(done.stderr.split())
+    assert "5000 CPUs requested" in " ".join(done.stderr.split())
     assert run(tmp_path, "--wait", "--", "true", cpus="5000").returncode == 125
 
 

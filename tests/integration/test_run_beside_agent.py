@@ -252,7 +252,7 @@ def test_commands_get_cpus_of_their_own_and_the_next_is_refused_with_the_reason(
     assert len(frozenset[int]().union(*given)) == CPUS - 1
     refused = site.run("--", "true")
     assert (refused.returncode, refused.stdout) == (125, "")
-    assert "1 CPU is asked for; free in all: 0." in refused.stderr
+    assert "1 CPU requested; 0 free on all NUMA nodes together." in refused.stderr
     assert "\nWhat would have a place\n" in refused.stderr
     assert "'true' does not fit on the machine" in refused.stderr
     # Who holds the memory is named, as the agent knows it.

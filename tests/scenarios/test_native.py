@@ -297,7 +297,7 @@ def test_huge_pages_are_kept_back() -> None:
     [
         ({"hugepages-1Gi": "5Gi"}, "5368709120 bytes of hugepages-1Gi on NUMA node 1"),
         ({"hugepages-2Mi": "2Mi"}, "2097152 bytes of hugepages-2Mi on NUMA node 1, which has 0"),
-        ({"hugepages-1Gi": "-1Gi"}, "keeps back -1073741824 bytes"),
+        ({"hugepages-1Gi": "-1Gi"}, "reserves -1073741824 bytes"),
     ],
 )
 def test_no_more_is_reserved_than_there_is(limits: dict[str, str], told: str) -> None:

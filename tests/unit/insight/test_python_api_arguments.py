@@ -88,7 +88,7 @@ def test_a_refused_start_is_a_sentence_and_says_why_it_is_no_node() -> None:
     refused = numalet.start_node(numalet.decode_config({"cpuManagerPolicy": "static"}), "2n4c")
     assert isinstance(refused, numalet.StartRefused)
     assert str(refused).startswith("The kubelet would not start: ")
-    with pytest.raises(AttributeError, match=r"no 'admit'.*static needs CPUs"):
+    with pytest.raises(AttributeError, match=r"no 'admit'.*static requires reserved CPUs"):
         refused.admit  # type: ignore[attr-defined]  # noqa: B018 - it raises
     assert pickle.loads(pickle.dumps(refused)) == copy.deepcopy(refused) == refused
 

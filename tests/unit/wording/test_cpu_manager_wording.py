@@ -80,7 +80,7 @@ def test_a_reason_about_a_pod_as_a_whole_names_no_container() -> None:
     reason = NotWholeCores(WHOLE_POD, 3, 2)
     refused = AllocationRefused(WHOLE_POD, "cpu", reason)
 
-    assert english.of_reason(reason).startswith("The pod as a whole asks for 3 CPUs;")
+    assert english.of_reason(reason).startswith("The pod as a whole requests 3 CPUs;")
     assert english.of_reason(refused).startswith(
         "The cpu manager refused the pod as a whole: The pod as a whole asks"
     )

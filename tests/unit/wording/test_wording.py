@@ -105,7 +105,7 @@ def test_a_sentence_shows_the_fields_of_its_finding() -> None:
         (
             AllocationRefused("c", "memory", CutsGroup("c", 0b11, 0, 0b01)),
             "The memory manager refused c: Container c would use NUMA nodes {0,1}, but node 0 is"
-            " in use as {0}; nodes that hold memory of a pod are used again only as the same set.",
+            " in use as {0}; nodes in use can be used again only as the same set.",
             "UnexpectedAdmissionError",
             "Allocate failed due to [memorymanager] preferred hint violates NUMA node allocation,"
             " which is unexpected",
@@ -136,9 +136,7 @@ def test_an_admitted_pod_has_no_reason_and_no_message() -> None:
 def test_sizes_and_hints_of_a_reason_are_said_for_people() -> None:
     little = TooLittleFree(0b101, "memory", 2 << 30, 1 << 30)
 
-    assert english.of_reason(little) == (
-        "NUMA nodes {0,2} have 1Gi of memory free; 2Gi is asked for."
-    )
+    assert english.of_reason(little) == ("NUMA nodes {0,2} have 1Gi of memory free; 2Gi requested.")
 
 
 class Plain:

@@ -54,8 +54,8 @@ class KubeletWouldCrash(Value):
 
     code: ClassVar[str] = "admission/kubelet-would-crash"
     sentence: ClassVar[str] = (
-        "Refused, because the kubelet itself would crash or hang in its {provider} manager "
-        "over {subject}: {cause}"
+        "Rejected, because the kubelet would crash or hang in its {provider} manager on {subject}: "
+        "{cause}"
     )
     subject: str
     provider: str
@@ -67,8 +67,7 @@ class OutOfResource(Value):
 
     code: ClassVar[str] = "admission/out-of-resource"
     sentence: ClassVar[str] = (
-        "the node has too little {resource} for the sum of all requests: {requested} requested, "
-        "{used} used, {capacity} there"
+        "insufficient {resource}: {requested} requested, {used} of {capacity} in use"
     )
     resource: str
     requested: int
@@ -85,8 +84,8 @@ class PodLevelOff(Value):
 
     code: ClassVar[str] = "admission/pod-level-off"
     sentence: ClassVar[str] = (
-        "the pod asks for resources as a whole (spec.resources), and the feature gate "
-        "PodLevelResources is off"
+        "the pod has pod-level resources (spec.resources), and the feature gate PodLevelResources "
+        "is off"
     )
 
 
@@ -103,7 +102,8 @@ class SidecarForbidden(Value):
 
     code: ClassVar[str] = "admission/sidecar-forbidden"
     sentence: ClassVar[str] = (
-        "init container {container} restarts always, and the feature gate SidecarContainers is off"
+        "init container {container} has restartPolicy Always, and the feature gate "
+        "SidecarContainers is off"
     )
     container: str
 
@@ -113,7 +113,7 @@ class NothingToPreempt(Value):
 
     code: ClassVar[str] = "admission/nothing-to-preempt"
     sentence: ClassVar[str] = (
-        "the pod is critical, and evicting all others would not give it what it lacks: {lacking}"
+        "the pod is critical, but evicting all eligible pods would not free enough: {lacking}"
     )
     lacking: tuple[tuple[str, int], ...]
 

@@ -6,13 +6,10 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 
 class ClusterNodeWithoutClass(Finding):
-    sentence = (
-        "it has no NumaNode object that can be read, and nothing says of which machine and"
-        " configuration it is"
-    )
+    sentence = "it has no readable NumaNode object, and its machine and configuration are unknown"
     why = (
-        "A Node object has sums alone. Where a pod fits depends on NUMA nodes, CPUs and the"
-        " kubelet's configuration."
+        "A Node object has only sums. Whether a pod fits depends on NUMA nodes, CPUs and the "
+        "kubelet's configuration."
     )
     mend = "run numalet publish on the node, or give its machine and configuration with --class"
     node: str
@@ -20,11 +17,10 @@ class ClusterNodeWithoutClass(Finding):
 
 class ClusterOnlySums(Finding):
     sentence = (
-        "its NodeResourceTopology has what is free in {zones}"
-        " ({attributes}), but neither which CPUs and devices that is nor groups of NUMA nodes,"
-        " reserved memory, or who holds what"
+        "its NodeResourceTopology has the free amounts of {zones} ({attributes}), but no CPUs, "
+        "devices, groups of NUMA nodes, reserved memory or allocations of single pods"
     )
-    why = "A kubelet's admission can not be worked out from what a NodeResourceTopology has."
+    why = "A NodeResourceTopology has too little data to predict a kubelet's admission."
     mend = "run numalet publish on the node, or give its machine and configuration with --class"
     node: str
     zones: str
@@ -45,42 +41,41 @@ class ClusterClassDoesNotStart(Finding):
 
 
 class ClusterReleaseUnknown(Finding):
-    sentence = "the release of its kubelet {version!r} is not known here, and its class names none"
-    mend = "give a release in the class file"
+    sentence = (
+        "its kubelet's release {version!r} is unknown to numalet, and its class does not set one"
+    )
+    mend = "set a release in the class file"
     node: str
     version: str
 
 
 class ClusterPodRefusedNow(NoteFinding):
-    sentence = "{pod} runs, but would be refused now ({reason}); it counts as holding nothing"
-    why = "What it came to find was shaped by pods that are gone."
+    sentence = "{pod} runs, but would be rejected now ({reason}); treated as having no allocation"
+    why = "Pods deleted since then influenced its placement."
     pod: str
     reason: str
 
 
 class ClusterAmountsDerived(NoteFinding):
     sentence = (
-        "the status of some of its pods has no allocatedResources: what these hold is derived from"
-        " their requests"
+        "the status of some of its pods has no allocatedResources: their allocations are derived "
+        "from their requests"
     )
 
 
 class ClusterUnreadPods(WarningFinding):
-    sentence = "{count} pods of this node could not be read; it has less room than it seems"
+    sentence = "{count} pods of this node could not be read; its free resources are overestimated"
     count: int
 
 
 class ClusterHoldersUnknown(NoteFinding):
-    sentence = (
-        "{count} holders in its state are no pods that are known: they count as gone, though they"
-        " may have come since"
-    )
+    sentence = "its state lists {count} unknown pods; treated as deleted, though they may be new"
     count: int
 
 
 class ClusterOtherSize(WarningFinding):
     sentence = "its class offers {offered} of {resource}, the Node object {allocatable}"
-    why = "The class may be another machine's, or the configuration may be an older one."
+    why = "The class may be that of another machine, or the configuration may be outdated."
     resource: str
     offered: str
     allocatable: str
@@ -91,15 +86,15 @@ class StateFinding(WarningFinding):
 
 
 class ClusterStateHolderElsewhere(StateFinding):
-    sentence = "not trusted: its state has something for {pod}, which {place}"
+    sentence = "not trusted: its state has an allocation for {pod}, which {place}"
     pod: str
     place: str
 
 
 class ClusterStateHoldsNothing(StateFinding):
     sentence = (
-        "not trusted: container {container} of {pod} runs and asks for {asked} of {resource}, but"
-        " has none in its state"
+        "not trusted: container {container} of {pod} runs and requests {asked} of {resource}, but "
+        "its state has no allocation for it"
     )
     pod: str
     container: str
@@ -109,8 +104,8 @@ class ClusterStateHoldsNothing(StateFinding):
 
 class ClusterStateOtherAmount(StateFinding):
     sentence = (
-        "not trusted: container {container} of {pod} asks for {asked} of {resource}, and has {held}"
-        " in its state"
+        "not trusted: container {container} of {pod} requests {asked} of {resource}, but its state "
+        "has {held}"
     )
     pod: str
     container: str
@@ -120,7 +115,7 @@ class ClusterStateOtherAmount(StateFinding):
 
 
 class ClusterStateOverlap(StateFinding):
-    sentence = "not trusted: several hold {resource} {what}"
+    sentence = "not trusted: several pods hold {resource} {what}"
     resource: str
     what: str
 
@@ -133,8 +128,8 @@ class ClusterStateAbsent(StateFinding):
 
 class ClusterStateSum(StateFinding):
     sentence = (
-        "not trusted: {resource} of {place} does not add up: {counted} are allocated, and {held}"
-        " are held"
+        "not trusted: {resource} of {place} does not add up: {counted} are allocated, but pods "
+        "hold {held}"
     )
     resource: str
     place: str

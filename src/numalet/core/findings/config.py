@@ -39,7 +39,7 @@ class ConfigNotAtHand(WarningFinding):
 
 class ConfigDependOnUnknown(NoteFinding):
     sentence = "cannot tell whether these apply without {fields_unknown}: {codes}"
-    why = "Each of them is found with some values of these fields, and not with others."
+    why = "They apply for some values of these fields, and not for others."
     mend = "check the whole configuration of a node, or add the flags to the command"
     fields_unknown: str
     codes: str
@@ -53,14 +53,14 @@ class GateUnknown(Finding):
 
 
 class ConfigGateUnknownInFlag(GateUnknown):
-    sentence = "there is no feature gate {gate!r} in release {release}"
+    sentence = "unknown feature gate {gate!r} in release {release}"
     why = _GATES
     mend = "remove {gate} from --feature-gates"
     kubelet_text = "unrecognized feature gate: {gate}"
 
 
 class ConfigGateUnknownInFile(GateUnknown):
-    sentence = "there is no feature gate {gate!r} in release {release}"
+    sentence = "unknown feature gate {gate!r} in release {release}"
     why = _GATES
     mend = "remove {gate} from featureGates"
     kubelet_text = "unrecognized feature gate: {gate}"
@@ -98,27 +98,27 @@ class GateNeeds(Finding):
 
 
 _GATE_NEEDS: Final = (
-    "From release 1.35 on a feature gate that is on needs every gate that its feature builds on."
+    "From release 1.35 on, an enabled feature gate requires every gate that its feature depends on."
 )
 
 
 class ConfigGateNeedsInFlag(GateNeeds):
-    sentence = "feature gate {gate} is on and needs {needed}, off here"
+    sentence = "feature gate {gate} is on and requires {needed}, which is off"
     why = _GATE_NEEDS
     mend = "add {gate}=false to --feature-gates, or switch on {needed}"
     kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
 
 
 class ConfigGateNeedsInFile(GateNeeds):
-    sentence = "feature gate {gate} is on and needs {needed}, off here"
+    sentence = "feature gate {gate} is on and requires {needed}, which is off"
     why = _GATE_NEEDS
     mend = "set featureGates.{gate} to false, or {needed} to true"
     kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
 
 
 class ConfigMaxPods(Finding):
-    why = "Numbers of pods can not be negative."
-    mend = "set maxPods to 110, the default, or to what the node shall take"
+    why = "Numbers of pods cannot be negative."
+    mend = "set maxPods to 110, the default, or to the node's maximum"
     sentence = kubelet_text = (
         "invalid configuration: maxPods (--max-pods) {count} must not be a negative number"
     )
@@ -126,7 +126,7 @@ class ConfigMaxPods(Finding):
 
 
 class ConfigPodsPerCore(Finding):
-    why = "Numbers of pods can not be negative."
+    why = "Numbers of pods cannot be negative."
     mend = "set podsPerCore to 0, the default, for no limit"
     sentence = kubelet_text = (
         "invalid configuration: podsPerCore (--pods-per-core) {count} must not be a negative number"
@@ -148,7 +148,7 @@ class ConfigPort(Finding):
 
 
 class ConfigQuotaPeriodNeedsGate(Finding):
-    why = "Another period of the CPU quota needs a feature gate."
+    why = "A period of the CPU quota other than the default requires a feature gate."
     mend = "set cpuCFSQuotaPeriod to 100ms, the default, or CustomCPUCFSQuotaPeriod to true"
     sentence = kubelet_text = (
         "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} requires "
@@ -158,7 +158,7 @@ class ConfigQuotaPeriodNeedsGate(Finding):
 
 
 class ConfigQuotaPeriod(Finding):
-    why = "The kernel takes a period of the CPU quota from 1 ms to 1 s."
+    why = "The kernel accepts periods of the CPU quota from 1 ms to 1 s."
     mend = "set cpuCFSQuotaPeriod to 100ms, the default"
     sentence = kubelet_text = (
         "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{period}}} must be "
@@ -168,7 +168,7 @@ class ConfigQuotaPeriod(Finding):
 
 
 class ConfigSwapNeedsGate(Finding):
-    why = "Settings of swap need the feature gate NodeSwap."
+    why = "Swap settings require the feature gate NodeSwap."
     mend = "remove memorySwap.swapBehavior, or set NodeSwap to true"
     sentence = kubelet_text = (
         "invalid configuration: memorySwap.swapBehavior cannot be set when NodeSwap feature flag "
@@ -188,7 +188,7 @@ class ConfigSwapBehavior(Finding):
 
 
 class ConfigThrottlingFactor(Finding):
-    why = "Memory is throttled at a part of its limit, at most at all of it."
+    why = "The factor is the part of a container's limit at which the kernel throttles it."
     mend = "set memoryThrottlingFactor to 0.9, the default"
     sentence = kubelet_text = (
         "invalid configuration: memoryThrottlingFactor {factor} must be greater than 0 and less "
@@ -199,8 +199,8 @@ class ConfigThrottlingFactor(Finding):
 
 class ConfigTopologyPolicy(Finding):
     sentence = (
-        "topologyManagerPolicy {policy!r} is unknown; allowed are none, best-effort, restricted "
-        "and single-numa-node"
+        "unknown topologyManagerPolicy {policy!r}; expected none, best-effort, restricted or "
+        "single-numa-node"
     )
     why = "The Topology Manager has four policies."
     mend = "write none, best-effort, restricted or single-numa-node"
@@ -212,7 +212,7 @@ class ConfigTopologyPolicy(Finding):
 
 
 class ConfigTopologyScope(Finding):
-    sentence = "topologyManagerScope {scope!r} is unknown; allowed are container and pod"
+    sentence = "unknown topologyManagerScope {scope!r}; expected container or pod"
     why = "The Topology Manager has two scopes."
     mend = "write container or pod"
     kubelet_text = (
@@ -224,13 +224,10 @@ class ConfigTopologyScope(Finding):
 
 class ConfigReservedCpusWithCgroups(Finding):
     sentence = (
-        "reservedSystemCPUs {cpus!r} can not be used together with systemReservedCgroup or "
-        "kubeReservedCgroup; leave out one of them"
+        "reservedSystemCPUs {cpus!r} cannot be used with systemReservedCgroup or "
+        "kubeReservedCgroup; remove one of them"
     )
-    why = (
-        "Reserved CPUs are for everything that is not a pod, so cgroups of their own contradict "
-        "them."
-    )
+    why = "Reserved CPUs are for all processes outside pods, which contradicts separate cgroups."
     mend = "remove reservedSystemCPUs, or systemReservedCgroup and kubeReservedCgroup"
     kubelet_text = (
         "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
@@ -241,7 +238,7 @@ class ConfigReservedCpusWithCgroups(Finding):
 
 
 class ConfigReservedCpus(Finding):
-    sentence = "reservedSystemCPUs {cpus!r} is no list of CPUs such as 0-3,8: {problem}"
+    sentence = "reservedSystemCPUs {cpus!r} is not a CPU list such as 0-3,8: {problem}"
     why = "reservedSystemCPUs is a list in the kernel's form: 0-3,8."
     mend = "write a list such as 0-3,8"
     kubelet_text = (
@@ -253,7 +250,7 @@ class ConfigReservedCpus(Finding):
 
 
 class ConfigReservedCpusNoTopology(Finding):
-    why = "Reserved CPUs are looked up in the CPU topology."
+    why = "The kubelet checks reserved CPUs against the CPU topology."
     mend = "remove reservedSystemCPUs, or use another machine"
     sentence = kubelet_text = "unable to discover CPU topology info: {problem}"
     problem: str

@@ -8,17 +8,21 @@ from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 
 _INVALID: Final = "invalid configuration: "
-_IMAGES: Final = "Images are collected within the limits of percentages and ages."
-_PULLS: Final = "Images are pulled one after the other, or several at once."
-_SHUTDOWN: Final = "A part of the shutdown's time is for critical pods; each is 0 or 1 s and more."
+_IMAGES: Final = "The kubelet deletes unused images by disk usage and age, within these ranges."
+_PULLS: Final = "The kubelet pulls images one after the other, or several in parallel."
+_SHUTDOWN: Final = (
+    "Part of the shutdown grace period is for critical pods; each is 0 s, or 1 s or more."
+)
 _LOGS: Final = "The kubelet rotates the logs of containers."
-_VERIFICATION: Final = "The kubelet may verify that a pod may use an image that was pulled before."
-_TRACING: Final = "Requests are traced at a rate per million."
-_LOG_QUERY: Final = "Logs of the system are asked for at the kubelet's log handler."
+_VERIFICATION: Final = (
+    "The kubelet can verify that a pod may use an image that is already on the node."
+)
+_TRACING: Final = "The sampling rate of traces is per million requests."
+_LOG_QUERY: Final = "Clients query system logs through the kubelet's log handler."
 
 
 class ConfigNegativeNumber(Finding):
-    why = "Rates and limits can not be negative."
+    why = "Rates and limits cannot be negative."
     mend = "set {field} to {default}, the default"
     sentence = kubelet_text = _INVALID + "{field} ({flag}) {value} must not be a negative number"
     field: str
@@ -28,7 +32,7 @@ class ConfigNegativeNumber(Finding):
 
 
 class ConfigNumberOutsideRange(Finding):
-    why = "The field has a range."
+    why = "The value is outside the field's range."
     mend = "set {field} to {default}, the default"
     sentence = kubelet_text = (
         _INVALID + "{field} ({flag}) {value} must be between {lowest} and {highest}, inclusive"
@@ -42,14 +46,14 @@ class ConfigNumberOutsideRange(Finding):
 
 
 class ConfigNodeLease(Finding):
-    why = "The node's lease lasts some seconds."
+    why = "The duration of the node's lease must be positive."
     mend = "set nodeLeaseDurationSeconds to 40, the default"
     sentence = kubelet_text = _INVALID + "nodeLeaseDurationSeconds must be greater than 0"
     seconds: int
 
 
 class ConfigSystemCgroups(Finding):
-    why = "The cgroup of system processes stands below a root that has to be named."
+    why = "The cgroup of system processes is below cgroupRoot, which must be set."
     mend = "remove systemCgroups, or set cgroupRoot"
     sentence = kubelet_text = (
         _INVALID + "systemCgroups (--system-cgroups) was specified and cgroupRoot "
@@ -96,7 +100,7 @@ class ConfigImageAges(Finding):
 
 
 class ConfigNodeStatusImages(Finding):
-    why = "A node's status lists some images, all with -1."
+    why = "A node's status lists at most this number of images; -1 lists all."
     mend = "set nodeStatusMaxImages to 50, the default"
     sentence = kubelet_text = (
         _INVALID + "nodeStatusMaxImages (--node-status-max-images) {count} must be -1 or greater"
@@ -122,7 +126,7 @@ class ConfigParallelPullsSerialized(Finding):
 
 
 class ConfigServingCertificateNeedsGate(Finding):
-    why = "A serving certificate is requested and rotated behind a feature gate."
+    why = "Requesting and rotating a serving certificate requires a feature gate."
     mend = "remove serverTLSBootstrap, or set featureGates.RotateKubeletServerCertificate to true"
     sentence = kubelet_text = (
         _INVALID + "serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate"
@@ -130,7 +134,7 @@ class ConfigServingCertificateNeedsGate(Finding):
 
 
 class ConfigRunOnce(Finding):
-    why = "The mode in which the kubelet runs its pods once is no more."
+    why = "The kubelet no longer supports runOnce."
     mend = "remove runOnce"
     sentence = kubelet_text = (
         _INVALID + "runOnce (--runOnce) true, Runonce mode has been deprecated and should not be "
@@ -187,7 +191,7 @@ class ConfigShutdownByPriorityNeedsGate(Finding):
 
 
 class ConfigRestartPeriodNeedsGate(Finding):
-    why = "The longest wait before a restart is set behind a feature gate."
+    why = "Setting the maximum restart back-off requires a feature gate."
     mend = "remove crashLoopBackOff, or set featureGates.KubeletCrashLoopBackOffMax to true"
     sentence = kubelet_text = (
         _INVALID + "FeatureGate KubeletCrashLoopBackOffMax not enabled, "
@@ -196,7 +200,7 @@ class ConfigRestartPeriodNeedsGate(Finding):
 
 
 class ConfigRestartPeriod(Finding):
-    why = "The longest wait before a restart is 1 s to 300 s."
+    why = "The maximum restart back-off is 1 s to 300 s."
     mend = "set crashLoopBackOff.maxContainerRestartPeriod to 1s to 300s"
     sentence = kubelet_text = (
         _INVALID + "CrashLoopBackOff.MaxContainerRestartPeriod (got: {seconds} seconds) must be "
@@ -206,7 +210,7 @@ class ConfigRestartPeriod(Finding):
 
 
 class ConfigHairpinMode(Finding):
-    why = "There are three ways for a pod to reach itself through its service."
+    why = "hairpinMode has three values."
     mend = "remove hairpinMode"
     sentence = kubelet_text = (
         _INVALID + "option {mode:q} specified for hairpinMode (--hairpin-mode). Valid options are "
@@ -246,7 +250,7 @@ class ConfigImageAllowlist(Finding):
 
 
 class ConfigIdsPerPod(Finding):
-    why = "A pod with a user namespace has whole blocks of 65536 IDs."
+    why = "A pod with a user namespace gets whole blocks of 65536 IDs."
     mend = "set userNamespaces.idsPerPod to 65536"
     sentence = kubelet_text = _INVALID + "userNamespaces.idsPerPod must {rule}"
     count: int
@@ -270,7 +274,7 @@ class ConfigTracingRate(Finding):
 
 
 class ConfigMemoryReservation(Finding):
-    why = "Memory is reserved for pods in no way, or in tiers by their class."
+    why = "The kubelet reserves no memory for pods, or reserves it by QoS class."
     mend = "write None or TieredReservation"
     sentence = kubelet_text = (
         _INVALID + "option {policy:q} specified for memoryReservationPolicy. Valid options are "
@@ -280,7 +284,7 @@ class ConfigMemoryReservation(Finding):
 
 
 class ConfigMemoryReservationNeedsGate(Finding):
-    why = "Memory is reserved for pods by the feature MemoryQoS."
+    why = "The feature MemoryQoS reserves memory for pods."
     mend = "remove memoryReservationPolicy, or set featureGates.MemoryQoS to true"
     sentence = kubelet_text = (
         _INVALID + "memoryReservationPolicy {policy:q} requires MemoryQoS feature gate to be "
@@ -330,7 +334,7 @@ class ConfigLogFiles(Finding):
 
 
 class ConfigPodLogs(Finding):
-    why = "The folder of the pods' logs is part of paths and of names of metrics."
+    why = "The pod log folder is part of paths and metric names."
     mend = "set podLogsDir to /var/log/pods, the default"
     sentence = kubelet_text = _INVALID + "pod logs path {folder:q} {rule}"
     folder: GoText

@@ -13,7 +13,7 @@ class MachineNoteOfIds(NoteFinding):
 
 class MachineNoteNoNuma(NoteFinding):
     sentence = (
-        "the kernel knows no NUMA nodes; the kubelet treats every socket as one, without memory"
+        "the kernel has no NUMA nodes; the kubelet treats every socket as one, without memory"
     )
 
 
@@ -34,38 +34,38 @@ class MachineNoteOffline(MachineNoteOfIds):
 
 
 class MachineNoteHomeless(MachineNoteOfIds):
-    sentence = "CPUs {value} are online and in no NUMA node; the kubelet does not see them"
+    sentence = "CPUs {value} are online, but not in any NUMA node; the kubelet does not see them"
 
 
 class MachineNoteShared(MachineNoteOfIds):
-    sentence = "CPUs {value} are listed by several NUMA nodes"
+    sentence = "several NUMA nodes list the CPUs {value}"
 
 
 class MachineNoteLinks(NoteFinding):
     sentence = (
-        "the cpuM links of the nodes are missing or broken, as in some snapshots; their CPU lists "
-        "stand in for them in the kubelet's view"
+        "the cpuM links of the nodes are missing or broken, as in some archives; the kubelet's "
+        "view uses their CPU lists instead"
     )
 
 
 class MachineNoteManyNodes(NoteFinding):
     sentence = (
-        "{value} NUMA nodes: topology policies other than none need max-allowable-numa-nodes "
-        "above {limit} with the kubelet"
+        "{value} NUMA nodes: with topology policies other than none, the kubelet needs "
+        "max-allowable-numa-nodes above {limit}"
     )
     value: int
     limit: int
 
 
 class MachineNoteHighIds(MachineNoteOfIds):
-    sentence = "NUMA node ids {value} are above {limit}; the kubelet's node sets end there"
+    sentence = "NUMA node ids {value} are above {limit}, the highest id of the kubelet"
     limit: int
 
 
 class MachineNoteSparseIds(MachineNoteOfIds):
     sentence = (
-        "NUMA node ids have gaps ({value}); prefer-closest-numa-nodes does not work with them in "
-        "the kubelet"
+        "NUMA node ids have gaps ({value}); the kubelet's prefer-closest-numa-nodes does not "
+        "support that"
     )
 
 

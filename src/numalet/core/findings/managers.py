@@ -8,28 +8,29 @@ from numalet.core.findings.phrases import CPUS
 from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 
-_CRASH: Final = (
-    "The kubelet's own checks let this pass; it then crashes, or hardly comes to an end."
-)
+_CRASH: Final = "The kubelet's own checks accept this; it then crashes or hangs."
 
 
 class ConfigTopologyDistances(Finding):
     sentence = (
-        "option prefer-closest-numa-nodes needs distances, and a NUMA node of this machine has none"
+        "option prefer-closest-numa-nodes needs distances, but a NUMA node of this machine has none"
     )
-    why = "prefer-closest-numa-nodes compares distances, which the kernel must give for every node."
+    why = (
+        "prefer-closest-numa-nodes compares distances, so the kernel must report them for every "
+        "node."
+    )
     mend = "remove prefer-closest-numa-nodes"
     kubelet_text = "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
 
 
 class ConfigTopologyTooManyNodes(Finding):
     sentence = (
-        "the machine has {numa_nodes} NUMA nodes, and the topology policy accepts at most "
-        "{limit}; the option max-allowable-numa-nodes allows more"
+        "the machine has {numa_nodes} NUMA nodes, but the topology policy accepts at most {limit}; "
+        "the option max-allowable-numa-nodes allows more"
     )
     why = (
-        "The Topology Manager goes through all combinations of hints, and takes 8 NUMA nodes "
-        "unless max-allowable-numa-nodes allows more."
+        "The Topology Manager tries all combinations of hints, and accepts 8 NUMA nodes unless "
+        "max-allowable-numa-nodes allows more."
     )
     mend = (
         "set topologyManagerPolicyOptions.max-allowable-numa-nodes to {numa_nodes} in quotes, or "
@@ -42,13 +43,13 @@ class ConfigTopologyTooManyNodes(Finding):
 
 class ConfigCpuTopology(Finding):
     why = "The CPU Manager needs to know which CPUs share a core."
-    mend = "use another machine, or see why the kernel does not say where CPUs are"
+    mend = "use another machine, or check why the kernel does not report the CPUs' location"
     sentence = kubelet_text = "{problem}"
     problem: str
 
 
 class ConfigCpuPolicy(Finding):
-    sentence = "cpuManagerPolicy {policy!r} is unknown; allowed are none and static"
+    sentence = "unknown cpuManagerPolicy {policy!r}; expected none or static"
     why = "The CPU Manager has two policies."
     mend = "write none or static"
     kubelet_text = 'unknown policy: "{policy}"'
@@ -66,20 +67,18 @@ class ConfigCpuOptionsWithoutPolicy(Finding):
 
 class ConfigCpuReservationMissing(Finding):
     sentence = (
-        "cpuManagerPolicy static needs CPUs kept back: give kubeReserved, systemReserved or "
-        "reservedSystemCPUs an amount above 0"
+        "cpuManagerPolicy static requires reserved CPUs: set kubeReserved, systemReserved or "
+        "reservedSystemCPUs to more than 0"
     )
     why = CPUS + " Without any the policy does not start."
-    mend = (
-        "give kubeReserved.cpu or systemReserved.cpu an amount, or name CPUs in reservedSystemCPUs"
-    )
+    mend = "set kubeReserved.cpu or systemReserved.cpu, or name CPUs in reservedSystemCPUs"
     kubelet_text = "[cpumanager] unable to determine reserved CPU resources for static policy"
 
 
 class ConfigReservedCpusCount(Finding):
-    sentence = "{count} CPUs are to be kept back, and the CPUs chosen for that are {cpus!r}"
+    sentence = "{count} CPUs must be reserved, but the reserved set is {cpus!r}"
     why = CPUS
-    mend = "keep back fewer CPUs than the machine has"
+    mend = "reserve fewer CPUs than the machine has"
     kubelet_text = (
         "new static policy error: [cpumanager] unable to reserve the required amount of CPUs "
         "(size of {cpus} did not equal {count})"
@@ -90,8 +89,8 @@ class ConfigReservedCpusCount(Finding):
 
 class NumaletNodeIdTooHigh(Finding):
     sentence = (
-        "{field} {policy!r} can not be followed here: NUMA node {numa_node} is above {highest}, "
-        "and the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
+        "numalet cannot simulate {field} {policy!r}: NUMA node {numa_node} is above {highest}, and "
+        "the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
     )
     why = _CRASH
     mend = "use the policies none and None on this machine"
@@ -103,9 +102,9 @@ class NumaletNodeIdTooHigh(Finding):
 
 class NumaletReservationWraps(Finding):
     sentence = (
-        "NUMA node {numa_node} has {size_bytes} bytes of {type} that can be given away, and "
-        "{reserved_bytes} bytes are reserved; the kubelet would take the difference for nearly "
-        "2^64 bytes. It can be followed with at most {limit} NUMA nodes"
+        "NUMA node {numa_node} has {size_bytes} allocatable bytes of {type}, but {reserved_bytes} "
+        "bytes are reserved; in the kubelet the difference wraps around to nearly 2^64 bytes. "
+        "numalet can simulate this with at most {limit} NUMA nodes"
     )
     why = _CRASH
     mend = "reserve at most {size_bytes} bytes of {type} there"
@@ -118,8 +117,8 @@ class NumaletReservationWraps(Finding):
 
 class NumaletReservedTooMuch(Finding):
     sentence = (
-        "reservedMemory keeps back {reserved_bytes} bytes of {type} on NUMA node {numa_node}, "
-        "which has {size_bytes} bytes that can be given away"
+        "reservedMemory reserves {reserved_bytes} bytes of {type} on NUMA node {numa_node}, which "
+        "has {size_bytes} bytes"
     )
     why = _CRASH
     mend = "reserve at most {size_bytes} bytes of {type} there"
@@ -131,8 +130,8 @@ class NumaletReservedTooMuch(Finding):
 
 class NumaletNoNodeGivesMemory(Finding):
     sentence = (
-        "memoryNodeClasses lets NUMA nodes of the classes [{classes}] give memory to pods, and "
-        "those of this machine are of the classes [{there}]"
+        "memoryNodeClasses allows memory from NUMA nodes of the classes [{classes}], but this "
+        "machine has the classes [{there}]"
     )
     why = _CRASH
     mend = "name one of these classes in memoryNodeClasses: {there}"
@@ -143,11 +142,11 @@ class NumaletNoNodeGivesMemory(Finding):
 class CpuManagerCanNotReserve(Finding):
     code = "cpu-manager/can-not-reserve"
     sentence = (
-        "{count} CPUs are to be reserved for the system, but the reserved set is [{cpus}]; make "
-        "the number smaller, or name the CPUs in reservedSystemCPUs."
+        "{count} CPUs must be reserved for the system, but the reserved set is [{cpus}]; reduce "
+        "the number, or name the CPUs in reservedSystemCPUs."
     )
     why = CPUS
-    mend = "keep back fewer CPUs, or name them in reservedSystemCPUs"
+    mend = "reserve fewer CPUs, or name them in reservedSystemCPUs"
     kubelet_text = (
         "new static policy error: [cpumanager] unable to reserve the required amount of CPUs "
         "(size of {cpus} did not equal {count})"
@@ -158,7 +157,7 @@ class CpuManagerCanNotReserve(Finding):
 
 class CpuManagerUnknownReservedCpu(Finding):
     code = "cpu-manager/unknown-reserved-cpu"
-    sentence = "CPU {cpu} is to be reserved for the system; this machine has the CPUs {cpus}."
+    sentence = "reserved CPU {cpu} does not exist; this machine has the CPUs {cpus}."
     why = CPUS
     mend = "choose from the CPUs {cpus}"
     kubelet_text = (
@@ -172,8 +171,8 @@ class CpuManagerUnknownReservedCpu(Finding):
 class CpuManagerReservingWouldHang(Finding):
     code = "cpu-manager/reserving-would-hang"
     sentence = (
-        "The kubelet would not come to an end with choosing {count} CPUs to reserve: with "
-        "distribute-cpus-across-numa it goes round NUMA nodes {nodes}, which have no whole group "
+        "The kubelet would hang when it chooses {count} CPUs to reserve: with "
+        "distribute-cpus-across-numa it loops over NUMA nodes {nodes}, which have no whole group "
         "of {group_size} CPUs left. Name the CPUs in reservedSystemCPUs."
     )
     why = CPUS

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-ALONE: Final = "What a pod holds, no other pod holds, and the pool does not have."
-CHECKSUM: Final = "The checksum is the one of the content."
+ALONE: Final = (
+    "A pod's exclusive CPUs and devices belong to no other pod, and not to the shared pool."
+)
+CHECKSUM: Final = "The checksum must match the content."
 CPUS: Final = (
-    "The static CPU policy keeps whole CPUs back for the system: those of reservedSystemCPUs, or "
-    "as many as kubeReserved and systemReserved come to, rounded up."
+    "The static CPU policy reserves whole CPUs for the system: reservedSystemCPUs, or the sum of "
+    "kubeReserved and systemReserved, rounded up."
 )
 FORMULA: Final = (
     "Under the memory policy Static the sum of reservedMemory over all NUMA nodes must equal "
     "kubeReserved + systemReserved + the hard eviction threshold, for each type of memory."
 )
-GROUPS: Final = "A node is in one group, with nodes that say the same; without blocks it is alone."
-MACHINE: Final = "The file is about this machine."
-OPTIONS: Final = (
-    "Options of a policy must be known, must have the gate of their level of maturity, and must "
-    "have a value of their type; a policy refuses options that contradict each other."
+GROUPS: Final = (
+    "All nodes of a group must list the same group; a node without blocks is not in a group."
 )
-PAGES: Final = "Huge pages are whole pages of the size that their name says."
-PODS: Final = "A pod has containers, and a container holds something."
-POLICY: Final = "The policy is one that the manager knows, and decides what the file holds."
-READABLE: Final = "The file is of a format that the kubelet reads."
+MACHINE: Final = "The file must match this machine."
+OPTIONS: Final = (
+    "Policy options must be known, have the feature gate of their maturity level enabled, and have "
+    "a value of their type; a policy rejects contradictory options."
+)
+PAGES: Final = "The size of huge pages must be a multiple of the page size in their name."
+PODS: Final = "Every pod must have containers, and every container an allocation."
+POLICY: Final = "The policy must be known to the manager; it determines the content of the file."
+READABLE: Final = "The file must have a format that the kubelet reads."

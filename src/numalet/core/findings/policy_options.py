@@ -49,34 +49,33 @@ class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
 
 
 class ConfigTopologyOptionUnknown(OptionUnknown):
-    sentence = "there is no option {option!r} of the topology policy; allowed are {allowed}"
+    sentence = "unknown option {option!r} of the topology policy; expected {allowed}"
     why = OPTIONS
-    mend = "remove {option}; allowed are {allowed}"
+    mend = "remove {option}; known options are {allowed}"
     kubelet_text = "unknown Topology Manager Policy option: {option:q}"
 
 
 class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
-    sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
+    sentence = (
+        "option {option!r} has maturity level {maturity} and requires the feature gate {gate}"
+    )
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
     kubelet_text = "{level_options} not enabled, but option {option:q} provided"
 
 
 class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
-    sentence = "option {option!r} must be true or false, and {value!r} is neither"
+    sentence = "option {option!r} must be true or false, not {value!r}"
     why = OPTIONS
     mend = "write true or false, in quotes"
     kubelet_text = "bad value for option {option:q}: {problem}"
 
 
 class ConfigTopologyOptionNotInteger(Finding):
-    sentence = (
-        "option {option!r} must be a whole number from {minimum} upwards, and {value!r} is none"
-    )
+    sentence = "option {option!r} must be a whole number of {minimum} or more, not {value!r}"
     why = OPTIONS
     mend = (
-        "write a whole number from {minimum} upwards, in quotes: as many as the machine has NUMA "
-        "nodes"
+        "write a whole number of {minimum} or more, in quotes: the machine's number of NUMA nodes"
     )
     kubelet_text = "unable to convert policy option to integer {option:q}: {problem}"
     option: GoText
@@ -86,9 +85,7 @@ class ConfigTopologyOptionNotInteger(Finding):
 
 
 class ConfigTopologyNodeLimit(Finding):
-    sentence = (
-        "option {option!r} must be a whole number from {minimum} upwards, and {value} is less"
-    )
+    sentence = "option {option!r} must be a whole number of {minimum} or more, not {value}"
     why = OPTIONS
     mend = "write {minimum} or more, or remove the option"
     kubelet_text = "the minimum value of {option:q} should not be less than {minimum}"
@@ -107,14 +104,16 @@ class ConfigCpuOptionsNeedGate(OptionsNeedGate):
 
 
 class ConfigCpuOptionUnknown(OptionUnknown):
-    sentence = "there is no option {option!r} of the CPU policy; allowed are {allowed}"
+    sentence = "unknown option {option!r} of the CPU policy; expected {allowed}"
     why = OPTIONS
-    mend = "remove {option}; allowed are {allowed}"
+    mend = "remove {option}; known options are {allowed}"
     kubelet_text = "new static policy error: unknown CPU Manager Policy option: {option:q}"
 
 
 class ConfigCpuOptionNeedsGate(OptionNeedsGate):
-    sentence = "option {option!r} is at level {maturity} and needs the feature gate {gate}"
+    sentence = (
+        "option {option!r} has maturity level {maturity} and requires the feature gate {gate}"
+    )
     why = OPTIONS
     mend = "set featureGates.{gate} to true, or remove {option}"
     kubelet_text = (
@@ -123,7 +122,7 @@ class ConfigCpuOptionNeedsGate(OptionNeedsGate):
 
 
 class ConfigCpuOptionNotBoolean(OptionNotBoolean):
-    sentence = "option {option!r} must be true or false, and {value!r} is neither"
+    sentence = "option {option!r} must be true or false, not {value!r}"
     why = OPTIONS
     mend = "write true or false, in quotes"
     kubelet_text = "new static policy error: bad value for option {option:q}: {problem}"
@@ -151,7 +150,7 @@ class ConfigAlignBySocketSingleNode(Finding):
 
 class ConfigAlignBySocketSockets(Finding):
     sentence = (
-        "option align-by-socket does not fit a machine with more sockets ({sockets}) than NUMA "
+        "option align-by-socket does not support a machine with more sockets ({sockets}) than NUMA "
         "nodes with CPUs ({numa_nodes})"
     )
     why = OPTIONS

@@ -10,7 +10,8 @@ from numalet.core.model.go_text import GoText
 from numalet.core.model.quantity import Quantity
 
 _ENFORCE: Final = (
-    "What enforceNodeAllocatable names is enforced by cgroups, which must be there and be named."
+    "enforceNodeAllocatable enforces its values through cgroups, which must exist and be "
+    "configured."
 )
 _RESERVABLE: Final = (
     "kubeReserved and systemReserved take cpu, memory, ephemeral-storage and pid, each with a "
@@ -94,10 +95,10 @@ class ReservedMemoryEntryFinding(Finding):
 
 class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
     sentence = (
-        "memory type {type!r} of NUMA node {numa_node} can not be reserved; allowed are memory "
-        "and hugepages-<size>"
+        "memory type {type!r} of NUMA node {numa_node} cannot be reserved; expected memory or "
+        "hugepages-<size>"
     )
-    why = "reservedMemory takes memory and hugepages-<size>."
+    why = "reservedMemory accepts memory and hugepages-<size>."
     mend = (
         "write memory, hugepages-2Mi or hugepages-1Gi, or remove {type} from NUMA node {numa_node}"
     )
@@ -108,7 +109,7 @@ class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
 
 
 class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
-    why = "An entry that keeps nothing back is taken for a mistake."
+    why = "The kubelet treats an entry of 0 as a mistake."
     mend = "remove {type} from NUMA node {numa_node}"
     sentence = kubelet_text = (
         "invalid configuration: reserved memory may not be zero for NUMA node {numa_node} and "
@@ -117,7 +118,7 @@ class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
 
 
 class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
-    why = "A type comes once for each NUMA node."
+    why = "Each NUMA node has at most one entry for each type."
     mend = "merge the entries of {type} on NUMA node {numa_node}"
     sentence = kubelet_text = (
         "invalid configuration: the reserved memory has a duplicate value for NUMA node "
@@ -127,7 +128,7 @@ class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
 
 class ConfigReservedResource(Finding):
     sentence = (
-        "{resource!r} can not be reserved here; allowed are cpu, memory, ephemeral-storage and pid"
+        "{resource!r} cannot be reserved here; expected cpu, memory, ephemeral-storage or pid"
     )
     why = _RESERVABLE
     mend = "write cpu, memory, ephemeral-storage or pid, or remove {resource}"
@@ -137,7 +138,7 @@ class ConfigReservedResource(Finding):
 
 class ConfigReservedQuantity(Finding):
     sentence = (
-        "{value!r} is no quantity for {resource!r} (allowed are such as 500m or 1Gi): {problem}"
+        "invalid quantity {value!r} for {resource!r} (expected for example 500m or 1Gi): {problem}"
     )
     why = _RESERVABLE
     mend = "write an amount such as 500m or 1Gi for {resource}"
@@ -164,8 +165,8 @@ class EvictionThreshold(Finding):
 
 class ConfigEvictionSignal(EvictionThreshold):
     sentence = (
-        "{signal!r} is no eviction signal; allowed are memory.available, nodefs.available, "
-        "imagefs.available, pid.available and the like"
+        "unknown eviction signal {signal!r}; expected memory.available, nodefs.available, "
+        "imagefs.available, pid.available or similar"
     )
     why = _THRESHOLDS
     mend = "remove {signal}, or use memory.available"
@@ -173,7 +174,7 @@ class ConfigEvictionSignal(EvictionThreshold):
 
 
 class ConfigEvictionNumber(EvictionThreshold):
-    sentence = "threshold {value!r} of {signal} is no percentage such as 5%: {problem}"
+    sentence = "threshold {value!r} of {signal} is not a percentage such as 5%: {problem}"
     why = _THRESHOLDS
     mend = "write a percentage such as 5%"
     kubelet_text = "{problem}"
@@ -192,14 +193,14 @@ class ConfigEvictionQuantity(EvictionThreshold):
 
 
 class ConfigEvictionBelowZero(EvictionThreshold):
-    sentence = "threshold {value!r} of {signal} is below 0%; allowed are 0% to 100%"
+    sentence = "threshold {value!r} of {signal} is below 0%; expected 0% to 100%"
     why = _THRESHOLDS
     mend = "write a percentage from 0% to 100%"
     kubelet_text = "eviction percentage threshold {signal} must be >= 0%: {value}"
 
 
 class ConfigEvictionAboveAll(EvictionThreshold):
-    sentence = "threshold {value!r} of {signal} is above 100%; allowed are 0% to 100%"
+    sentence = "threshold {value!r} of {signal} is above 100%; expected 0% to 100%"
     why = _THRESHOLDS
     mend = "write a percentage from 0% to 100%"
     kubelet_text = "eviction percentage threshold {signal} must be <= 100%: {value}"
@@ -212,9 +213,9 @@ class ConfigEvictionNotPositive(EvictionThreshold):
 
 
 class ConfigReservedMoreThanCapacity(Finding):
-    sentence = "{reserved} of {resource} are kept back, and the machine has only {capacity}"
-    why = "A node can not keep back more than it has."
-    mend = "keep back less than {capacity} of {resource}"
+    sentence = "{reserved} of {resource} reserved, but the machine has only {capacity}"
+    why = "A node cannot reserve more than its capacity."
+    mend = "reserve less than {capacity} of {resource}"
     kubelet_text = (
         "Resource {resource:q} has a reservation of {reserved_raw} but capacity of "
         "{capacity_raw}. Expected capacity >= reservation."
@@ -228,8 +229,7 @@ class ConfigReservedMoreThanCapacity(Finding):
 
 class ConfigMemoryPolicy(Finding):
     sentence = (
-        "memoryManagerPolicy {policy!r} is unknown; allowed are None, Static and, on Windows, "
-        "BestEffort"
+        "unknown memoryManagerPolicy {policy!r}; expected None, Static or, on Windows, BestEffort"
     )
     why = "The Memory Manager has the policies None, Static and BestEffort."
     mend = "write None or Static"
@@ -238,14 +238,14 @@ class ConfigMemoryPolicy(Finding):
 
 
 class ConfigMemoryPolicyNotOnWindows(Finding):
-    why = "Windows can not confine memory to NUMA nodes."
+    why = "Windows cannot restrict memory to NUMA nodes."
     mend = "write None or BestEffort"
     sentence = kubelet_text = "policy {policy:q} is not available on Windows"
     policy: GoText
 
 
 class ConfigMemoryPolicyPlatform(Finding):
-    why = "BestEffort is the memory policy of Windows alone."
+    why = "The memory policy BestEffort exists only on Windows."
     mend = "write None or Static"
     sentence = kubelet_text = "policy {policy:q} is not available for platform {platform:q}"
     policy: GoText
@@ -254,9 +254,10 @@ class ConfigMemoryPolicyPlatform(Finding):
 
 class ConfigReservedMemoryNode(Finding):
     sentence = (
-        "reservedMemory names NUMA node {numa_node}, and the machine has the nodes {existing}"
+        "reservedMemory has an entry for NUMA node {numa_node}, but the machine has the nodes "
+        "{existing}"
     )
-    why = "Entries name NUMA nodes that the machine has."
+    why = "Entries must be for NUMA nodes of the machine."
     mend = "choose from the NUMA nodes {existing}"
     kubelet_text = (
         "the reserved memory configuration references a NUMA node {numa_node} that does not exist "
@@ -268,7 +269,7 @@ class ConfigReservedMemoryNode(Finding):
 
 class ConfigReservedMemorySum(Finding):
     sentence = (
-        "reservedMemory keeps back {total} of {type} in all; it must be exactly {expected}, the "
+        "reservedMemory reserves {total} of {type} in total; it must be exactly {expected}, the "
         "sum of kubeReserved, systemReserved and the hard eviction threshold"
     )
     why = FORMULA
@@ -284,10 +285,10 @@ class ConfigReservedMemorySum(Finding):
 
 class ConfigReservedMemoryNotInteger(Finding):
     sentence = (
-        "an amount of reservedMemory must be whole bytes written without decimals, such as 1536Mi "
-        "instead of 1.5Gi; this one, which comes to {amount}, is not"
+        "an amount of reservedMemory must be whole bytes without decimals, such as 1536Mi instead "
+        "of 1.5Gi; this one, equal to {amount}, is not"
     )
-    why = "The Memory Manager takes a quantity only if it is held as a whole number."
+    why = "The Memory Manager accepts only quantities that Go stores as integers."
     mend = "write whole units, such as 1536Mi instead of 1.5Gi"
     kubelet_text = "could not covert a variable of type Quantity to int64"
     amount: str
@@ -295,7 +296,8 @@ class ConfigReservedMemoryNotInteger(Finding):
 
 class ConfigReservedMemoryMissing(Finding):
     sentence = (
-        "memoryManagerPolicy Static needs reservedMemory of type memory on at least one NUMA node"
+        "memoryManagerPolicy Static requires reservedMemory of type memory on at least one NUMA "
+        "node"
     )
     why = FORMULA + " A sum of 0 is refused."
     mend = "add reservedMemory with an amount above 0; 'numalet reserve' computes it"
@@ -304,23 +306,22 @@ class ConfigReservedMemoryMissing(Finding):
 
 class ReserveNothingToReserve(Finding):
     sentence = (
-        "kubeReserved, systemReserved and the hard eviction threshold come to 0 bytes of memory; "
-        "the memory policy Static needs more than 0, so give one of them an amount"
+        "kubeReserved, systemReserved and the hard eviction threshold add up to 0 bytes of memory; "
+        "the memory policy Static needs more than 0, so set one of them"
     )
 
 
 class ReserveNotWholeBytes(Finding):
     sentence = (
-        "kubeReserved, systemReserved and the hard eviction threshold come to {total} of memory, "
-        "which is no whole number of bytes; reservedMemory accepts whole bytes only"
+        "kubeReserved, systemReserved and the hard eviction threshold add up to {total} of memory, "
+        "which is not a whole number of bytes; reservedMemory accepts only whole bytes"
     )
     total: Quantity
 
 
 class ReserveTooLittleMemory(Finding):
     sentence = (
-        "{total} of memory are to be kept back, and the NUMA nodes have {usable} in all that is "
-        "not in huge pages"
+        "cannot reserve {total} of memory: the NUMA nodes have {usable} in total outside huge pages"
     )
     total: Quantity
     usable: Quantity
@@ -328,7 +329,7 @@ class ReserveTooLittleMemory(Finding):
 
 class ReserveUnknownNode(Finding):
     sentence = (
-        "NUMA node {numa_node} is to keep all its memory, and the machine has the nodes {known}"
+        "NUMA node {numa_node} should keep all its memory, but the machine has the nodes {known}"
     )
     numa_node: int
     known: str
@@ -336,8 +337,8 @@ class ReserveUnknownNode(Finding):
 
 class ReserveSpareNeeded(Finding):
     sentence = (
-        "NUMA node {numa_node} can not keep all its memory: the other nodes have {missing} too "
-        "little for the {total} that must be kept back"
+        "NUMA node {numa_node} cannot keep all its memory: the other nodes lack {missing} of the "
+        "{total} to reserve"
     )
     numa_node: int | None
     total: Quantity

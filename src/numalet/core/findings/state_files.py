@@ -18,7 +18,7 @@ class StateFileRefused(Finding):
     """The kubelet does not start with this state file."""
 
     why = (
-        "A state file must be whole, of the configured policy, and must fit machine and "
+        "A state file must be complete, have the configured policy, and match machine and "
         "configuration; the kubelet repairs nothing in it."
     )
 
@@ -31,9 +31,9 @@ class CpuStateEmptyDefault(StateFileRefused):
     code = "cpu-state/empty-default"
     sentence = (
         "The CPU manager's state file has an empty default CPU set, although pods {pods} hold "
-        "CPUs; at least one CPU must be left. The file must be deleted."
+        "CPUs; at least one CPU must remain. Delete the file."
     )
-    mend = "drain the node and delete cpu_manager_state; then keep one CPU more for the pool"
+    mend = "drain the node and delete cpu_manager_state; then leave one more CPU in the pool"
     kubelet_text = "default cpuset cannot be empty"
     pods: Sequence[str]
 
@@ -41,8 +41,8 @@ class CpuStateEmptyDefault(StateFileRefused):
 class CpuStateReservedNotInDefault(StateFileRefused):
     code = "cpu-state/reserved-not-in-default"
     sentence = (
-        "The CPU manager's state file has the default CPU set {default!r}; all reserved CPUs "
-        "({reserved}) must be part of it. Were they changed? Then the file must be deleted."
+        "The CPU manager's state file has the default CPU set {default!r}; it must include all "
+        "reserved CPUs ({reserved}). If they were changed, delete the file."
     )
     mend = _REBASE
     kubelet_text = 'not all reserved cpus: "{reserved}" are present in defaultCpuSet: "{default}"'
@@ -54,8 +54,8 @@ class CpuStateReservedInDefault(StateFileRefused):
     code = "cpu-state/reserved-in-default"
     sentence = (
         "The CPU manager's state file has the default CPU set {default!r}; with "
-        "strict-cpu-reservation the reserved CPUs {reserved} must not be part of it. Was the "
-        "option switched on? Then the file must be deleted."
+        "strict-cpu-reservation it must not include the reserved CPUs {reserved}. If the option "
+        "was just enabled, delete the file."
     )
     mend = _REBASE
     kubelet_text = (
@@ -68,8 +68,8 @@ class CpuStateReservedInDefault(StateFileRefused):
 class CpuStateOverlap(StateFileRefused):
     code = "cpu-state/overlap"
     sentence = (
-        "The CPU manager's state file gives the CPUs {cpus} to container {container} of pod "
-        "{pod}, and some of them are in the default CPU set {default!r} as well."
+        "The CPU manager's state file assigns the CPUs {cpus} to container {container} of pod "
+        "{pod}, but some of them are also in the default CPU set {default!r}."
     )
     mend = _REBASE
     kubelet_text = (
@@ -85,7 +85,7 @@ class CpuStateOverlap(StateFileRefused):
 class CpuStateOtherCpus(StateFileRefused):
     code = "cpu-state/other-cpus"
     sentence = (
-        "The CPU manager's state file is about the CPUs {found}; on this machine and with this "
+        "The CPU manager's state file covers the CPUs {found}; on this machine and with this "
         "configuration they must be {available}."
     )
     mend = _REBASE
@@ -99,18 +99,18 @@ class CpuStateOtherCpus(StateFileRefused):
 class DeviceStateNotJson(WarningFinding):
     code = "device-state/not-json"
     sentence = (
-        "The device manager's checkpoint can not be decoded: {error}. The kubelet goes on without "
-        "it, and knows of no device that is in use."
+        "The device manager's checkpoint cannot be decoded: {error}. The kubelet ignores it and "
+        "treats all devices as free."
     )
-    why = "The file is JSON that Go decodes."
+    why = "The file must be JSON that Go decodes."
     error: str
 
 
 class DeviceStateCorrupted(WarningFinding):
     code = "device-state/corrupted"
     sentence = (
-        "The device manager's checkpoint says checksum {checksum}, but its content has checksum "
-        "{expected}. The kubelet goes on without it, and knows of no device that is in use."
+        "The device manager's checkpoint has checksum {checksum}, but its content has checksum "
+        "{expected}. The kubelet ignores it and treats all devices as free."
     )
     why = CHECKSUM
     checksum: int
@@ -119,7 +119,7 @@ class DeviceStateCorrupted(WarningFinding):
 
 class MemoryStateNotJson(StateFileNotRestored):
     code = "memory-state/not-json"
-    sentence = "The memory manager's state file can not be decoded: {error}."
+    sentence = "The memory manager's state file cannot be decoded: {error}."
     mend = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
@@ -128,8 +128,8 @@ class MemoryStateNotJson(StateFileNotRestored):
 class MemoryStateCorrupted(StateFileNotRestored):
     code = "memory-state/corrupted"
     sentence = (
-        "The memory manager's state file says checksum {checksum}, but its content has checksum "
-        "{expected}: it was changed by something else than a kubelet, or is of another format."
+        "The memory manager's state file has checksum {checksum}, but its content has checksum "
+        "{expected}: another program than a kubelet changed it, or it has another format."
     )
     mend = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "checkpoint is corrupted"
@@ -140,11 +140,11 @@ class MemoryStateCorrupted(StateFileNotRestored):
 class MemoryStateEarlyLayout(StateFileNotRestored):
     code = "memory-state/early-layout"
     sentence = (
-        "The memory manager's state file is of the layout before the first release (groups are "
-        "called 'nodes'). Its checksum {checksum} is right by the rule of that layout; the "
-        "kubelet does not read it and calls it corrupted."
+        "The memory manager's state file has the layout from before the first release (groups are "
+        "called 'nodes'). Its checksum {checksum} is right for that layout; the kubelet does not "
+        "read it and reports it as corrupted."
     )
-    mend = "drain the node and delete memory_manager_state: it was written by an early kubelet"
+    mend = "drain the node and delete memory_manager_state: an early kubelet wrote it"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
 
@@ -152,8 +152,8 @@ class MemoryStateEarlyLayout(StateFileNotRestored):
 class MemoryStateOtherPolicy(StateFileNotRestored):
     code = "memory-state/other-policy"
     sentence = (
-        "The memory manager's state file was written under policy {found!r}; the configuration "
-        "says {configured!r}. The file must be deleted before the policy can change."
+        "The memory manager's state file has policy {found!r}; the configuration has "
+        "{configured!r}. Delete the file to change the policy."
     )
     mend = _REBASE
     kubelet_text = (
@@ -176,7 +176,7 @@ class MemoryStateUnknownNode(StateFileRefused):
     code = "memory-state/unknown-node"
     sentence = (
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
-        "{container} of pod {pod}; this machine has no such node."
+        "{container} of pod {pod}; this machine does not have that node."
     )
     mend = _REBASE
     kubelet_text = (
@@ -193,7 +193,7 @@ class MemoryStateUnknownType(StateFileRefused):
     code = "memory-state/unknown-type"
     sentence = (
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
-        "{container} of pod {pod}; that node has no memory of this type."
+        "{container} of pod {pod}; that node does not have memory of this type."
     )
     mend = _REBASE
     kubelet_text = (
@@ -209,8 +209,8 @@ class MemoryStateUnknownType(StateFileRefused):
 class MemoryStateDiffers(StateFileRefused):
     code = "memory-state/differs"
     sentence = (
-        "The memory manager's state file does not fit this machine and configuration: {what} of "
-        "NUMA node {node} is {found}, expected is {expected}."
+        "The memory manager's state file does not match this machine and configuration: {what} of "
+        "NUMA node {node} is {found}, expected {expected}."
     )
     mend = _REBASE
     kubelet_text = "[memorymanager] the expected machine state is different from the real one"
@@ -223,10 +223,9 @@ class MemoryStateDiffers(StateFileRefused):
 class MemoryStateWouldCrash(StateFileRefused):
     code = "memory-state/would-crash"
     sentence = (
-        "Refused, because the kubelet itself would crash at this start: the memory "
-        "manager's state file has the NUMA nodes {node} and {other} in one group, and while it "
-        "adds up {type} over the group it finds that node {other} does not offer pages of that "
-        "size at all. It starts again once the file is deleted."
+        "Rejected, because the kubelet would crash at this start: the memory manager's state file "
+        "has the NUMA nodes {node} and {other} in one group, but node {other} does not have pages "
+        "of the type {type}. The kubelet starts again after the file is deleted."
     )
     mend = _REBASE
     node: int
@@ -236,7 +235,7 @@ class MemoryStateWouldCrash(StateFileRefused):
 
 class CpuStateNotJson(StateFileNotRestored):
     code = "cpu-state/not-json"
-    sentence = "The CPU manager's state file can not be decoded: {error}."
+    sentence = "The CPU manager's state file cannot be decoded: {error}."
     mend = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
@@ -245,7 +244,7 @@ class CpuStateNotJson(StateFileNotRestored):
 class CpuStateCorrupted(StateFileNotRestored):
     code = "cpu-state/corrupted"
     sentence = (
-        "The CPU manager's state file says checksum {checksum}, but its content has checksum "
+        "The CPU manager's state file has checksum {checksum}, but its content has checksum "
         "{expected}."
     )
     mend = "drain the node and delete cpu_manager_state, which is damaged"
@@ -257,8 +256,8 @@ class CpuStateCorrupted(StateFileNotRestored):
 class CpuStateOtherPolicy(StateFileNotRestored):
     code = "cpu-state/other-policy"
     sentence = (
-        "The CPU manager's state file was written under policy {found!r}; the configuration says "
-        "{configured!r}. The file must be deleted before the policy can change."
+        "The CPU manager's state file has policy {found!r}; the configuration has {configured!r}. "
+        "Delete the file to change the policy."
     )
     mend = _REBASE
     kubelet_text = "configured policy {configured:q} differs from state checkpoint policy {found:q}"
@@ -269,10 +268,12 @@ class CpuStateOtherPolicy(StateFileNotRestored):
 class CpuStateUnknownContainerId(StateFileNotRestored):
     code = "cpu-state/unknown-container-id"
     sentence = (
-        "The CPU manager's state file is of the first format, and container {container_id!r} holds "
+        "The CPU manager's state file has the first format, and container {container_id!r} holds "
         "CPUs by its ID. The kubelet starts only if the container runtime knows this ID."
     )
-    mend = "if the container runtime has no such container, drain the node and delete the file"
+    mend = (
+        "if the container runtime does not have this container, drain the node and delete the file"
+    )
     kubelet_text = "{step}: containerID '{container_id}' not found in initial containers list"
     container_id: str
     step: str
@@ -291,7 +292,7 @@ class CpuStateBadDefault(StateFileNotRestored):
 class CpuStateBadCpus(StateFileNotRestored):
     code = "cpu-state/bad-cpus"
     sentence = (
-        "The CPU manager's state file gives container {container} of pod {pod} the CPU set "
+        "The CPU manager's state file assigns container {container} of pod {pod} the CPU set "
         "{cpus!r}: {error}."
     )
     mend = "drain the node and delete cpu_manager_state, which is damaged"

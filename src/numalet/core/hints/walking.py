@@ -31,9 +31,9 @@ class NoDistance(Value):
 
     code: ClassVar[str] = "hints/no-distance"
     sentence: ClassVar[str] = (
-        "prefer-closest-numa-nodes compares the NUMA nodes {mask} with others by distance, and "
-        "the kubelet takes the distance to node {node} from place {node} of a row that has not so "
-        "many places."
+        "prefer-closest-numa-nodes compares the NUMA nodes {mask} with others by distance. The "
+        "kubelet reads the distance to node {node} at index {node} of a row, and the row is too "
+        "short."
     )
     mask: NumaMask
     node: int
@@ -44,9 +44,9 @@ class TooManyComparisons(Value):
 
     code: ClassVar[str] = "hints/too-many-comparisons"
     sentence: ClassVar[str] = (
-        "prefer-closest-numa-nodes finds no distance to NUMA node {node}, whose number is higher "
-        "than the rows of distances are long; there are too many sets of nodes to know whether "
-        "the kubelet would compare one with that node."
+        "prefer-closest-numa-nodes has no distance to NUMA node {node}, because its number is "
+        "higher than the rows of distances are long. There are too many sets of nodes to predict "
+        "whether the kubelet would compare one with that node."
     )
     node: int
 

@@ -19,15 +19,15 @@ from numalet.core.model.value import Value
 
 class MachineShapeFinding(Finding):
     sentence = (
-        "{value!r} is no shape; a shape is [SOCKETSs]NODESnCORESc[THREADSt], such as 2n16c2t (2 "
+        "invalid shape {value!r}; expected [SOCKETSs]NODESnCORESc[THREADSt], such as 2n16c2t (2 "
         "NUMA nodes, 16 cores each, 2 threads a core) or 2s4n8c2t (the same on 2 sockets with 4 "
-        "nodes in all)"
+        "nodes in total)"
     )
     value: str
 
 
 class MachineShapeZero(Finding):
-    sentence = "{value!r} has a number that is 0; every number must be 1 or more"
+    sentence = "invalid shape {value!r}: every number must be 1 or more"
     value: str
 
 
@@ -42,7 +42,7 @@ class MachineShapeUneven(Finding):
 
 class MachineShapeTooLarge(Finding):
     sentence = (
-        "{value!r} is too large; at most {most_nodes} nodes and {most_cpus} CPUs are possible"
+        "shape {value!r} is too large; the maximum is {most_nodes} nodes and {most_cpus} CPUs"
     )
     value: str
     most_nodes: int

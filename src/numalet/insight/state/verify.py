@@ -58,7 +58,7 @@ class StateFirstFormat(Finding):
     expected: int
 
 
-_DECODES: Final = "The file is JSON that Go decodes."
+_DECODES: Final = "The file must be JSON that Go decodes."
 _CPU_LIST: Final = "A set of CPUs is a list such as 0-3,8."
 _RULES: Final[Mapping[type[Finding], str]] = {
     MemoryStateNotJson: _DECODES,

@@ -173,7 +173,7 @@ def test_a_state_that_contradicts_pods_is_a_finding_with_the_first_reason() -> N
     finding = only(replace(HEALTHY, contradictions={"b": (other,), "a": (why, other)}))
     assert str(finding) == (
         "2 nodes whose NumaNode contradicts the pods of the cluster: a, b; "
-        "a is not trusted: its state has something for default/p, which waits for a node"
+        "a is not trusted: its state has an allocation for default/p, which waits for a node"
     )
     assert "--field-selector spec.nodeName=a;" in mend(finding)
     assert sentences(replace(HEALTHY, contradictions={})) == []

@@ -144,7 +144,7 @@ def undecided(given: ClusterObjects, *rules: ClassRule) -> str:
 
 
 def test_of_a_node_without_anything_it_is_said_what_is_missing() -> None:
-    assert undecided(objects(states={})).startswith("it has no NumaNode")
+    assert undecided(objects(states={})).startswith("it has no readable NumaNode")
 
 
 def test_of_sums_it_is_said_what_they_lack() -> None:
@@ -174,7 +174,7 @@ def test_a_class_that_does_not_start_is_said() -> None:
 def test_a_release_that_is_not_known_is_said() -> None:
     node = replace(listed(), kubelet_version="v1.99.0")
     said = undecided(objects(states={}, nodes={"n": node}), ClassRule(spec=SPEC))
-    assert "the release of its kubelet 'v1.99.0' is not known" in said
+    assert "its kubelet's release 'v1.99.0' is unknown" in said
     node = replace(listed(), kubelet_version="")
     assert undecided(objects(states={}, nodes={"n": node}), ClassRule(spec=SPEC))
 

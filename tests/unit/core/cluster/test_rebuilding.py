@@ -60,8 +60,8 @@ def test_a_pod_that_would_be_refused_now_is_kept_and_noted() -> None:
     pods = [came(gpu_fleet.pod(f"p{at}", 3), at, at) for at in range(3)]
     rebuilt = rebuilding.rebuilt(gpu_fleet.empty(), pods)
     assert [str(each) for each in rebuilt.notes] == [
-        "default/p2 runs, but would be refused now (admission/not-aligned); it counts as holding"
-        " nothing"
+        "default/p2 runs, but would be rejected now (admission/not-aligned); treated as having no"
+        " allocation"
     ]
     assert set(rebuilt.node.snapshot.pods) == {"p0", "p1", "p2"}
     assert set(rebuilt.node.snapshot.cpu.exclusive) == {"p0", "p1"}

@@ -691,7 +691,7 @@ def test_less_than_no_memory_on_a_node_is_refused_on_machines_of_more_than_twelv
     found = refused(with_a_small_node(13), **memory(n0="1124Mi"))
 
     assert [finding.code for finding in found.findings] == ["numalet/reservation-wraps"]
-    assert f"NUMA node 0 has {GIB - 8 * 2**20} bytes of memory" in wording.text(found)
+    assert f"NUMA node 0 has {GIB - 8 * 2**20} allocatable bytes of memory" in wording.text(found)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_state_file_has_the_kubelets_whole_text() -> None:
     refused = StartRefused(StartStage.MEMORY_MANAGER_START, (finding,))
     assert found.kubelet_text == kubelet_start.text(refused)
     assert "numalet state rebase" in found.mend
-    assert "must be whole" in found.rule
+    assert "must be complete" in found.rule
 
 
 def test_what_the_kubelet_would_crash_on_has_no_text_of_its_own() -> None:

@@ -37,7 +37,7 @@ def test_each_node_has_its_reason_from_whichever_manager_refuses_it() -> None:
 
     assert explained(asked).first_line == (
         f"default/u (Guaranteed) is rejected: TopologyAffinityError: c ({GPU} 1, cpu 4) fits no"
-        f" single NUMA node: {{0}} 1 of {GPU} short (0 to give); {{1}} 4 CPUs short (0 free)."
+        f" single NUMA node: {{0}} 1 of {GPU} short (0 available); {{1}} 4 CPUs short (0 free)."
         " Suggestion: delete default/hog first."
     )
 
@@ -50,7 +50,7 @@ def test_two_managers_may_refuse_one_set() -> None:
     )
     asked = case(asking(simple("u", "1Gi"), cpu="8", gpu="1"), holding("hog", 8), begun=begun)
 
-    first = f"{{0}} 1 of {GPU} short (0 to give) and 1 CPU short (7 free)"
+    first = f"{{0}} 1 of {GPU} short (0 available) and 1 CPU short (7 free)"
     assert first in explained(asked).cause
 
 

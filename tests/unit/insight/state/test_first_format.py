@@ -107,6 +107,6 @@ def test_an_upgrade_says_what_the_file_holds_where_neither_release_starts() -> N
     found = {each.code: str(each) for each in compare.compare(before, after).changes}
     assert "upgrade/neither-starts" in found
     assert found["cpu-state/unknown-container-id"] == (
-        "The CPU manager's state file is of the first format, and container 'c0ffee' holds CPUs by "
+        "The CPU manager's state file has the first format, and container 'c0ffee' holds CPUs by "
         "its ID. The kubelet starts only if the container runtime knows this ID."
     )

@@ -40,7 +40,7 @@ def test_a_verification_names_rules() -> None:
 
     assert [each["soundness"] for each in files] == ["doubtful", "broken"]
     assert [each["seal"] for each in files] == ["unsealed", None]
-    assert files[0]["findings"][0]["rule"] == "The checksum is the one of the content."
+    assert files[0]["findings"][0]["rule"] == "The checksum must match the content."
 
 
 def test_a_comparison_has_both_values() -> None:

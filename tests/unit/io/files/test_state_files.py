@@ -102,10 +102,9 @@ def test_a_group_over_which_the_kubelet_crashes_at_a_restart_is_refused_in_our_o
     assert isinstance(refused, StartRefused)
     assert refused.stage is StartStage.NUMALET
     assert kubelet_start.text(refused) == (
-        "Refused, because the kubelet itself would crash at this start: the memory manager's"
-        " state file has the NUMA nodes 0 and 1 in one group, and while it adds up hugepages-2Mi"
-        " over the group it finds that node 1 does not offer pages of that size at all. It starts"
-        " again once the file is deleted."
+        "Rejected, because the kubelet would crash at this start: the memory manager's state file"
+        " has the NUMA nodes 0 and 1 in one group, but node 1 does not have pages of the type"
+        " hugepages-2Mi. The kubelet starts again after the file is deleted."
     )
 
 

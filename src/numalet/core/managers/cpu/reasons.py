@@ -13,7 +13,7 @@ class NotWholeCores(Value):
 
     code: ClassVar[str] = "cpu/not-whole-cores"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {requested} CPUs; with full-pcpus-only the number must be "
+        "Container {container} requests {requested} CPUs; with full-pcpus-only the number must be "
         "a multiple of {cpus_per_core}, the threads of a core."
     )
     kubelet_text: ClassVar[str] = (
@@ -35,8 +35,8 @@ class TooFewWholeCores(Value):
 
     code: ClassVar[str] = "cpu/too-few-whole-cores"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {requested} CPUs; with full-pcpus-only they must be on "
-        "cores that hold no reserved CPU, and of these {available} CPUs are free (a core has "
+        "Container {container} requests {requested} CPUs; with full-pcpus-only they must be on "
+        "cores without a reserved CPU, and {available} CPUs are free there (a core has "
         "{cpus_per_core})."
     )
     kubelet_text: ClassVar[str] = (
@@ -70,8 +70,8 @@ class AccountingError(Value):
 
     code: ClassVar[str] = "cpu/accounting-error"
     sentence: ClassVar[str] = (
-        "The NUMA nodes that were to share the request could not give all of it: {remaining} CPUs "
-        "are missing. The kubelet confuses the nodes that it has chosen with others."
+        "The NUMA nodes chosen for the request could not provide all of it: {remaining} CPUs are "
+        "missing. Kubelet bug: it allocates from the wrong NUMA nodes."
     )
     kubelet_text: ClassVar[str] = (
         "accounting error, not enough CPUs allocated, remaining: {remaining}"
@@ -87,8 +87,8 @@ class WouldHang(Value):
 
     code: ClassVar[str] = "cpu/would-hang"
     sentence: ClassVar[str] = (
-        "The kubelet would look for ever for {remaining} more CPUs, in groups of "
-        "{group_size}, on NUMA nodes {mask}, which have no whole group left."
+        "The kubelet would search forever for {remaining} more CPUs, in groups of {group_size}, on "
+        "NUMA nodes {mask}, which have no whole group left."
     )
     mask: NumaMask
     remaining: int
@@ -103,8 +103,8 @@ class NoCpusToShare(Value):
 
     code: ClassVar[str] = "cpu/no-cpus-to-share"
     sentence: ClassVar[str] = (
-        "The pod asks for {total} CPUs as a whole and {exclusive} of them are for single "
-        "containers alone, so that none are left for the containers that share."
+        "The pod requests {total} CPUs in spec.resources. Containers with exclusive CPUs use "
+        "{exclusive}, which leaves no CPUs for the containers that share."
     )
     kubelet_text: ClassVar[str] = (
         "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus "
@@ -123,8 +123,8 @@ class NoCpusToShareAtStart(Value):
 
     code: ClassVar[str] = "cpu/no-cpus-to-share-at-start"
     sentence: ClassVar[str] = (
-        "The pod asks for {total} CPUs as a whole and {exclusive} of them are for its sidecars "
-        "alone, so that none are left for init container {container}, which shares."
+        "The pod requests {total} CPUs in spec.resources. Its sidecars use {exclusive} "
+        "exclusively, which leaves no CPUs for init container {container}, which shares."
     )
     kubelet_text: ClassVar[str] = (
         "pod rejected, pod has shared init containers but no cpus available for them"
@@ -140,7 +140,7 @@ class OtherSize(Value):
 
     code: ClassVar[str] = "cpu/other-size"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {requested} CPUs, but holds {held} from before."
+        "Container {container} requests {requested} CPUs, but already holds {held}."
     )
     container: str
     requested: int
@@ -151,7 +151,9 @@ class NoNodesFit(Value):
     """No hints: all NUMA nodes together have too few free CPUs."""
 
     code: ClassVar[str] = "cpu/no-nodes-fit"
-    sentence: ClassVar[str] = "{requested} CPUs are asked for; free in all: {available}."
+    sentence: ClassVar[str] = (
+        "{requested} CPUs requested; {available} free on all NUMA nodes together."
+    )
     requested: int
     available: int
 
@@ -160,9 +162,7 @@ class TooFewCpusOnNodes(Value):
     """Not offered: too few CPUs of these nodes are free."""
 
     code: ClassVar[str] = "cpu/too-few-on-nodes"
-    sentence: ClassVar[str] = (
-        "NUMA nodes {mask} have {available} CPUs free; {requested} are asked for."
-    )
+    sentence: ClassVar[str] = "NUMA nodes {mask} have {available} CPUs free; {requested} requested."
     brief: ClassVar[str] = "{short} CPUs short ({available} free)"
     mask: NumaMask
     requested: int
@@ -186,7 +186,7 @@ class NoCpusOnNodes(Value):
 
     code: ClassVar[str] = "cpu/no-cpus-on-nodes"
     sentence: ClassVar[str] = (
-        "NUMA nodes {mask} are no set of nodes with CPUs; without CPUs are {nodes}."
+        "NUMA nodes {mask} are not a set of nodes with CPUs; nodes without CPUs: {nodes}."
     )
     brief: ClassVar[str] = "nodes without CPUs: {nodes}"
     mask: NumaMask

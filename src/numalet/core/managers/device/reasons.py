@@ -13,8 +13,8 @@ class ChangedRequest(Value):
 
     code: ClassVar[str] = "device/changed-request"
     sentence: ClassVar[str] = (
-        "Container {container} of pod {pod_uid} holds {recorded} of {resource} and asks for "
-        "{requested} now; the number of a container that has its devices may not change."
+        "Container {container} of pod {pod_uid} holds {recorded} of {resource} and requests "
+        "{requested} now; a container that has its devices cannot change their number."
     )
     kubelet_text: ClassVar[str] = (
         'pod "{pod_uid}" container "{container}" changed request for resource "{resource}" from '
@@ -32,7 +32,7 @@ class NotRegistered(Value):
 
     code: ClassVar[str] = "device/not-registered"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {resource}, for which no device plugin is registered any "
+        "Container {container} requests {resource}, but no device plugin is registered for it any "
         "more."
     )
     kubelet_text: ClassVar[str] = "cannot allocate unregistered device {resource}"
@@ -45,7 +45,7 @@ class NoneHealthy(Value):
 
     code: ClassVar[str] = "device/none-healthy"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {resource}, which has no healthy device."
+        "Container {container} requests {resource}, which has no healthy device."
     )
     kubelet_text: ClassVar[str] = (
         "no healthy devices present; cannot allocate unhealthy devices {resource}"
@@ -59,8 +59,7 @@ class HeldNotHealthy(Value):
 
     code: ClassVar[str] = "device/held-not-healthy"
     sentence: ClassVar[str] = (
-        "Container {container} holds the device {device} of {resource}, which is not healthy any "
-        "more."
+        "Container {container} holds the device {device} of {resource}, which is no longer healthy."
     )
     kubelet_text: ClassVar[str] = (
         "previously allocated devices are no longer healthy; cannot allocate unhealthy devices "
@@ -93,7 +92,7 @@ class PreferenceFailed(Value):
 
     code: ClassVar[str] = "device/preference-failed"
     sentence: ClassVar[str] = (
-        "The device plugin of {resource} could not say which devices it prefers for container "
+        "The device plugin of {resource} could not return its preferred devices for container "
         "{container}: {error}"
     )
     kubelet_text: ClassVar[str] = (
@@ -123,8 +122,8 @@ class EmptyResponse(Value):
 
     code: ClassVar[str] = "device/empty-response"
     sentence: ClassVar[str] = (
-        "The device plugin of {resource} was asked for container {container} and answered for no "
-        "container at all: {answer}"
+        "The device plugin of {resource} returned a response without any container for container "
+        "{container}: {answer}"
     )
     kubelet_text: ClassVar[str] = "no containers return in allocation response {answer}"
     container: str
@@ -137,8 +136,8 @@ class OtherNumberHeld(Value):
 
     code: ClassVar[str] = "device/other-number-held"
     sentence: ClassVar[str] = (
-        "{held} of {resource} are held already, and {requested} are asked for; only the same "
-        "number can be placed again."
+        "{held} of {resource} are already allocated, but {requested} requested; the number cannot "
+        "change."
     )
     resource: str
     held: int
@@ -150,7 +149,7 @@ class FewerThanAsked(Value):
 
     code: ClassVar[str] = "device/fewer-than-asked"
     sentence: ClassVar[str] = (
-        "{requested} of {resource} are asked for; {usable} are free on the whole machine."
+        "{requested} of {resource} requested; {usable} free on the whole machine."
     )
     resource: str
     usable: int
@@ -165,8 +164,8 @@ class NoSetOfNodes(Value):
 
     code: ClassVar[str] = "device/no-set-of-nodes"
     sentence: ClassVar[str] = (
-        "{requested} of {resource} are asked for, and no set of NUMA nodes has as many; devices "
-        "without a NUMA node do not count."
+        "{requested} of {resource} requested, but no set of NUMA nodes has enough; devices without "
+        "a NUMA node do not count."
     )
     resource: str
     requested: int
@@ -177,9 +176,9 @@ class LeavesOutReused(Value):
 
     code: ClassVar[str] = "device/leaves-out-reused"
     sentence: ClassVar[str] = (
-        "The device {device} of {resource}, which the pod uses again, is not on NUMA nodes {mask}."
+        "The device {device} of {resource}, which the pod reuses, is not on NUMA nodes {mask}."
     )
-    brief: ClassVar[str] = "without {device}, which the pod uses again"
+    brief: ClassVar[str] = "without {device}, which the pod reuses"
     mask: NumaMask
     resource: str
     device: str
@@ -190,9 +189,9 @@ class TooFewDevicesOnNodes(Value):
 
     code: ClassVar[str] = "device/too-few-on-nodes"
     sentence: ClassVar[str] = (
-        "NUMA nodes {mask} have {usable} of {resource} to give; {requested} are asked for."
+        "NUMA nodes {mask} have {usable} of {resource} available; {requested} requested."
     )
-    brief: ClassVar[str] = "{short} of {resource} short ({usable} to give)"
+    brief: ClassVar[str] = "{short} of {resource} short ({usable} available)"
     mask: NumaMask
     resource: str
     usable: int

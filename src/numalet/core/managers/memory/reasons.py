@@ -13,8 +13,8 @@ class NotAnInteger(Value):
 
     code: ClassVar[str] = "memory/not-an-integer"
     sentence: ClassVar[str] = (
-        "Container {container} asks for {quantity} of {resource}, which the kubelet can not hold "
-        "as a whole number of bytes; write it as a plain integer with or without a unit."
+        "Container {container} requests {quantity} of {resource}, which the kubelet cannot "
+        "represent as a whole number of bytes; write it as a plain integer with or without a unit."
     )
     kubelet_text: ClassVar[str] = "[memorymanager] failed to represent quantity as int64"
     container: str
@@ -48,8 +48,8 @@ class DefaultNotPreferred(Value):
 
     code: ClassVar[str] = "memory/default-not-preferred"
     sentence: ClassVar[str] = (
-        "Container {container} needs a preferred placement, but the best that is free is {best}, "
-        "which is more NUMA nodes than it would need on an empty machine."
+        "Container {container} needs a preferred placement, but the best free set is {best}, which "
+        "has more NUMA nodes than necessary on an empty machine."
     )
     kubelet_text: ClassVar[str] = "[memorymanager] failed to find the default preferred hint"
     container: str
@@ -62,7 +62,7 @@ class CanNotExtend(Value):
     code: ClassVar[str] = "memory/can-not-extend"
     sentence: ClassVar[str] = (
         "NUMA nodes {affinity} have too little free memory for container {container}, and no "
-        "larger set that contains them may be used."
+        "larger set that contains them is available."
     )
     kubelet_text: ClassVar[str] = (
         "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
@@ -91,7 +91,7 @@ class CutsGroup(Value):
     code: ClassVar[str] = "memory/cuts-group"
     sentence: ClassVar[str] = (
         "Container {container} would use NUMA nodes {affinity}, but node {node} is in use as "
-        "{group}; nodes that hold memory of a pod are used again only as the same set."
+        "{group}; nodes in use can be used again only as the same set."
     )
     kubelet_text: ClassVar[str] = "[memorymanager] preferred hint violates NUMA node allocation"
     container: str
@@ -105,7 +105,7 @@ class UnknownMemoryType(Value):
 
     code: ClassVar[str] = "memory/unknown-type"
     sentence: ClassVar[str] = (
-        "{resource} is asked for, but NUMA node {node} does not offer pages of that size at all."
+        "{resource} requested, but NUMA node {node} does not have pages of that size."
     )
     resource: str
     node: int
@@ -115,7 +115,7 @@ class NoSuchPages(Value):
     """No node has pages of this size. Native mode only; the kubelet would crash."""
 
     code: ClassVar[str] = "memory/no-such-pages"
-    sentence: ClassVar[str] = "{resource} is asked for, and no NUMA node has pages of that size."
+    sentence: ClassVar[str] = "{resource} requested, but no NUMA node has pages of that size."
     kubelet_text: ClassVar[str] = "[memorymanager] no NUMA node has {resource}"
     resource: str
 
@@ -124,10 +124,8 @@ class GivesNoMemory(Value):
     """Not offered: the nodes' class excludes their memory from pods. Native mode only."""
 
     code: ClassVar[str] = "memory/gives-no-memory"
-    sentence: ClassVar[str] = (
-        "NUMA nodes {nodes} give no memory to pods, by their class (memoryNodeClasses)."
-    )
-    brief: ClassVar[str] = "nodes {nodes} give no memory to pods"
+    sentence: ClassVar[str] = "NUMA nodes {nodes} provide no memory to pods (memoryNodeClasses)."
+    brief: ClassVar[str] = "nodes {nodes} provide no memory to pods"
     nodes: NumaMask
 
 
@@ -136,8 +134,8 @@ class TooLittleAllocatable(Value):
 
     code: ClassVar[str] = "memory/too-little-allocatable"
     sentence: ClassVar[str] = (
-        "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable in all; "
-        "{asked_bytes} is asked for."
+        "NUMA nodes {mask} have {allocatable_bytes} of {resource} allocatable; {asked_bytes} "
+        "requested."
     )
     brief: ClassVar[str] = (
         "{short_bytes} of {resource} short, even empty ({allocatable_bytes} allocatable)"
@@ -152,7 +150,7 @@ class NodeInGroup(Value):
     """Not offered: this node is in use as part of a group."""
 
     code: ClassVar[str] = "memory/node-in-group"
-    sentence: ClassVar[str] = "NUMA node {node} is used as part of the group {group}."
+    sentence: ClassVar[str] = "NUMA node {node} is in use as part of the group {group}."
     brief: ClassVar[str] = "node {node} belongs to group {group} of {holders}"
     node: int
     group: NumaMask
@@ -163,9 +161,9 @@ class NodeInUse(Value):
 
     code: ClassVar[str] = "memory/node-in-use"
     sentence: ClassVar[str] = (
-        "NUMA nodes {mask} can not be used together: node {node} is in use as {group}."
+        "NUMA nodes {mask} cannot be used together: node {node} is in use as {group}."
     )
-    brief: ClassVar[str] = "would cut through {group}, in use by {holders}"
+    brief: ClassVar[str] = "overlaps {group}, in use by {holders}"
     mask: NumaMask
     node: int
     group: NumaMask
@@ -176,7 +174,7 @@ class TooLittleFree(Value):
 
     code: ClassVar[str] = "memory/too-little-free"
     sentence: ClassVar[str] = (
-        "NUMA nodes {mask} have {free_bytes} of {resource} free; {asked_bytes} is asked for."
+        "NUMA nodes {mask} have {free_bytes} of {resource} free; {asked_bytes} requested."
     )
     brief: ClassVar[str] = "{short_bytes} of {resource} short ({free_bytes} free)"
     mask: NumaMask
@@ -193,8 +191,8 @@ class NoMemoryToShare(Value):
 
     code: ClassVar[str] = "memory/no-memory-to-share"
     sentence: ClassVar[str] = (
-        "The pod asks for {total_bytes} of {resource} as a whole and {exclusive_bytes} of it are "
-        "for single containers alone, so that nothing is left for the containers that share."
+        "The pod requests {total_bytes} of {resource} in spec.resources. Containers with exclusive "
+        "memory use {exclusive_bytes}, which leaves nothing for the containers that share."
     )
     kubelet_text: ClassVar[str] = (
         "pod rejected, sum of exclusive container {resource} requests equals pod budget, leaving "
@@ -214,8 +212,8 @@ class NoMemoryToShareAtStart(Value):
 
     code: ClassVar[str] = "memory/no-memory-to-share-at-start"
     sentence: ClassVar[str] = (
-        "The pod asks for {total_bytes} of {resource} as a whole and {exclusive_bytes} of it are "
-        "for its sidecars alone, so that nothing is left for init container {container}, which "
+        "The pod requests {total_bytes} of {resource} in spec.resources. Its sidecars use "
+        "{exclusive_bytes} exclusively, which leaves nothing for init container {container}, which "
         "shares."
     )
     kubelet_text: ClassVar[str] = (
