@@ -47,7 +47,7 @@ class KeeperReads:
         """Changes of events, likewise."""
 
     def view(self) -> AgentView:
-        """The agent as it is now, as far as its state is safe on disk."""
+        """The agent's current state, as far as it is on disk."""
         return self._view
 
     def counts(self) -> Counts:
@@ -55,7 +55,7 @@ class KeeperReads:
         return self._view.counts.and_also(each() for each in self._dependencies.also_counted)
 
     def foresee_create(self, workload: Workload) -> Foreseen | RequestRefused:
-        """What ``create`` would come to now. Nothing is kept, and no plugin is asked."""
+        """Predict ``create``, without keeping anything or calling a plugin."""
         if not cordon.lets_in(workload, self._condition):
             return RequestRefused(RequestRefusal.CORDONED)
         return self._foreseen(
@@ -63,7 +63,7 @@ class KeeperReads:
         )
 
     def foresee_alone(self, workload: Workload) -> Foreseen | RequestRefused:
-        """What ``create`` would come to if there were no other pod."""
+        """Predict ``create`` on a node without other pods."""
         return self._foreseen(
             lambda old, now: decisions.create(
                 old.emptied(), workload, now, self._dependencies.stopwatch
@@ -73,7 +73,7 @@ class KeeperReads:
     def foresee_delete(
         self, namespace: str, name: str, *, grace_seconds: float | None, uid: str | None = None
     ) -> Foreseen | RequestRefused:
-        """What ``delete`` would come to now. Nothing is kept."""
+        """Predict ``delete``, without keeping anything."""
         return self._foreseen(
             lambda state, now: decisions.delete(
                 state, namespace, name, grace_seconds=grace_seconds, uid=uid, now=now

@@ -127,7 +127,7 @@ class RecordFile:
             self._size_bytes = len(whole)
 
     def _is_current(self) -> bool:
-        """Whether the file is as it was left; a user may have restored a copy, or removed it."""
+        """Whether the file is unchanged; a user may have restored a copy, or removed it."""
         if self._size_bytes < 0:
             return False
         try:
@@ -187,7 +187,7 @@ def _write_whole(descriptor: int, text: bytes) -> None:
 
 
 def _checked(text: bytes) -> _Line | None:
-    """The content of a line; None if it is not as it was written."""
+    """The content of a line, or None if the line is damaged."""
     end = len(text) - len(_CHECKSUM % 0)
     body, checksum = text[: max(end, 0)], text[max(end, 0) :]
     if checksum != _CHECKSUM % zlib.crc32(body):

@@ -54,7 +54,7 @@ from numalet.wording import kubelet_start
 
 
 class OnInvalidState(Enum):
-    """What to do with state files that can not be restored."""
+    """How a start treats state files that it cannot restore."""
 
     STOP = "stop"
     REBASE = "rebase"
@@ -65,7 +65,7 @@ class OnInvalidState(Enum):
 
 
 class Premises(Value, kw_only=True):
-    """What the node is made from."""
+    """What the agent makes the node from."""
 
     config: KubeletConfig
     machine: MachineInfo

@@ -33,7 +33,7 @@ class Create(Value, eq=False):
 
 
 class Delete(Value, kw_only=True, eq=False):
-    """End this pod and remove it. ``grace_seconds`` None is the pod's own period."""
+    """Delete this pod; ``grace_seconds`` None is the pod's own grace period."""
 
     namespace: str
     name: str
@@ -93,7 +93,7 @@ class FolderRead(Value):
 
 
 class FolderPod(Value):
-    """A pod of the manifest folder that is decided on by itself, since a plugin is asked for it."""
+    """A pod of the manifest folder whose decision needs a plugin."""
 
     workload: Workload
 
@@ -111,7 +111,7 @@ class ResyncResult(Value):
 
 
 class KubeletSeen(Value):
-    """The kubelet that owns this node was observed; ``node`` is None if it is not known."""
+    """An observation of the kubelet that owns this node; ``node`` is None if unknown."""
 
     node: Node | None
     observation: KubeletObservation
@@ -170,7 +170,7 @@ millisecond."""
 
 
 def is_large(message: Message) -> bool:
-    """Whether deciding takes so long that others would notice it."""
+    """Whether the decision takes long enough to delay others."""
     match message:
         case Create(workload):
             return len(workload.containers) > LARGE
@@ -181,7 +181,7 @@ def is_large(message: Message) -> bool:
 
 
 def may_ask_a_plugin(message: Message) -> bool:
-    """Whether deciding may wait for a plugin: only devices have them."""
+    """Whether the decision may wait for a plugin, which only pods with devices do."""
     match message:
         case Create(workload) | FolderPod(workload):
             return bool(resources_of(workload))

@@ -55,7 +55,7 @@ class RuntimeKind(Enum):
 
 
 class OwnerChoice(Enum):
-    """Whether to enforce beside other owners of CPUs and memory."""
+    """Whether to enforce next to other owners of CPUs and memory."""
 
     AUTO = "auto"
     """Observe if there are others."""
@@ -100,7 +100,7 @@ class KubeletChoice(Value, kw_only=True):
 
 
 class AgentSettings(Value, kw_only=True):
-    """What an agent is made from. ``notes`` are what the administrator should know."""
+    """The settings of an agent; ``notes`` are for the administrator."""
 
     premises: Premises
     root: Path
@@ -173,7 +173,7 @@ def resolve(options: AgentOptions) -> AgentSettings:
 
 
 def _kubelet(loaded: LoadedConfig, kubelets_given: Sequence[KubeletAtHand]) -> KubeletChoice:
-    """The release that was named, and the version that was given beside it."""
+    """The named release, and the version given with it."""
     named = loaded.numalet.release
     findings = Findings()
     kubelet_version.choose(named, kubelet_version.RELEASE_FLAG, kubelets_given, findings)
@@ -195,7 +195,7 @@ def _from_here(options: AgentOptions) -> AgentOptions:
 
 
 def _of_folders(options: AgentOptions) -> tuple[Finding, ...]:
-    """What is remarkable about the folders that are named. Raises ``BadInput``."""
+    """Notes about the named folders. Raises ``BadInput``."""
     runs_here = options.runtime is RuntimeKind.PROCESS
     others = other_roots.remarks(options.root) if runs_here else ()
     folder = options.manifests
@@ -227,7 +227,7 @@ def _asking(
 
 
 def _identity(options: AgentOptions, machine: MachineInfo) -> NodeIdentity:
-    """What the node is called; its Node object has these labels and no others."""
+    """The node's name and labels."""
     name = _node_name(options)
     labels = node_object.labels(name, machine.os, hosts.architecture())
     # Its programs are in the groups that their user has.

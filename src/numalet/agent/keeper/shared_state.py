@@ -165,7 +165,7 @@ def _check(holders: Iterable[RunHolder]) -> None:
 
 
 def _refuse_others(root: Path) -> None:
-    """Raise ``BadInput`` if the folder is another user's, whom we can not act for."""
+    """Raise ``BadInput`` if the folder belongs to another user."""
     with suppress(FileNotFoundError):
         owner = root.stat().st_uid
         if os.geteuid() not in (0, owner):

@@ -28,7 +28,7 @@ _PAUSE_SECONDS: Final = 0.9
 
 
 class Shortage(Mutable):
-    """The exception handler of an event loop. ``report`` takes what the log is to say."""
+    """The exception handler of an event loop; ``report`` gets text for the log."""
 
     report: Callable[[Finding], None] = field(default=lambda finding: None)
     others: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None] = field(
@@ -60,7 +60,7 @@ class Shortage(Mutable):
             self.report(AgentConnectionsRefused(error=os_problem.text(error), limit=most))
 
     def notes(self) -> tuple[str, ...]:
-        """The codes of what is so now, or was a moment ago."""
+        """The codes of current and recent shortages."""
         is_recent = self._last is not None and self._now() - self._last < NOTED_SECONDS
         return (NOTE,) if is_recent else ()
 

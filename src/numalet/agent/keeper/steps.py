@@ -21,7 +21,7 @@ from numalet.wording import kubelet_events
 
 
 class NextSteps(Value):
-    """The state after a pod's next steps, what is to be done, and when it is due again."""
+    """The state after a pod's next steps, the tasks, and when the next steps are due."""
 
     state: NodeState
     tasks: tuple[Task, ...] = ()
@@ -82,7 +82,7 @@ def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeS
 
 
 def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime) -> NodeState:
-    """The state with the event that this container is asked to end."""
+    """The state with the event that the agent stops this container."""
     message = kubelet_events.killing(name)
     pod = record.workload.pod
     return state.with_event(
@@ -91,7 +91,7 @@ def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime)
 
 
 def is_finished(record: PodRecord, now: datetime) -> bool:
-    """Whether nothing of a pod runs or will run."""
+    """Whether no container of a pod runs or will run."""
     return lifecycle.next_steps(record.workload, record.run, now).finished
 
 

@@ -264,7 +264,7 @@ def _acquired(descriptor: int, how: int) -> bool:
 
 
 def _is_shared(descriptor: int) -> bool:
-    """Whether commands hold the lock, and no agent."""
+    """Whether commands hold the lock, not an agent."""
     if not _acquired(descriptor, fcntl.LOCK_SH):
         return False
     fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -23,17 +23,17 @@ class StopContainer(Value):
 
 
 class ForgetPod(Value):
-    """Remove what the runtime has of a pod that is to go."""
+    """Remove everything that the runtime has of a deleted pod."""
 
     pod_uid: str
 
 
 class Settle(Value):
-    """The promises changed: bring what runs to what it is to have now."""
+    """After allocations changed, write the new settings of running containers."""
 
 
 class Resync(Value):
-    """Compare everything that runs with what is wanted, mend it, and see what it really has."""
+    """Compare all running containers with the wanted settings, restore these, and audit."""
 
 
 Task: TypeAlias = StartContainer | StopContainer | ForgetPod | Settle | Resync

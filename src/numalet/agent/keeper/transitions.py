@@ -107,7 +107,7 @@ def _of_node(state: NodeState, node: Node) -> NodeState:
 
 
 def sources_are_ready(state: NodeState) -> NodeState:
-    """The state once every source of pods is ready: what is held for no pod may go."""
+    """The state once all sources are ready; records of unknown pods may leave the ledgers."""
     if state.node.snapshot.sources_ready:
         return state
     node = state.node.sources_ready()

@@ -19,7 +19,7 @@ from numalet.shared.kubernetes.node_object import Unready
 
 @dataclass(slots=True, kw_only=True)
 class Condition:
-    """How a keeper is. ``problem`` is why its state can not be written, empty if it can."""
+    """The keeper's condition; ``problem`` says why it cannot write its state."""
 
     started_at: datetime
     """When this agent started; never changed."""

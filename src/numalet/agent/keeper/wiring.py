@@ -63,7 +63,7 @@ def utc_now() -> datetime:
 
 
 class Hooks(Value, kw_only=True):
-    """What tests put in the place of the world."""
+    """Replacements that tests install."""
 
     runtime: Runtime | None = None
     clock: Callable[[], datetime] = utc_now
@@ -335,7 +335,7 @@ def _runtime(settings: AgentSettings) -> Runtime:
 
 
 def _limits(settings: AgentSettings) -> Limits:
-    """What holds for all pods; a described machine has no kernel that could be asked."""
+    """Limits of all pods; a described machine has no kernel to read them from."""
     premises = settings.premises
     is_here = settings.runtime is RuntimeKind.PROCESS
     kernel_limits = kernel.here() if is_here else limits.SOME_KERNEL

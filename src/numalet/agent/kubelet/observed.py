@@ -132,7 +132,7 @@ class KubeletObservation(Value, kw_only=True):
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether there is something about the node that may turn out to be a problem soon."""
+        """Whether the node has something that may soon become a problem."""
         return any(each.key is None and not each.lasts for each in self.problems)
 
     def is_stale(self, pod_uid: str) -> bool:
@@ -190,7 +190,7 @@ def observe(
 
 
 class _History(Value):
-    """What several observations together say of the kubelet and of its files."""
+    """The result of several observations of the kubelet and its files."""
 
     at: datetime
     files_since: datetime
@@ -218,7 +218,7 @@ def _history(before: KubeletObservation | None, evidence: Evidence, at: datetime
 
 
 def _notes(old: Evidence, evidence: Evidence, started: str | None) -> Iterator[Finding]:
-    """What happened to the kubelet: another one runs, or one of another release."""
+    """Events of the kubelet: a restart, or another release."""
     if started:
         yield KubeletStarted(kubelet=started, root=evidence.root)
     if evidence.followed != old.followed:
@@ -262,7 +262,7 @@ def _kind(finding: Finding) -> tuple[object, ...]:
 
 
 def promises(files: Mapping[str, str]) -> Snapshot:
-    """What the state files promise, as far as they can be decoded, sound or not."""
+    """The allocations in the state files, as far as they can be decoded."""
     states = reading.read(files)
     # Records of the first format are keyed by container id, which names no container.
     return Snapshot(

@@ -37,5 +37,5 @@ _SENTENCES: Final[Mapping[str, str]] = {
 
 
 def sentence(code: str) -> str:
-    """What a code means; the code itself if this build does not know it."""
+    """The sentence of a code; the code itself if it is unknown."""
     return _SENTENCES.get(code, code)

@@ -31,7 +31,7 @@ def app_containers(record: PodRecord) -> list[dict[str, Any]]:
 
 
 def is_ready(record: PodRecord, container: ContainerSpec) -> bool:
-    """Whether it does its work: it runs, or it was an init container and succeeded."""
+    """Whether it runs, or was an init container and succeeded."""
     run = record.run.of(container.name)
     if container.kind is not ContainerKind.INIT:
         return run.phase is ContainerPhase.RUNNING
@@ -40,7 +40,7 @@ def is_ready(record: PodRecord, container: ContainerSpec) -> bool:
 
 
 def container_id(record: PodRecord, run: ContainerRun) -> str:
-    """Who the latest attempt is; empty before the first."""
+    """The id of the latest attempt; empty before the first."""
     return f"process://{record.uid}/{run.name}/{run.attempt}" if run.attempt else ""
 
 

@@ -105,12 +105,10 @@ def labels(name: str, system: OperatingSystem, architecture: str) -> dict[str, s
 
 
 def capacity(node: Node) -> dict[str, Quantity]:
-    """What the node has."""
     return node_resources.capacity(node.rules, node.snapshot)
 
 
 def allocatable(node: Node) -> dict[str, Quantity]:
-    """What pods may have of it."""
     return node_resources.allocatable(node.rules, node.snapshot)
 
 
@@ -149,7 +147,7 @@ _KUBELET_RUNNING: Final = {
 
 
 def _followed(release: FollowedRelease) -> dict[str, str]:
-    """Whether the kubelet is judged by the rules of its own release."""
+    """Whether numalet follows the rules of the kubelet's own release."""
     status, reason = _KUBELET_FOLLOWED[release.is_of_kubelet]
     if release.may_have_unknown_rules:
         reason = "KubeletReleaseUnknown"

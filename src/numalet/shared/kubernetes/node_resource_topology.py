@@ -55,7 +55,7 @@ class _Amount(Mutable):
     available: int
 
     def give(self, wanted: int) -> int:
-        """Give as much of it as there is; what is left to give."""
+        """Give at most this much; the rest."""
         given = min(wanted, self.available)
         self.available -= given
         return wanted - given
@@ -95,7 +95,7 @@ def named(
 
 
 def fingerprint(pods: Iterable[tuple[str, str]]) -> str:
-    """What stands for a set of pods, given by namespace and name, in any order."""
+    """A fingerprint of a set of pods, given by namespace and name in any order."""
     hashes = sorted(
         xxhash.xxh64_intdigest(name.encode(), seed=xxhash.xxh64_intdigest(namespace.encode()))
         for namespace, name in pods
@@ -189,7 +189,7 @@ def _available(machine: MachineInfo, zones: _Zones, pods: Iterable[PodEntry]) ->
 
 
 def _held(zones: _Zones, node_id: int, resource: str, wanted: int) -> int:
-    """Take as much of it as the zone has; what is left to take."""
+    """Take at most this much from the zone; the rest."""
     amount = zones.get(node_id, {}).get(resource)
     return wanted if amount is None else amount.give(wanted)
 

@@ -53,7 +53,7 @@ class _Condition(NamedTuple):
 
 
 def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
-    """``status.conditions``; none of a rejected pod, one before the decision."""
+    """``status.conditions``; empty for a rejected pod, one before the decision."""
     run = record.run
     scheduled = _Condition("PodScheduled", holds=True, since=run.accepted_at)
     if run.verdict is None:
@@ -73,7 +73,7 @@ def conditions(record: PodRecord, phase: PodPhase) -> list[dict[str, Any]]:
 
 
 def _preempted(run: PodRun) -> dict[str, Any]:
-    """What says that it had to go for another pod."""
+    """The condition of a pod that the kubelet preempted."""
     since = run.decided_at or run.accepted_at
     reason, message = "TerminationByKubelet", kubelet.PREEMPTED_CONDITION
     condition = _Condition(
@@ -120,7 +120,7 @@ def _ready(record: PodRecord, phase: PodPhase) -> list[_Condition]:
 
 
 def _enforced(record: PodRecord) -> list[_Condition]:
-    """How the running containers are held; nothing where none runs."""
+    """The guarantee of the running containers; empty if none runs."""
     runs = [run for run in record.run.containers.values() if run.level is not None]
     if not runs:
         return []

@@ -46,7 +46,7 @@ def pod_placement(
 
 
 def whole(held: Mapping[str, Placement], audits: Sequence[Audit]) -> dict[str, Any]:
-    """What the containers of one pod hold together, and what audits of some of them say."""
+    """The allocation of a pod, with the audits of some of its containers."""
     cpus = frozenset[int]().union(*(each.cpus for each in held.values()))
     return {
         "numaNodes": sorted({node_id for each in held.values() for node_id in each.memory_nodes}),

@@ -55,7 +55,7 @@ class PodEntry(Value):
 
 
 class Allocatable(Value):
-    """What the node has to give, given away or not."""
+    """Everything that the node can allocate, free or allocated."""
 
     devices: tuple[PodResourcesDevice, ...]
     cpus: tuple[int, ...]
@@ -76,7 +76,7 @@ def pods(snapshot: Snapshot, known: Iterable[Pod]) -> tuple[PodEntry, ...]:
 
 
 def pod_entry(snapshot: Snapshot, pod: Pod, *, stale: bool = False) -> PodEntry:
-    """What one pod holds; a stale one no devices."""
+    """The allocation of one pod; without devices if it is stale."""
     shown = [container for container in pod.containers() if _is_shown(container)]
     return PodEntry(
         name=pod.name,
@@ -87,7 +87,7 @@ def pod_entry(snapshot: Snapshot, pod: Pod, *, stale: bool = False) -> PodEntry:
 
 
 def allocatable(node: Node) -> Allocatable:
-    """What the node has to give. Healthy devices only; CPUs and memory without what is reserved."""
+    """Healthy devices; CPUs and memory without reservations."""
     inventory = node.snapshot.device.inventory
     static_cpus = node.roster.static_cpus
     return Allocatable(

@@ -16,7 +16,7 @@ from numalet.io.documents.numa_node import NumaNodeSpec
 
 
 class NodeOwner(Value):
-    """The Node object that owns what is published of it: with it the rest is deleted."""
+    """The Node object that owns the published objects: its deletion deletes them."""
 
     name: str
     uid: str
@@ -40,7 +40,7 @@ class NodeObjects(Value, kw_only=True):
     def node_object(
         self, name: str, at: datetime, owner: NodeOwner | None = None
     ) -> dict[str, Any]:
-        """The NumaNode as it is applied at this moment."""
+        """The NumaNode to apply now."""
         reference = None if owner is None else owner.reference()
         made = numa_node.published_object(name, self.spec, reference)
         made["spec"]["published"] = time_text(at)

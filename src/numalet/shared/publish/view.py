@@ -22,7 +22,7 @@ from numalet.shared.publish.objects import NodeObjects
 
 
 class PublishedView(Value, kw_only=True):
-    """What is to be published; ``topology`` None where it is not known what there is to give."""
+    """The content to publish; ``topology`` is None while it is unknown."""
 
     objects: NodeObjects
     topology: Mapping[str, Any] | None
@@ -34,7 +34,7 @@ def of_node(node: Node, config: KubeletConfig, pods: Iterable[Pod]) -> Published
 
 
 def topology_of(node: Node, pods: Iterable[Pod]) -> Mapping[str, Any]:
-    """What the NodeResourceTopology says of a node that decides itself, with these pods."""
+    """The NodeResourceTopology of a node that decides itself, with these pods."""
     listed = pod_resources.pods(node.snapshot, pods)
     return _topology(node, pod_resources.allocatable(node), listed)
 
@@ -45,7 +45,7 @@ def of_answers(
     allocatable: Allocatable | None,
     pods: Iterable[PodEntry] | None,
 ) -> PublishedView:
-    """The view of a node whose kubelet answered this; None if it did not."""
+    """The view of a node from its kubelet's answers; None without answers."""
     topology = None
     if allocatable is not None and pods is not None:
         topology = _topology(node, allocatable, pods)

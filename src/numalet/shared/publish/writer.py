@@ -33,7 +33,7 @@ TOPOLOGY_INTERVAL: Final = WriteInterval(at_most_every_seconds=10.0)
 
 
 class Applying(Protocol):
-    """What a writer needs of a client of the API server."""
+    """The methods of an API client that a writer needs."""
 
     async def create(self, path: str, body: dict[str, Any]) -> bytes:
         """The object as it was stored."""
@@ -47,7 +47,7 @@ class Applying(Protocol):
 
 
 class WriteCounts(Mutable):
-    """What became of the writes of one object."""
+    """The results of the writes of one object."""
 
     written: int = 0
     failed: int = 0
@@ -78,7 +78,7 @@ class PacedWriter(Generic[C]):
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def offer(self, content: C) -> None:
-        """What the object is to be from now on; equal content changes nothing."""
+        """Set the wanted content of the object; equal content changes nothing."""
         if content == self._offered:
             return
         self._offered = content
@@ -92,12 +92,12 @@ class PacedWriter(Generic[C]):
 
     @property
     def is_current(self) -> bool:
-        """Whether what was offered last is stored."""
+        """Whether the API server has the latest content."""
         return self._offered is not None and self._offered == self._stored
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing was offered."""
+        """Whether there is no content yet."""
         return self._offered is None
 
     async def run(self) -> None:

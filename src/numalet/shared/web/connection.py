@@ -32,7 +32,7 @@ _TOO_LATE: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnec
 
 
 class Rank(IntEnum):
-    """What a connection does, in the order in which connections are closed to make room."""
+    """The state of a connection, in the order in which the server closes them to make room."""
 
     WAITS = 0
     """For the rest of a request, or for the next one."""
@@ -64,7 +64,6 @@ class Connection(HttpToolsProtocol):
 
     @property
     def rank(self) -> Rank:
-        """What it does now."""
         if self._is_idle or self.cycle.more_body:
             return Rank.WAITS
         return Rank.STALLED if self._is_stalled else Rank.ANSWERED
@@ -132,7 +131,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refusal(self) -> ASGIApp | None:
-        """What is answered instead of the application; None if the application answers."""
+        """The answer instead of the application's, or None."""
         hosts = [value.strip() for name, value in self.headers if name == b"host"]
         least = 1 if self.parser.get_http_version() == "1.1" else 0
         if not least <= len(hosts) <= 1 or not all(map(_HOST.fullmatch, hosts)):
