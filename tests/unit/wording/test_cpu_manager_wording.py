@@ -82,7 +82,7 @@ def test_a_reason_about_a_pod_as_a_whole_names_no_container() -> None:
 
     assert english.of_reason(reason).startswith("The pod as a whole requests 3 CPUs;")
     assert english.of_reason(refused).startswith(
-        "The cpu manager refused the pod as a whole: The pod as a whole asks"
+        "The cpu manager refused the pod as a whole: The pod as a whole requests"
     )
 
 
