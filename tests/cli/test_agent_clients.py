@@ -72,7 +72,7 @@ def test_apply_refuses_what_is_no_object(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(api, "apply", "-f", _manifest(tmp_path, [1])) == 2
-    assert "an object is expected here" in capsys.readouterr().err
+    assert "expected a Pod or a list of Pods" in capsys.readouterr().err
     assert _run(api, "apply", "-f", str(tmp_path / "none.yaml")) == 2
     assert _run(api, "apply", "-f", _manifest(tmp_path, {"kind": "Service"})) == 1
     assert "BadRequest" in capsys.readouterr().err

@@ -29,18 +29,21 @@ def kubeconfig(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--act", "prune,all"], "--act has 'prune,all'; write some of prune,inform,taint"),
-        (["--lease", "breaker"], "--lease has 'breaker'; write NAMESPACE/NAME"),
-        (["--lease", "a/b/c"], "--lease has 'a/b/c'; write NAMESPACE/NAME"),
-        (["--metrics", "127.0.0.1:many"], "'127.0.0.1:many' is no address; write HOST:PORT"),
-        (["--taint-for-waiting", "2"], "--taint-for-waiting has '2'; write a length of time"),
-        (["--taint-for-waiting", "0s"], "write a length of time above 0, such as 2m"),
+        (["--act", "prune,all"], "invalid --act 'prune,all'; expected some of prune,inform,taint"),
+        (["--lease", "breaker"], "invalid --lease 'breaker'; expected NAMESPACE/NAME"),
+        (["--lease", "a/b/c"], "invalid --lease 'a/b/c'; expected NAMESPACE/NAME"),
+        (["--metrics", "127.0.0.1:many"], "invalid address '127.0.0.1:many'; expected HOST:PORT"),
+        (
+            ["--taint-for-waiting", "2"],
+            "invalid --taint-for-waiting '2'; expected a length of time",
+        ),
+        (["--taint-for-waiting", "0s"], "expected a length of time above 0, such as 2m"),
         (
             ["--taint-for-waiting", "2m", "--owners", "Job/*"],
-            "--taint-for-waiting does not go together with --owners",
+            "--taint-for-waiting cannot be combined with --owners",
         ),
-        (["--audit", "/proc/none/audit"], "the audit can not be written to /proc/none/audit"),
-        (["--metrics", "192.0.2.1:9647"], "nothing can listen at '192.0.2.1:9647'"),
+        (["--audit", "/proc/none/audit"], "cannot write the audit to /proc/none/audit"),
+        (["--metrics", "192.0.2.1:9647"], "cannot listen on '192.0.2.1:9647'"),
     ],
 )
 def test_what_can_not_be_used_is_a_finding(

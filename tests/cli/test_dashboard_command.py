@@ -132,7 +132,7 @@ def test_what_can_not_go_with_a_kubelet(
     kubelet = kubelet_node.made(tmp_path / "k")
     ended = numalet("dashboard", "--kubelet-root", str(kubelet.root), *given)
     assert ended.status == 2
-    assert f"and {word} can not go with it" in ended.err
+    assert f"--kubelet-root cannot be combined with {word}" in ended.err
 
 
 def test_no_kubelet_in_the_folder(numalet: Runner, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_without_an_agent_it_is_the_kubelet_of_this_machine(
     monkeypatch.setattr(kubelets, "ROOT", kubelet.root)
     ended = numalet("dashboard")
     assert (ended.status, served) == (0, ["observing"])
-    assert f"no agent answers; the pages show what the kubelet in {kubelet.root}" in ended.err
+    assert f"no agent answers; showing the kubelet in {kubelet.root}" in ended.err
 
 
 async def test_an_agent_serves_its_pages_where_it_does(numalet: Runner, tmp_path: Path) -> None:
@@ -172,13 +172,13 @@ async def test_an_agent_serves_its_pages_where_it_does(numalet: Runner, tmp_path
         words = ("dashboard", "--root", str(tmp_path), "--listen", "8080")
         ended = await asyncio.to_thread(numalet, *words)
     assert ended.status == 2
-    assert "leave --listen out" in ended.err
+    assert "leave it out" in ended.err
 
 
 def test_an_agent_and_a_machine(numalet: Runner, tmp_path: Path) -> None:
     ended = numalet("dashboard", "--root", str(tmp_path), "-m", "1n2c")
     assert ended.status == 2
-    assert "--machine describes a simulated node" in ended.err
+    assert "--machine cannot be combined with --socket or --root" in ended.err
 
 
 def test_a_link_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,14 +100,14 @@ def test_words_of_the_command_to_run_are_not_checked(numalet: Runner) -> None:
     [
         ("--kube-reserved", ("cpu=1", "memory=1Gi"), ""),
         ("--kube-reserved", ("memory=1Gi", "memory=1Gi"), ""),
-        ("--kube-reserved", ("memory=1Gi", "memory=2Gi"), "memory two values, 1Gi and 2Gi"),
-        ("--system-reserved", ("cpu=1,cpu=2",), "cpu two values, 1 and 2"),
+        ("--kube-reserved", ("memory=1Gi", "memory=2Gi"), "memory is set to both 1Gi and 2Gi"),
+        ("--system-reserved", ("cpu=1,cpu=2",), "cpu is set to both 1 and 2"),
         (
             "--eviction-hard",
             ("memory.available<1Gi", "memory.available<2Gi"),
-            "memory.available two values, 1Gi and 2Gi",
+            "memory.available is set to both 1Gi and 2Gi",
         ),
-        ("--feature-gates", ("A=true", "A=false"), "A two values, true and false"),
+        ("--feature-gates", ("A=true", "A=false"), "A is set to both true and false"),
     ],
 )
 def test_flags_that_are_maps_add_up_and_do_not_contradict_themselves(
@@ -116,6 +116,6 @@ def test_flags_that_are_maps_add_up_and_do_not_contradict_themselves(
     flags = [word for value in values for word in (flag, value)]
     ended = numalet("check", "-m", "2n4c", "--memory-per-node", "8Gi", *flags)
 
-    assert ("two values" in ended.err) == bool(complaint)
+    assert ("is set to both" in ended.err) == bool(complaint)
     assert complaint in ended.err
     assert ended.status == 2 or not complaint

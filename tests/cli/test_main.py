@@ -264,7 +264,7 @@ def test_an_output_without_room_is_said(tmp_path: Path) -> None:
 
     assert (done.returncode, done.stderr) == (
         2,
-        "error: the output can not be written: No space left on device\n",
+        "error: cannot write the output: No space left on device\n",
     )
 
 

@@ -261,7 +261,7 @@ def test_running_pods_without_their_past_can_not_be_recorded(
     ended = numalet.simulate("--state-dir", str(state), SECOND, "--record", str(file))
 
     assert (ended.status, contents(state), file.exists()) == (2, before, False)
-    assert f"hold assignments of pods ({UID})" in ended.err
+    assert f"without assigned pods ({UID})" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_several_machines_are_not_compared(numalet: Runner, config: str) -> None
     ended = numalet("check", "--and", "1.36", "-c", config, "-m", "1n2c1t", "-m", "2n4c1t")
 
     assert ended.status == 2
-    assert "one configuration on one machine" in ended.err
+    assert "one configuration and one machine" in ended.err
 
 
 def test_state_files_are_tried_with_both_releases(

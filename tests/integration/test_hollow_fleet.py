@@ -309,7 +309,7 @@ async def test_a_real_node_is_never_taken_over() -> None:
         with pytest.raises(BadInput) as bad:
             async with hollow_fleets.running(server.access()):
                 pass
-        assert [each.code for each in bad.value.findings] == ["hollow/node-exists"]
+        assert [each.code for each in bad.value.findings] == ["input/duplicate"]
         assert stored(server, f"{NODES}/hollow-1")["status"] == {}
 
 

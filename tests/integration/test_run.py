@@ -352,7 +352,7 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")
     (finding,) = json.loads(refused.stdout)["findings"]
-    assert (refused.returncode, finding["code"]) == (2, "run/output-without-dry-run")
+    assert (refused.returncode, finding["code"]) == (2, "input/conflict")
 
 
 def shown(root: Path, *words: str) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from numalet.cli import agent_client
 from numalet.cli.agent_client import EXIT_REFUSED, EXITS
-from numalet.cli.findings import ClientNoObject, ClientNoPods
+from numalet.core.model import input_error
 
 if TYPE_CHECKING:
     from numalet.io.agent_client.client import AgentClient
@@ -52,7 +52,7 @@ def apply(
 
 def _all_objects(path: str) -> list[Mapping[str, Any]]:
     """The objects of a file, or of the files of a folder in the order of their names."""
-    from numalet.core.model.findings import BadInput, Location
+    from numalet.core.model.findings import Location
 
     folder = Path(path)
     paths = [path]
@@ -60,7 +60,7 @@ def _all_objects(path: str) -> list[Mapping[str, Any]]:
         paths = [str(each) for each in sorted(folder.iterdir()) if each.suffix in _SUFFIXES]
     objects = [each for one in paths for each in _objects(one)]
     if not objects:
-        raise BadInput([ClientNoPods(path=path, where=Location())])
+        raise input_error.NotFound(f"no pods in {path}", where=Location()).bad_input()
     return objects
 
 
@@ -77,7 +77,9 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
             raise BadInput(document.duplicates)
         if not isinstance(value, Mapping):
             where = Location(path, "$", document.line_of("$"))
-            raise BadInput([ClientNoObject(where=where)])
+            raise input_error.Invalid(
+                "the document is not an object", expected="a Pod or a list of Pods", where=where
+            ).bad_input()
         items = value.get("items") if str(value.get("kind", "")).endswith("List") else None
         yield from items if isinstance(items, list) else [value]
 

@@ -10,9 +10,9 @@ import typer
 
 from numalet.cli import cluster_options, fleet_classes, output
 from numalet.cli.cluster_options import Context, Kubeconfig
-from numalet.cli.findings import FleetOption, FleetPairs
 from numalet.cli.fleet_options import ClassFile, PoolLabel
 from numalet.cli.helping import Command, CommandWithOthers, with_line_breaks
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
 if TYPE_CHECKING:
@@ -270,7 +270,7 @@ def _measures(act: str) -> frozenset[Measure]:
     names = _patterns(act)
     if not all(each in known for each in names):
         expected = f"some of {','.join(known)}"
-        raise BadInput([FleetPairs(option="--act", value=act, expected=expected)])
+        raise input_error.Invalid(f"invalid --act {act!r}", expected=expected).bad_input()
     return frozenset(known[each] for each in names)
 
 
@@ -299,11 +299,15 @@ def _waiting_seconds(text: str, choosing: Mapping[str, str]) -> float | None:
     option = "--taint-for-waiting"
     if not text:
         return None
-    given = [FleetOption(option=option, other=other) for other, value in choosing.items() if value]
+    given = [
+        input_error.Conflict(f"{option} cannot be combined with {other}")
+        for other, value in choosing.items()
+        if value
+    ]
     if given:
         raise BadInput(given)
     seconds = go_duration.seconds_of(text)
     if not seconds:
         expected = "a length of time above 0, such as 2m"
-        raise BadInput([FleetPairs(option=option, value=text, expected=expected)])
+        raise input_error.Invalid(f"invalid {option} {text!r}", expected=expected).bad_input()
     return seconds

@@ -12,6 +12,7 @@ from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
+from numalet.core.model import input_error
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -209,13 +210,15 @@ def _run_upgrade(
 ) -> int:
     """Compare two releases. Raises ``BadInput``."""
     from numalet.cli import upgrade_view
-    from numalet.cli.findings import CheckAndSeveral
-    from numalet.core.model.findings import BadInput, Location
+    from numalet.core.model.findings import Location
     from numalet.insight.usecases import upgrading
     from numalet.io.documents import kubelet_version
 
     if not is_one:
-        raise BadInput([CheckAndSeveral(where=Location("--and"))])
+        raise input_error.Conflict(
+            "comparing two releases needs one configuration and one machine; several were given",
+            where=Location("--and"),
+        ).bad_input()
     release = kubelet_version.of_name(after, "--and")
     upgrade = upgrading.upgrade(pieces, release)
     match output:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from numalet.cli.findings import FleetPairs
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 
 if TYPE_CHECKING:
     from numalet.cluster.leading import LeaseName
@@ -39,5 +38,7 @@ def lease_name(text: str) -> LeaseName:
 
     namespace, _, name = text.partition("/")
     if not namespace or not name or "/" in name:
-        raise BadInput([FleetPairs(option="--lease", value=text, expected="NAMESPACE/NAME")])
+        raise input_error.Invalid(
+            f"invalid --lease {text!r}", expected="NAMESPACE/NAME"
+        ).bad_input()
     return LeaseName(namespace, name)

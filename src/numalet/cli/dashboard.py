@@ -12,14 +12,8 @@ from numalet.cli import kubelet_options as kubelet
 from numalet.cli import machine_options
 from numalet.cli.agent_client import OWN_API, Root, Socket, agent
 from numalet.cli.dashboard_links import LinkFormat
-from numalet.cli.findings import (
-    DashboardAgentAndPieces,
-    DashboardKubeletAndOthers,
-    DashboardListenOfAgent,
-    DashboardNoKubelet,
-    DashboardObserves,
-)
 from numalet.cli.option_groups import expanded
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value
 
@@ -138,7 +132,10 @@ def dashboard(
     elif not given:
         _of_agent(socket, root, wanted)
     elif names_agent:
-        raise BadInput([DashboardAgentAndPieces(given=", ".join(given))])
+        raise input_error.Conflict(
+            f"{', '.join(given)} cannot be combined with --socket or --root: the first "
+            "describes a simulated node, the others name an agent"
+        ).bad_input()
     else:
         raise typer.Exit(_simulated(pieces, wanted))
 
@@ -162,7 +159,10 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
         with agent(socket, root) as client:
             if wanted.listen:
                 client.get("/version")
-                raise BadInput([DashboardListenOfAgent()])
+                raise input_error.Conflict(
+                    "--listen is not for a running agent, which serves its own pages; leave it "
+                    "out, or name a kubelet with --kubelet-root"
+                ).bad_input()
             answer = client.post(f"{OWN_API}/dashboardlinks", {})
     except BadInput as bad:
         is_named = socket is not None or root is not None
@@ -172,7 +172,14 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
 
         if not observed_node.is_there(kubelets.ROOT):
             raise
-        show_findings([DashboardObserves(root=str(kubelets.ROOT))])
+        show_findings(
+            [
+                input_error.Assumed(
+                    f"no agent answers; showing the kubelet in {kubelets.ROOT!s}: its state "
+                    "files, PodResources and cgroups"
+                )
+            ]
+        )
         _of_kubelet(kubelets.ROOT, None, SimulateInputs(), wanted)
         return
     link = dashboard_links.of_answer(answer)
@@ -195,9 +202,14 @@ def _of_kubelet(
     without = tuple(each for each in pieces.beside_the_pods() if each not in _BESIDE_A_KUBELET)
     given = (*others, *without, *pieces.pods[:1])
     if given:
-        raise BadInput([DashboardKubeletAndOthers(given=", ".join(given))])
+        raise input_error.Conflict(
+            f"--kubelet-root cannot be combined with {', '.join(given)}; only --machine, "
+            "--config, devices, --node-name and --kubelet-version can"
+        ).bad_input()
     if not observed_node.is_there(kubelet_root):
-        raise BadInput([DashboardNoKubelet(root=str(kubelet_root))])
+        raise input_error.NotFound(
+            f"no kubelet runs in {kubelet_root!s}, and no readable state files are there"
+        ).bad_input()
     address = dashboard_serving.address(wanted.listen or "0")
     node = observed_node.observed_node(
         AgentOptions(

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 
 from numalet.cli import dashboard_links
 from numalet.cli.dashboard_links import LinkFormat, PrintedLink
-from numalet.cli.findings import DashboardNotLoopback
 from numalet.cli.output import say
 from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.signals import until_signal
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.dashboard import served
 from numalet.dashboard.remembering import remembering
 from numalet.dashboard.sources import FleetSource, NodeSource
@@ -30,7 +30,12 @@ def address(text: str) -> ListenAddress:
     """Where to listen. Raises ``BadInput`` where it is none, or others could connect."""
     parsed = addresses.parse(_LISTEN, text, "127.0.0.1")
     if not parsed.is_loopback:
-        raise BadInput([DashboardNotLoopback(host=parsed.host, where=Location(_LISTEN))])
+        raise input_error.Forbidden(
+            "without a certificate, pages are served on loopback only, not on "
+            f"{parsed.host!r}; leave the host out and use ssh -L PORT:127.0.0.1:PORT, or "
+            "serve them by an agent with --kube-api",
+            where=Location(_LISTEN),
+        ).bad_input()
     return ListenAddress("127.0.0.1", parsed.port) if parsed.host == "localhost" else parsed
 
 

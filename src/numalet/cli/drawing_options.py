@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def _mode_of_new_files() -> int:
 
 def _files(html: str | None, svg: str | None = None) -> PictureFiles:
     if html == svg == _OUTPUT:
-        from numalet.cli.findings import FilesPicturesOnOutput
-
-        raise BadInput([FilesPicturesOnOutput()])
+        raise input_error.Conflict(
+            "--html and --svg cannot both write to the standard output"
+        ).bad_input()
     return PictureFiles(html=html, svg=svg)
 
 

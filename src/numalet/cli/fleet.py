@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from numalet.cli import fleet_dashboard, fleet_days, fleet_keeping_away, fleet_options, fleet_wake
-from numalet.cli.findings import FleetOption
 from numalet.cli.fleet_options import FleetFormat, Output, Shape, Source, Watch
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.io.findings.fleet import FleetNotOneShape
 
@@ -148,7 +148,9 @@ def traps(
     shapes, finder = fleet_options.shapes(shape or []), TrapFinder()
     if keeping.how is not None:
         if watch:
-            raise BadInput([FleetOption(option="--watch", other=f"--{keeping.how}")])
+            raise input_error.Conflict(
+                f"--watch cannot be combined with --{keeping.how}"
+            ).bad_input()
         raise typer.Exit(fleet_keeping_away.keep_away(keeping, source, shapes, output))
     raise typer.Exit(
         fleet_sources.answered(

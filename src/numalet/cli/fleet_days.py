@@ -9,12 +9,11 @@ from typing import Annotated, Final
 import typer
 
 from numalet.cli import fleet_options, release_options
-from numalet.cli.findings import FleetPairs
 from numalet.cli.fleet_options import FleetFormat, Output, Source
 from numalet.cli.helping import Command, with_line_breaks
 from numalet.cli.option_groups import expanded
 from numalet.cli.scores import ScoreOption
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 
 _WHAT_IF: Final = """Examples:
 
@@ -237,7 +236,9 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
     for part in ",".join(given or ()).split(","):
         key, equals, value = part.strip().partition("=")
         if not equals and key:
-            raise BadInput([FleetPairs(option=option, value=part, expected="KEY=VALUE,...")])
+            raise input_error.Invalid(
+                f"invalid {option} {part!r}", expected="KEY=VALUE,..."
+            ).bad_input()
         if key:
             pairs[key] = value
     return pairs
@@ -246,7 +247,9 @@ def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
 def _whole_numbers(option: str, given: str) -> Mapping[str, int]:
     pairs = _pairs(option, [given])
     if not pairs or not all(each.isascii() and each.isdigit() for each in pairs.values()):
-        raise BadInput([FleetPairs(option=option, value=given, expected="RESOURCE=N,...")])
+        raise input_error.Invalid(
+            f"invalid {option} {given!r}", expected="RESOURCE=N,..."
+        ).bad_input()
     return {name: int(value[:9]) for name, value in pairs.items()}
 
 

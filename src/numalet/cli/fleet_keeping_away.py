@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias
 
 import typer
 
-from numalet.cli.findings import FleetNothingToChange, FleetOption, FleetYesAlone
 from numalet.cli.fleet_options import FleetFormat, SourceOptions
 from numalet.cli.option_groups import OptionGroup, option
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 from numalet.core.model.value import Value
 
 if TYPE_CHECKING:
@@ -36,9 +35,11 @@ def _made(cordon: bool, taint: bool, undo: bool, at_most: int, yes: bool) -> Kee
     wanted: dict[How, bool] = {"cordon": cordon, "taint": taint, "undo": undo}
     chosen = [name for name, is_wanted in wanted.items() if is_wanted]
     if len(chosen) > 1:
-        raise BadInput([FleetOption(option=f"--{chosen[0]}", other=f"--{chosen[1]}")])
+        raise input_error.Conflict(
+            f"--{chosen[0]} cannot be combined with --{chosen[1]}"
+        ).bad_input()
     if yes and not chosen:
-        raise BadInput([FleetYesAlone()])
+        raise input_error.Required("--yes needs --cordon, --taint or --undo").bad_input()
     return KeepingOptions(chosen[0] if chosen else None, at_most, yes)
 
 
@@ -93,7 +94,10 @@ def keep_away(
     from numalet.insight.fleet import traps as trapping
 
     if keeping.is_meant and not source.is_live:
-        raise BadInput([FleetNothingToChange()])
+        raise input_error.Conflict(
+            "--undo, and --yes with --cordon or --taint, need a live cluster; leave --dump "
+            "and --fleet out"
+        ).bad_input()
     cluster = fleet_sources.opened(source).cluster
     asked = [each.pod for each in shapes] if shapes else None
     answer = trapping.traps(cluster, asked)
@@ -143,7 +147,10 @@ def _undone(keeping: KeepingOptions, source: SourceOptions) -> KeptAwayDocument:
     from numalet.io.kube_api import access
 
     if not source.is_live:
-        raise BadInput([FleetNothingToChange()])
+        raise input_error.Conflict(
+            "--undo, and --yes with --cordon or --taint, need a live cluster; leave --dump "
+            "and --fleet out"
+        ).bad_input()
     server = access.of(source.kubeconfig, source.context)
     every = asyncio.run(carrying_out.kept_away(server))
     nodes, over = every[: keeping.at_most], every[keeping.at_most :]

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from numalet.cli import fleet_names
-from numalet.cli.findings import FleetPairs
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 
 if TYPE_CHECKING:
     from numalet.core.cluster.classes import DevicePlaces
@@ -54,7 +53,7 @@ def _count(given: str, count: str, there: int) -> int:
     """So many of the nodes that are there; parts of a node are rounded up."""
     digits = count.removesuffix("%")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
-        raise BadInput([FleetPairs(option="--machine", value=given, expected=_FORM)])
+        raise input_error.Invalid(f"invalid --machine {given!r}", expected=_FORM).bad_input()
     return -(-there * int(digits) // 100) if count.endswith("%") else int(digits)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from numalet.cli import fleet_view
-from numalet.cli.findings import FleetNodeUnknown, FleetPoolUnknown
 from numalet.core.cluster.cluster import Cluster
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 
 
@@ -16,7 +16,9 @@ def check_pools(cluster: Cluster, names: Iterable[str]) -> None:
     unknown = [each for each in names if each not in known]
     if unknown:
         text = _listed(known)
-        raise BadInput([FleetPoolUnknown(name=each, known=text) for each in unknown])
+        raise BadInput(
+            [input_error.NotFound(f"unknown pool {each!r}; pools: {text}") for each in unknown]
+        )
 
 
 def check_nodes(cluster: Cluster, names: Iterable[str]) -> None:
@@ -24,7 +26,12 @@ def check_nodes(cluster: Cluster, names: Iterable[str]) -> None:
     unknown = [each for each in names if each not in cluster.nodes]
     if unknown:
         text = _listed(sorted(cluster.nodes))
-        raise BadInput([FleetNodeUnknown(name=each, known=text) for each in unknown])
+        raise BadInput(
+            [
+                input_error.NotFound(f"unknown or undecided node {each!r}; nodes: {text}")
+                for each in unknown
+            ]
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

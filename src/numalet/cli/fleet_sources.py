@@ -7,13 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from numalet.cli import fleet_classes, output, progress
-from numalet.cli.findings import (
-    FleetNoneStarts,
-    FleetNothingOtherwise,
-    FleetNotLive,
-    FleetOption,
-    FleetPairs,
-)
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput
 from numalet.core.model.value import Value, replace
 
@@ -67,7 +61,9 @@ def answered(
     if not watch:
         return answer(opened(source).cluster)
     if not source.is_live:
-        raise BadInput([FleetNotLive()])
+        raise input_error.Conflict(
+            "--watch needs a live cluster, not --dump or --fleet"
+        ).bad_input()
     import asyncio
 
     from numalet.cli.fleet_watch import WatchedAnswer
@@ -121,7 +117,7 @@ def _sources(source: SourceOptions) -> ClusterSources:
     }
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1 and named[0] in ("--fleet", "--dump"):
-        raise BadInput([FleetOption(option=named[0], other=named[1])])
+        raise input_error.Conflict(f"{named[0]} cannot be combined with {named[1]}").bad_input()
     return ClusterSources(
         paths=[str(source.fleet)] if source.fleet is not None else source.dump,
         class_file=source.class_file,
@@ -159,7 +155,7 @@ def serve(
 
     host, _, port = listen.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()):
-        raise BadInput([FleetPairs(option="--listen", value=listen, expected="HOST:PORT")])
+        raise input_error.Invalid(f"invalid --listen {listen!r}", expected="HOST:PORT").bad_input()
 
     def ready(port: int) -> None:
         output.say(f"serving http://{host}:{port}/metrics")
@@ -208,7 +204,9 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     from numalet.wording import kubelet_start
 
     if changes.is_empty():
-        raise BadInput([FleetNothingOtherwise()])
+        raise input_error.Required(
+            "no change given; use --policy, --release or --machine, for example"
+        ).bad_input()
     fleet_names.check_pools(fleet.cluster, changes.pools)
     release = None
     if changes.release is not None:
@@ -234,5 +232,10 @@ def variants(fleet: OpenedCluster, changes: ChangeOptions) -> NodeVariants:
     refused = [each for each in others.values() if isinstance(each, StartRefused)]
     if refused and len(refused) == len(others):
         problems = sorted({kubelet_start.text(each) for each in refused})
-        raise BadInput([FleetNoneStarts(problem=each) for each in problems])
+        raise BadInput(
+            [
+                input_error.Invalid(f"no kubelet starts with this change: {each}")
+                for each in problems
+            ]
+        )
     return others

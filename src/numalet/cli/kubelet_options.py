@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli import release_options
-from numalet.cli.findings import FlagTwoValues
 from numalet.cli.option_groups import OptionGroup, option
 from numalet.cli.release_options import ReleaseOptions
+from numalet.core.model import input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.value import Value, field
 
@@ -164,8 +164,10 @@ def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
             first = seen.setdefault((flag, key), value)
             if first != value:
                 findings.add(
-                    FlagTwoValues(
-                        flag=flag, key=key, first=first, second=value, where=Location(flag)
+                    input_error.Conflict(
+                        f"{key} is set to both {first} and {value}; write one of them, as the kubelet "
+                        "uses the last one",
+                        where=Location(flag),
                     )
                 )
     findings.raise_errors()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import drawing_options, machine_options, output
-from numalet.cli.findings import MachineCaptureSource, MachineListAlone, MachineTwoMachines
 from numalet.cli.option_groups import expanded
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import replace
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ def _refuse_more(*others: str | Path | None) -> None:
     """Raise ``BadInput`` if a machine or a capture is named beside ``--profiles``."""
     given = [str(each) for each in others if each is not None]
     if given:
-        raise BadInput([MachineListAlone(value=given[0])])
+        raise input_error.Conflict(
+            f"--profiles lists the bundled machines and takes no machine; remove {given[0]!r}"
+        ).bad_input()
 
 
 def _list_profiles(chosen: output.OutputFormat) -> None:
@@ -169,7 +171,9 @@ def _load(
 
     given = [str(each) for each in (positional, named, sysfs) if each is not None]
     if len(given) > 1:
-        raise BadInput([MachineTwoMachines(one=given[0], other=given[1])])
+        raise input_error.Conflict(
+            f"{given[0]!r} and {given[1]!r} both name a machine; give one of them"
+        ).bad_input()
     choice = replace(sizes, machine=given[0] if given else None).choice()
     if sysfs is not None:
         machines.refuse_memory(str(sysfs), choice.memory_per_node)
@@ -183,9 +187,11 @@ def _capture(loaded: LoadedMachine, path: Path) -> int:
     from numalet.io.sysfs import capture
 
     if loaded.tree is None:
-        raise BadInput(
-            [MachineCaptureSource(value=loaded.machine.source, where=Location(str(path)))]
-        )
+        raise input_error.NotSupported(
+            f"cannot capture {loaded.machine.source!r}",
+            expected="a /sys tree: live, a directory or a tarball",
+            where=Location(str(path)),
+        ).bad_input()
     return capture.capture(loaded.tree, path, loaded.machine.source)
 
 

@@ -20,8 +20,8 @@ import typer
 
 from numalet import __version__
 from numalet.cli import command_line, output, streams
-from numalet.cli.findings import CliUsage, FilesExtraMissing, FilesOutputUnwritable
 from numalet.cli.helping import Command, Commands, with_line_breaks
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding
 
 EXIT_UNUSABLE: Final = 2
@@ -186,7 +186,7 @@ def run(arguments: list[str] | None = None) -> int:
         shown = io.StringIO()
         error.show(shown)
         output.say(shown.getvalue().rstrip())
-        _print_document([CliUsage(problem=error.format_message())], arguments)
+        _print_document([input_error.Invalid(error.format_message())], arguments)
         return EXIT_UNUSABLE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -206,7 +206,9 @@ def run(arguments: list[str] | None = None) -> int:
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug()
         _turn_away_output()
-        return _unusable(BadInput([FilesOutputUnwritable(error=error.strerror)]))
+        return _unusable(
+            BadInput([input_error.Unwritable(f"cannot write the output: {error.strerror}")])
+        )
     except ModuleNotFoundError as missing:
         return _missing(missing, arguments)
     except Exception as error:
@@ -248,7 +250,17 @@ def _missing(error: ModuleNotFoundError, arguments: list[str] | None) -> int:
     module = (error.name or "").partition(".")[0]
     if module not in _OF_THE_EXTRA:
         return _bug()
-    return _unusable(BadInput([FilesExtraMissing(module=module)]), arguments)
+    return _unusable(
+        BadInput(
+            [
+                input_error.Unavailable(
+                    f"this command needs the package {module!r}; in a clone of the numalet "
+                    "repository, run: pip install '.[agent,cluster]'"
+                )
+            ]
+        ),
+        arguments,
+    )
 
 
 def _out_of_memory() -> int:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli import output
-from numalet.cli.findings import RpcNotInThisApi, RpcPodNameMissing, RpcPodNameUnasked, RpcRefused
 from numalet.cli.output import OutputFormat
-from numalet.core.model.findings import BadInput, Location, Severity
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location, Severity
 
 if TYPE_CHECKING:
     from numalet.io.pod_resources_client import CallRefused, JsonAnswer, PodResourcesClient
@@ -91,7 +91,10 @@ def podresources(
     if isinstance(answer, CallRefused):
         output.complain(
             Severity.ERROR,
-            RpcRefused(status=answer.code, text=answer.text, path=str(client.socket)).located,
+            input_error.Unavailable(
+                f"the server at {str(client.socket)!r} refused the request: {answer.code}: "
+                f"{answer.text}"
+            ).located,
         )
         raise typer.Exit(EXIT_REFUSED)
     _print(question, dict(answer.document), chosen)
@@ -101,11 +104,19 @@ def _check(question: PodResourcesQuestion, name: str | None, api: Api) -> None:
     if (question is PodResourcesQuestion.GET) != (name is not None):
         where = Location("podresources")
         if name is None:
-            raise BadInput([RpcPodNameMissing(where=where)])
-        raise BadInput([RpcPodNameUnasked(question=question.value, name=name, where=where)])
+            raise input_error.Required(
+                "'podresources get' needs the name of a pod", where=where
+            ).bad_input()
+        raise input_error.Conflict(
+            f"'podresources {question.value}' takes no name, but got {name!r}; use 'get "
+            f"{name}' for one pod",
+            where=where,
+        ).bad_input()
     if api is Api.V1ALPHA1 and question is not PodResourcesQuestion.LIST:
         where = Location("--api")
-        raise BadInput([RpcNotInThisApi(question=question.value, api=api.value, where=where)])
+        raise input_error.NotSupported(
+            f"{api.value} does not support {question.value!r}; it supports only 'list'", where=where
+        ).bad_input()
 
 
 def _default_socket() -> Path:

@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from numalet.cli import node_options, release_options
-from numalet.cli.findings import (
-    RunCpusAsConfig,
-    RunDuration,
-    RunNoCommand,
-    RunOtherProgramsFlag,
-    RunOutputWithoutDryRun,
-    RunWaitApart,
-)
 from numalet.cli.helping import Command
 from numalet.cli.output import OutputFormat
-from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Finding, Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +84,10 @@ def with_wait(args: list[str]) -> list[str]:
         if words[at] == _WAIT:
             following = words[at + 1] if at + 1 < len(words) else ""
             if _TIME.fullmatch(following):
-                raise BadInput([RunWaitApart(time=following, where=Location(_WAIT))])
+                raise input_error.Invalid(
+                    f"--wait takes its time after '='; did you mean --wait={following}?",
+                    where=Location(_WAIT),
+                ).bad_input()
             words[at] = f"{_WAIT}={_FOREVER}"
     return words
 
@@ -114,9 +110,15 @@ def _refuse_others(args: list[str]) -> None:
             value = args[at + 1] if at + 1 < len(args) else ""
         if name in _OTHERS:
             whose, equivalent = _OTHERS[name]
-            raise BadInput([RunOtherProgramsFlag(flag=name, whose=whose, own=equivalent)])
+            raise input_error.NotSupported(
+                f"{name} is an option of {whose}; did you mean {equivalent}? Request amounts; "
+                "numalet chooses CPUs and NUMA nodes (--dry-run shows them)"
+            ).bad_input()
         if name == "-c" and value.isdecimal() and not Path(value).exists():
-            raise BadInput([RunCpusAsConfig(value=value)])
+            raise input_error.NotFound(
+                f"-c names a configuration file, and {value!r} does not exist; did you mean "
+                f"--cpus {value} (srun's -c)?"
+            ).bad_input()
 
 
 def run(
@@ -226,9 +228,12 @@ def run(
     from numalet.core.model.findings import Severity
 
     if not command:
-        raise BadInput([RunNoCommand()])
+        raise input_error.Required("no command; write it after the options and '--'").bad_input()
     if output is not OutputFormat.TABLE and not dry_run:
-        raise BadInput([RunOutputWithoutDryRun(where=Location("--output"))])
+        raise input_error.Conflict(
+            "-o needs --dry-run; without it, the output is that of the command",
+            where=Location("--output"),
+        ).bad_input()
     pages = dict(request.parse_pairs(tuple(hugepages or ()), "--hugepages"))
     pages |= {size: text for size, text in (("1Gi", hugepages_1gi), ("2Mi", hugepages_2mi)) if text}
     asked = request.RunRequest(
@@ -281,9 +286,17 @@ def _seconds(wait: str | None) -> float | None:
     try:
         seconds = go_duration.parse_ns(wait) / go_duration.SECOND_NS
     except go_duration.DurationError as error:
-        raise BadInput([RunDuration(value=wait, problem=error.go_text, where=where)]) from None
+        raise input_error.Invalid(
+            f"invalid duration {wait!r} ({error.go_text})",
+            expected="30 (seconds), 90s or 1h30m",
+            where=where,
+        ).bad_input() from None
     if seconds < 0:
-        raise BadInput([RunDuration(value=wait, problem="it is less than nothing", where=where)])
+        raise input_error.Invalid(
+            f"invalid duration {wait!r} (it is negative)",
+            expected="30 (seconds), 90s or 1h30m",
+            where=where,
+        ).bad_input()
     return seconds
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from numalet.cli import output
-from numalet.cli.findings import SamplesDevice, SamplesNoPluginFolder
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 
 if TYPE_CHECKING:
     from numalet.agent.servers.sample_device_plugin import SamplePlugin
@@ -52,7 +52,11 @@ def sample_device_plugin(
 
     folder = root / "device-plugins"
     if not folder.is_dir():
-        raise BadInput([SamplesNoPluginFolder(path=str(folder), where=Location("--root"))])
+        raise input_error.NotFound(
+            f"no such directory: {str(folder)!r}; start the node first, or name its root "
+            "with --root",
+            where=Location("--root"),
+        ).bad_input()
     parsed = [_device(text) for text in devices]
     plugin = device_plugin.SamplePlugin(
         folder, resource, device_plugin.by_id(parsed), output.print_line
@@ -66,7 +70,11 @@ def _device(text: str) -> Device:
     try:
         return device_plugin.parse_device(text)
     except ValueError:
-        raise BadInput([SamplesDevice(value=text, where=Location("--device"))]) from None
+        raise input_error.Invalid(
+            f"invalid device {text!r}",
+            expected="ID, ID@NODE or ID@NODE+NODE, such as gpu0@1",
+            where=Location("--device"),
+        ).bad_input() from None
 
 
 async def _until_interrupted(plugin: SamplePlugin) -> None:

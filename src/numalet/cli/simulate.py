@@ -9,9 +9,9 @@ import typer
 
 from numalet.cli import drawing_options, machine_options
 from numalet.cli import kubelet_options as kubelet
-from numalet.cli.findings import FilesRecordingNeedsManifests
 from numalet.cli.option_groups import expanded
 from numalet.cli.output import OutputFormat
+from numalet.core.model import input_error
 
 if TYPE_CHECKING:
     from numalet.cli.drawing_options import PictureFiles
@@ -200,10 +200,11 @@ def _recording(path: Path) -> Recording:
 
 def _check_recordable(prepared: Prepared) -> None:
     """A recorded scenario has no pods that are running without having been admitted."""
-    from numalet.core.model.findings import BadInput
-
     if prepared.held:
-        raise BadInput([FilesRecordingNeedsManifests(pods=", ".join(prepared.held))])
+        raise input_error.NotSupported(
+            "--record needs state files without assigned pods "
+            f"({', '.join(prepared.held)}); leave --state-dir out or name an empty directory"
+        ).bad_input()
 
 
 def _append(recording: Recording, prepared: Prepared) -> None:

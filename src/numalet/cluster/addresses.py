@@ -6,8 +6,8 @@ import ipaddress
 import socket
 from typing import Final
 
-from numalet.cluster.findings import ClusterAddressUnusable, ClusterListenText
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value
 from numalet.shared.web import accepting
 
@@ -45,7 +45,11 @@ def parse(option: str, text: str, default_host: str = "") -> ListenAddress:
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     is_port = port.isascii() and port.isdecimal() and int(port[:6]) <= _HIGHEST_PORT
     if not is_port or not (bare or default_host) or (":" in bare and bare == host):
-        raise BadInput([ClusterListenText(value=text, where=Location(option))])
+        raise input_error.Invalid(
+            f"invalid address {text!r}",
+            expected="HOST:PORT, with an IPv6 address in brackets",
+            where=Location(option),
+        ).bad_input()
     return ListenAddress(bare or default_host, int(port))
 
 
@@ -55,4 +59,6 @@ def bound(address: ListenAddress) -> socket.socket:
         return accepting.tcp_listener(address.host, address.port)
     except OSError as error:
         problem = error.strerror or str(error)
-        raise BadInput([ClusterAddressUnusable(address=str(address), problem=problem)]) from None
+        raise input_error.Unavailable(
+            f"cannot listen on {str(address)!r}: {problem}"
+        ).bad_input() from None

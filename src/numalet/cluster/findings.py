@@ -17,17 +17,6 @@ class ClusterCollectionForbidden(WarningFinding):
     path: str
 
 
-class ClusterListenText(Finding):
-    sentence = "{value!r} is no address; write HOST:PORT, an IPv6 address in brackets"
-    value: str
-
-
-class ClusterAddressUnusable(Finding):
-    sentence = "nothing can listen at {address!r}: {problem}"
-    address: str
-    problem: str
-
-
 class ClusterUnlisted(Finding):
     sentence = "{path} can not be listed: {problem}"
     path: str

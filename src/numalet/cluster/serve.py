@@ -22,6 +22,7 @@ from numalet.cluster.fleet_metrics import FleetCollector, FleetMeter
 from numalet.cluster.following import FollowedClasses, FollowedView
 from numalet.cluster.signals import until_signal
 from numalet.core.cluster.cluster import Cluster, ClusterPod
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.value import Mutable, Value, field
 from numalet.insight.usecases.clusters import OpenedCluster
@@ -29,12 +30,6 @@ from numalet.io.kube_api.values import Access
 from numalet.shared.web import accepting, pages
 from numalet.shared.web.loop_log import LoopLog
 from numalet.shared.web.serving import serving
-
-
-class FleetAddressUnusable(Finding):
-    sentence = "nothing can listen at {address!r}: {problem}"
-    address: str
-    problem: str
 
 
 class FleetServer(Value, kw_only=True):
@@ -87,7 +82,9 @@ class FleetServer(Value, kw_only=True):
         except (OSError, OverflowError) as error:
             problem = getattr(error, "strerror", None) or str(error)
             address = f"{self.host}:{self.port}"
-            raise BadInput([FleetAddressUnusable(address=address, problem=problem)]) from None
+            raise input_error.Unavailable(
+                f"cannot listen on {address!r}: {problem}"
+            ).bad_input() from None
 
         def readiness() -> tuple[bool, str]:
             if collector.measures is None:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from numalet.cluster.breaker.findings import BreakerAuditUnwritable
-from numalet.core.model import moments
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error, moments
 from numalet.insight.rejections import audit
 from numalet.insight.rejections.actions import Action
 from numalet.io import os_problem
@@ -57,7 +55,10 @@ class AuditFile:
             self._append(msgspec.json.encode(line) + b"\n")
         except OSError as error:
             problem = os_problem.text(error)
-            raise BadInput([BreakerAuditUnwritable(file=self._name, problem=problem)]) from None
+            raise input_error.Unwritable(
+                f"cannot write the audit to {self._name}: {problem}; name another file with "
+                "--audit FILE, or leave it out for the standard output"
+            ).bad_input() from None
 
     def _append(self, line: bytes) -> None:
         while line:
@@ -79,7 +80,10 @@ def opened(path: Path | None) -> Iterator[AuditFile]:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
     except OSError as error:
         problem = os_problem.text(error)
-        raise BadInput([BreakerAuditUnwritable(file=str(path), problem=problem)]) from None
+        raise input_error.Unwritable(
+            f"cannot write the audit to {path!s}: {problem}; name another file with "
+            "--audit FILE, or leave it out for the standard output"
+        ).bad_input() from None
     try:
         yield AuditFile(descriptor, str(path))
     finally:

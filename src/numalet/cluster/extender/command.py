@@ -16,7 +16,6 @@ from numalet.cluster import addresses
 from numalet.cluster.addresses import ListenAddress
 from numalet.cluster.extender.app import application, probes
 from numalet.cluster.extender.binding import BindGate
-from numalet.cluster.extender.findings import ExtenderListenOpen, ExtenderTlsIncomplete
 from numalet.cluster.extender.log import ExtenderLog, LogWriter
 from numalet.cluster.extender.mismatches import ModelMismatches
 from numalet.cluster.extender.state import ExtenderRules, ExtenderState
@@ -24,7 +23,8 @@ from numalet.cluster.extender.tls import RenewedTls, TlsFiles
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.leading import LeaseCandidate, LeaseName
 from numalet.cluster.signals import until_signal
-from numalet.core.model.findings import BadInput, Location
+from numalet.core.model import input_error
+from numalet.core.model.findings import Location
 from numalet.core.model.value import Value, field
 from numalet.io.kube_api import client
 from numalet.io.kube_api.values import Access
@@ -63,15 +63,20 @@ def tls_files(
         return None
     given = "--tls-cert" if certificate else "--tls-key" if key else "--client-ca"
     missing = [n for n, file in (("--tls-cert", certificate), ("--tls-key", key)) if file is None]
-    raise BadInput(
-        [ExtenderTlsIncomplete(given=given, missing=" and ".join(missing), where=Location(given))]
-    )
+    raise input_error.Required(
+        f"{given} needs {' and '.join(missing)} too", where=Location(given)
+    ).bad_input()
 
 
 def check_open(address: ListenAddress, *, has_client_ca: bool) -> None:
     """Raise ``BadInput`` for a non-loopback address without client certificates."""
     if not address.is_loopback and not has_client_ca:
-        raise BadInput([ExtenderListenOpen(address=str(address), where=Location("--listen"))])
+        raise input_error.Forbidden(
+            f"{str(address)!r} is reachable from other machines, and callers learn of the "
+            "cluster's pods; give --client-ca, --tls-cert and --tls-key, or "
+            "--insecure-listen if only the scheduler can connect",
+            where=Location("--listen"),
+        ).bad_input()
 
 
 async def live(options: ExtenderOptions, write: LogWriter) -> None:

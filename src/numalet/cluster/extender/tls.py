@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from numalet.cluster.extender.findings import ExtenderTlsFile
+from numalet.core.model import input_error
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Value
 from numalet.io import os_problem
@@ -114,4 +114,6 @@ def _signature(files: TlsFiles) -> _Signature:
 
 
 def _unusable(path: Path, problem: str) -> BadInput:
-    return BadInput([ExtenderTlsFile(problem=problem, where=Location(str(path)))])
+    return BadInput(
+        [input_error.Invalid(f"not usable for TLS: {problem}", where=Location(str(path)))]
+    )

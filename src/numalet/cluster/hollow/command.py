@@ -12,22 +12,14 @@ from typing import Final
 
 from numalet.cluster.hollow import faults, kinds
 from numalet.cluster.hollow.faults import Fault
-from numalet.cluster.hollow.findings import (
-    HollowApi,
-    HollowEvents,
-    HollowNamePrefix,
-    HollowNodesCount,
-    HollowPool,
-    HollowTime,
-)
 from numalet.cluster.hollow.fleet import HollowFleet
 from numalet.cluster.hollow.kinds import KindInputs
 from numalet.cluster.hollow.members import FleetOptions, Member, begun_again, members_of
 from numalet.cluster.hollow.node_document import NodeNaming
 from numalet.cluster.hollow.publishing import HollowPublisher
 from numalet.cluster.hollow.state_folder import StateFolder
-from numalet.core.model import go_duration, label_names
-from numalet.core.model.findings import BadInput, Finding, Findings, Location
+from numalet.core.model import go_duration, input_error, label_names
+from numalet.core.model.findings import Finding, Findings, Location
 from numalet.core.model.value import Value
 from numalet.core.workload.record import EventKind
 from numalet.io.documents import node_labels
@@ -95,15 +87,41 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
     findings = Findings()
     if not 1 <= inputs.nodes <= MOST_NODES:
         findings.add(
-            HollowNodesCount(value=inputs.nodes, most=MOST_NODES, where=Location("--nodes"))
+            input_error.Invalid(
+                f"cannot create {inputs.nodes} nodes; for more, run several commands with a "
+                "--name-prefix each",
+                expected=f"1 to {MOST_NODES}",
+                where=Location("--nodes"),
+            )
         )
     if len(inputs.prefix) > _LONGEST_PREFIX or not _PREFIX.fullmatch(inputs.prefix):
         where = Location("--name-prefix")
-        findings.add(HollowNamePrefix(value=inputs.prefix, where=where))
+        findings.add(
+            input_error.Invalid(
+                f"invalid prefix of node names {inputs.prefix!r}",
+                expected="lower-case letters, digits, '-' and '.', such as 'hollow'",
+                where=where,
+            )
+        )
     if inputs.events not in _EVENTS:
-        findings.add(HollowEvents(value=inputs.events, where=Location("--events")))
+        findings.add(
+            input_error.Invalid(
+                f"invalid value {inputs.events!r}",
+                expected="all, warnings or none",
+                where=Location("--events"),
+            )
+        )
     if inputs.pool and not label_names.is_value(inputs.pool):
-        findings.add(HollowPool(value=inputs.pool, where=Location("--pool")))
+        findings.add(
+            input_error.Invalid(
+                f"invalid label value {inputs.pool!r}",
+                expected=(
+                    "up to 63 letters, digits, '-', '_' and '.', the first and last a letter or "
+                    "digit"
+                ),
+                where=Location("--pool"),
+            )
+        )
     own = findings.collect(lambda: node_labels.of_pods(None, inputs.labels or "", ()))
     reboot_seconds = _seconds("--reboot-lasts", inputs.reboot_lasts, findings)
     lasts = None if inputs.lasts is None else _seconds("--for", inputs.lasts, findings)
@@ -175,7 +193,9 @@ async def live(
                 await fleet.remove()
                 say(f"{len(prepared.members)} nodes are removed")
     except (ApiRefused, ApiUnreachable) as error:
-        raise BadInput([HollowApi(problem=str(error))]) from error
+        raise input_error.Unavailable(
+            f"the API server refuses or does not answer: {error!s}"
+        ).bad_input() from error
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
@@ -211,5 +231,11 @@ async def _until(
 def _seconds(option: str, text: str, findings: Findings) -> float:
     seconds = go_duration.seconds_of(text)
     if seconds is None:
-        findings.add(HollowTime(value=text, where=Location(option)))
+        findings.add(
+            input_error.Invalid(
+                f"invalid duration {text!r}",
+                expected="30s, 5m or 1h30m, for example",
+                where=Location(option),
+            )
+        )
     return seconds or 0.0

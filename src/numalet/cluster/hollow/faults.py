@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-from numalet.cluster.hollow.findings import HollowFault, HollowFaultNode
-from numalet.core.model import go_duration
+from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.value import Value
@@ -52,14 +51,18 @@ def planned(given: Iterable[tuple[Fault, str]], names: Sequence[str]) -> tuple[P
         except DurationError:
             after_ns = -1
         if after_ns < 0:
-            findings.add(HollowFault(value=text, where=Location(option)))
+            findings.add(
+                input_error.Invalid(
+                    f"invalid fault {text!r}",
+                    expected="NODE@TIME, such as hollow-7@30s, with the time since all nodes exist",
+                    where=Location(option),
+                )
+            )
         elif name not in known:
             findings.add(
-                HollowFaultNode(
-                    value=text,
-                    node=name,
-                    first=names[0],
-                    last=names[-1],
+                input_error.NotFound(
+                    f"{text!r}: unknown node {name!r}",
+                    expected=f"{names[0]} to {names[-1]}",
                     where=Location(option),
                 )
             )

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from numalet.cluster.hollow.findings import HollowStartRefused
 from numalet.core.cluster import classes
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.rules import StartRefused
 from numalet.core.managers.device.inventory import Device
+from numalet.core.model import input_error
 from numalet.core.model.findings import Finding, Findings
 from numalet.core.model.machine_info import MachineInfo
 from numalet.core.model.node_identity import NodeIdentity
@@ -90,10 +90,10 @@ def kinds_of(inputs: KindInputs) -> tuple[tuple[NodeKind, ...], tuple[Finding, .
             )
             if isinstance(empty, StartRefused):
                 findings.add(
-                    HollowStartRefused(
-                        release=config.behaviour.release.name,
-                        machine=choice.text or "this machine",
-                        why_not="; ".join(map(str, empty.findings)),
+                    input_error.Invalid(
+                        f"a kubelet of release {config.behaviour.release.name} does not start on "
+                        f"{choice.text or 'this machine'}: {'; '.join(map(str, empty.findings))}; "
+                        "'numalet check' with the same options explains it"
                     )
                 )
                 continue

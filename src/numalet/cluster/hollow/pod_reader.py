@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from numalet.cluster.hollow.findings import HollowPodExitCode, HollowPodRunTime
 from numalet.cluster.hollow.pod import AT_ONCE, ContainerBefore, HollowPod, RunTimes
-from numalet.core.model import go_duration
+from numalet.core.model import go_duration, input_error
 from numalet.core.model.findings import Findings, Location
 from numalet.core.model.go_duration import DurationError
 from numalet.core.model.pod_standing import TERMINAL_PHASES
@@ -168,7 +167,16 @@ def _duration(
     except DurationError:
         length_ns = -1
     if not 0 <= length_ns <= LONGEST_NS:
-        findings.add(HollowPodRunTime(name=name, value=text, where=_at(place, name)))
+        findings.add(
+            input_error.Ignored(
+                f"invalid annotation {name}: {text!r}",
+                expected=(
+                    "a duration such as 90s, 5m or 1h30m; numalet.dev/runs-for also accepts "
+                    "'forever'"
+                ),
+                where=_at(place, name),
+            )
+        )
         return None
     return timedelta(microseconds=length_ns // 1000)
 
@@ -179,7 +187,13 @@ def _exit_code(notes: Mapping[str, str], place: Place, findings: Findings) -> in
         return 0
     if text.isascii() and text.isdecimal() and len(text) <= 3 and int(text) <= HIGHEST_EXIT_CODE:
         return int(text)
-    findings.add(HollowPodExitCode(value=text, where=_at(place, EXIT_CODE)))
+    findings.add(
+        input_error.Ignored(
+            f"invalid annotation numalet.dev/exit-code: {text!r}",
+            expected="0 to 255",
+            where=_at(place, EXIT_CODE),
+        )
+    )
     return 0
 
 

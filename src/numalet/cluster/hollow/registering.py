@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from numalet.cluster.hollow import node_document
-from numalet.cluster.hollow.findings import HollowNodeExists
 from numalet.cluster.hollow.node_document import NodeNaming
-from numalet.core.model.findings import BadInput
+from numalet.core.model import input_error
 from numalet.core.model.value import Value
 from numalet.core.node.node import Node
 from numalet.io.kube_api import paths
@@ -81,7 +80,10 @@ class Registrar(Value):
         path = paths.node(naming.name)
         there = decoded(await self.api.get(path))
         if there.metadata.labels.get(node_document.HOLLOW) is None:
-            raise BadInput([HollowNodeExists(node=naming.name)])
+            raise input_error.Duplicate(
+                f"node {naming.name!r} exists and is not a hollow node; choose another "
+                "--name-prefix"
+            ).bad_input()
         await self.api.patch(f"{path}/status", {"status": body["status"]})
         labels = body["metadata"]["labels"]
         notes = {node_document.FAULT: None}

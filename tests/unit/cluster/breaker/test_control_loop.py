@@ -242,7 +242,7 @@ async def test_an_audit_that_can_not_be_written_ends_it(
         fail(server, 10, OF_WEB)
         with pytest.raises(BadInput) as caught:
             await running.until(lambda: False)
-    assert [each.code for each in caught.value.findings] == ["breaker/audit-unwritable"]
+    assert [each.code for each in caught.value.findings] == ["input/unwritable"]
 
 
 async def test_metrics_show_what_there_is_and_what_was_done(

@@ -114,4 +114,4 @@ async def test_an_audit_that_can_not_be_opened_is_a_finding(
 ) -> None:
     with pytest.raises(BadInput) as caught:
         await undone(server, tmp_path / "none" / "audit")
-    assert caught.value.findings[0].code == "breaker/audit-unwritable"
+    assert caught.value.findings[0].code == "input/unwritable"

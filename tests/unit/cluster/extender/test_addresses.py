@@ -33,14 +33,14 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int, shown:
     "text", ["", "127.0.0.1", "127.0.0.1:", "a:65536", "a:x", "::1:80", "8888", ":8888", "a:-1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    finding = refusal("cluster/listen-text", lambda: addresses.parse("--listen", text))
+    finding = refusal("input/invalid", lambda: addresses.parse("--listen", text))
     assert finding.where.document == "--listen"
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "extender.example.com:1"])
 def test_where_others_can_connect_they_say_who_they_are(text: str) -> None:
     address = addresses.parse("--listen", text)
-    refusal("extender/listen-open", lambda: command.check_open(address, has_client_ca=False))
+    refusal("input/forbidden", lambda: command.check_open(address, has_client_ca=False))
     command.check_open(address, has_client_ca=True)
 
 
@@ -49,7 +49,7 @@ def test_a_port_in_use_is_named() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = ListenAddress("127.0.0.1", other.getsockname()[1])
-        finding = refusal("cluster/address-unusable", lambda: addresses.bound(address))
+        finding = refusal("input/unavailable", lambda: addresses.bound(address))
         assert str(address) in str(finding)
 
 
@@ -60,7 +60,7 @@ def test_lengths_of_time_are_written_as_in_kubernetes(text: str, seconds: float)
 
 @pytest.mark.parametrize("text", ["", "5", "0s", "-1s", "soon"])
 def test_what_is_no_time_is_refused(text: str) -> None:
-    finding = refusal("extender/seconds", lambda: durations.seconds("--timeout", text))
+    finding = refusal("input/invalid", lambda: durations.seconds("--timeout", text))
     assert finding.where.document == "--timeout"
 
 
@@ -78,9 +78,7 @@ FILE = Path("a")
 )
 def test_half_of_tls_is_refused(given: tuple[Path | None, ...], missing: str) -> None:
     certificate, key, client_ca = given
-    finding = refusal(
-        "extender/tls-incomplete", lambda: command.tls_files(certificate, key, client_ca)
-    )
+    finding = refusal("input/required", lambda: command.tls_files(certificate, key, client_ca))
     assert str(finding) == missing
 
 

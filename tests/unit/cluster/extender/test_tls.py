@@ -132,7 +132,7 @@ async def test_renewed_files_that_can_not_be_used_leave_what_there_was(
         for _ in range(2):
             assert await place.asked(place.authority, place.authority) == "said"
         assert len(place.complaints) == 1
-        assert "can not be used for TLS" in str(place.complaints[0])
+        assert "not usable for TLS" in str(place.complaints[0])
         (place.folder / name).unlink()
         assert await place.asked(place.authority, place.authority) == "said"
         assert [each.where.document for each in place.complaints[1:]] == [str(place.folder / name)]
@@ -145,14 +145,14 @@ def test_files_that_can_not_be_used_are_named(place: TlsPlace) -> None:
     for name in ("tls.crt", "tls.key", "ca.crt"):
         whole = (place.folder / name).read_bytes()
         (place.folder / name).unlink()
-        finding = refusal("extender/tls-file", lambda: tls.made(place.files))
+        finding = refusal("input/invalid", lambda: tls.made(place.files))
         assert finding.where.document == str(place.folder / name)
         (place.folder / name).write_bytes(whole)
     place.write(Authority())
     other = place.files.key.read_bytes()
     place.write()
     place.files.key.write_bytes(other)
-    finding = refusal("extender/tls-file", lambda: tls.made(place.files))
+    finding = refusal("input/invalid", lambda: tls.made(place.files))
     assert "MISMATCH" in str(finding)
 
 

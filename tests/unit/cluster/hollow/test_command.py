@@ -108,9 +108,9 @@ def test_everything_that_is_wrong_is_said_at_once(inputs: HollowInputs) -> None:
     # The option is the place, which is printed before the sentence.
     said = [(each.where.document, str(each)) for each in bad.value.findings]
     assert [option for option, text in said if option.startswith("--") and option in text] == []
-    assert [code.partition("/")[0] for code in codes(wrong)].count("hollow") == 8
+    assert [code.partition("/")[0] for code in codes(wrong)].count("input") == 8
     assert {code.partition("/")[0] for code in codes(wrong)} == {
-        *("hollow", "options", "machine", "document")
+        *("input", "options", "machine", "document")
     }
 
 
@@ -119,7 +119,7 @@ def test_a_kubelet_that_would_not_start_makes_no_nodes(inputs: HollowInputs) -> 
     asked = KindInputs(machines=[MachineChoice("2n4c2t")], configs=[ConfigSources(flags=flags)])
     assert codes(replace(inputs, kinds=asked)) == [
         "machine/note-memory-assumed",
-        "hollow/start-refused",
+        "input/invalid",
     ]
 
 
@@ -141,11 +141,11 @@ def test_faults_are_planned_in_the_order_of_their_time() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("hollow-0", "hollow/fault"),
-        ("@30s", "hollow/fault"),
-        ("hollow-0@", "hollow/fault"),
-        ("hollow-0@-1s", "hollow/fault"),
-        ("hollow-9@1s", "hollow/fault-node"),
+        ("hollow-0", "input/invalid"),
+        ("@30s", "input/invalid"),
+        ("hollow-0@", "input/invalid"),
+        ("hollow-0@-1s", "input/invalid"),
+        ("hollow-9@1s", "input/not-found"),
     ],
 )
 def test_a_fault_that_says_no_node_or_no_time_is_refused(text: str, code: str) -> None:

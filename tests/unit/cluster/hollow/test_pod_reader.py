@@ -39,14 +39,14 @@ def test_annotations_say_how_long_and_how() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
-        ("runs-for", "90", "hollow/pod-run-time"),
-        ("runs-for", "-1s", "hollow/pod-run-time"),
-        ("runs-for", "99999999h", "hollow/pod-run-time"),
-        ("ends-after", "forever", "hollow/pod-run-time"),
-        ("exit-code", "256", "hollow/pod-exit-code"),
-        ("exit-code", "-1", "hollow/pod-exit-code"),
-        ("exit-code", "\u0661", "hollow/pod-exit-code"),
-        ("exit-code", "1" * 5000, "hollow/pod-exit-code"),
+        ("runs-for", "90", "input/ignored"),
+        ("runs-for", "-1s", "input/ignored"),
+        ("runs-for", "99999999h", "input/ignored"),
+        ("ends-after", "forever", "input/ignored"),
+        ("exit-code", "256", "input/ignored"),
+        ("exit-code", "-1", "input/ignored"),
+        ("exit-code", "\u0661", "input/ignored"),
+        ("exit-code", "1" * 5000, "input/ignored"),
     ],
 )
 def test_an_annotation_that_says_nothing_is_named_and_does_not_count(
