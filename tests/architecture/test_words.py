@@ -70,6 +70,7 @@ _TERMS = frozenset(
         "not_looked_at",  # A field of the document of ``check``.
         "_NOT_LOOKED_AT",
         "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
+        "NotFound",
         "not_found",
         "_NOT_FOUND",  # As execve says of a program that is not there.
         "EXIT_NOT_FOUND",

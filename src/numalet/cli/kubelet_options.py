@@ -165,8 +165,8 @@ def _refuse_contradictions(flags: Iterable[tuple[str, str]]) -> None:
             if first != value:
                 findings.add(
                     input_error.Conflict(
-                        f"{key} is set to both {first} and {value}; write one of them, as the kubelet "
-                        "uses the last one",
+                        f"{key} is set to both {first} and {value}; write one of them, as the "
+                        "kubelet uses the last one",
                         where=Location(flag),
                     )
                 )

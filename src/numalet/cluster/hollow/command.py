@@ -85,43 +85,7 @@ def prepare(inputs: HollowInputs) -> PreparedFleet:
         BadInput: with everything that is wrong in them.
     """
     findings = Findings()
-    if not 1 <= inputs.nodes <= MOST_NODES:
-        findings.add(
-            input_error.Invalid(
-                f"cannot create {inputs.nodes} nodes; for more, run several commands with a "
-                "--name-prefix each",
-                expected=f"1 to {MOST_NODES}",
-                where=Location("--nodes"),
-            )
-        )
-    if len(inputs.prefix) > _LONGEST_PREFIX or not _PREFIX.fullmatch(inputs.prefix):
-        where = Location("--name-prefix")
-        findings.add(
-            input_error.Invalid(
-                f"invalid prefix of node names {inputs.prefix!r}",
-                expected="lower-case letters, digits, '-' and '.', such as 'hollow'",
-                where=where,
-            )
-        )
-    if inputs.events not in _EVENTS:
-        findings.add(
-            input_error.Invalid(
-                f"invalid value {inputs.events!r}",
-                expected="all, warnings or none",
-                where=Location("--events"),
-            )
-        )
-    if inputs.pool and not label_names.is_value(inputs.pool):
-        findings.add(
-            input_error.Invalid(
-                f"invalid label value {inputs.pool!r}",
-                expected=(
-                    "up to 63 letters, digits, '-', '_' and '.', the first and last a letter or "
-                    "digit"
-                ),
-                where=Location("--pool"),
-            )
-        )
+    _check_options(inputs, findings)
     own = findings.collect(lambda: node_labels.of_pods(None, inputs.labels or "", ()))
     reboot_seconds = _seconds("--reboot-lasts", inputs.reboot_lasts, findings)
     lasts = None if inputs.lasts is None else _seconds("--for", inputs.lasts, findings)
@@ -225,6 +189,45 @@ async def _until(
             (living, ending),
             timeout=prepared.lasts_seconds,
             return_when=asyncio.FIRST_COMPLETED,
+        )
+
+
+def _check_options(inputs: HollowInputs, findings: Findings) -> None:
+    if not 1 <= inputs.nodes <= MOST_NODES:
+        findings.add(
+            input_error.Invalid(
+                f"cannot create {inputs.nodes} nodes; for more, run several commands with a "
+                "--name-prefix each",
+                expected=f"1 to {MOST_NODES}",
+                where=Location("--nodes"),
+            )
+        )
+    if len(inputs.prefix) > _LONGEST_PREFIX or not _PREFIX.fullmatch(inputs.prefix):
+        findings.add(
+            input_error.Invalid(
+                f"invalid prefix of node names {inputs.prefix!r}",
+                expected="lower-case letters, digits, '-' and '.', such as 'hollow'",
+                where=Location("--name-prefix"),
+            )
+        )
+    if inputs.events not in _EVENTS:
+        findings.add(
+            input_error.Invalid(
+                f"invalid value {inputs.events!r}",
+                expected="all, warnings or none",
+                where=Location("--events"),
+            )
+        )
+    if inputs.pool and not label_names.is_value(inputs.pool):
+        findings.add(
+            input_error.Invalid(
+                f"invalid label value {inputs.pool!r}",
+                expected=(
+                    "up to 63 letters, digits, '-', '_' and '.', the first and last a letter or "
+                    "digit"
+                ),
+                where=Location("--pool"),
+            )
         )
 
 

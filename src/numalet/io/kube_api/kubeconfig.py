@@ -240,25 +240,7 @@ class _Reading:
             user_entry, "client-certificate", user.client_certificate, user.client_certificate_data
         )
         key = self._pem(user_entry, "client-key", user.client_key, user.client_key_data)
-        if (certificate is None) != (key is None):
-            names = ("client-certificate", "client-key")
-            present, missing = names if key is None else names[::-1]
-            where = user_entry.place.member(present).location
-            self._findings.add(
-                input_error.Required(
-                    f"{present} is set without {missing}; a client certificate needs both",
-                    where=where,
-                )
-            )
-        if user.auth_provider is not None:
-            where = user_entry.place.member("auth-provider").location
-            self._findings.add(
-                input_error.NotSupported(
-                    f"auth-provider {user.auth_provider.name!r} is not supported since kubectl "
-                    "1.26; use a credential plugin ('exec')",
-                    where=where,
-                )
-            )
+        self._check_user(user, user_entry, certificate, key)
         token_file = user_entry.folder / user.token_file if user.token_file else None
         if token_file is not None:
             self._readable("tokenFile", token_file, user_entry.place.member("tokenFile"))
@@ -286,6 +268,29 @@ class _Reading:
         )
         self._findings.raise_errors()
         return made
+
+    def _check_user(
+        self, user: _User, user_entry: _Entry, certificate: Pem | None, key: Pem | None
+    ) -> None:
+        if (certificate is None) != (key is None):
+            names = ("client-certificate", "client-key")
+            present, missing = names if key is None else names[::-1]
+            where = user_entry.place.member(present).location
+            self._findings.add(
+                input_error.Required(
+                    f"{present} is set without {missing}; a client certificate needs both",
+                    where=where,
+                )
+            )
+        if user.auth_provider is not None:
+            where = user_entry.place.member("auth-provider").location
+            self._findings.add(
+                input_error.NotSupported(
+                    f"auth-provider {user.auth_provider.name!r} is not supported since kubectl "
+                    "1.26; use a credential plugin ('exec')",
+                    where=where,
+                )
+            )
 
     def _pem(self, entry: _Entry, name: str, file: str | None, data: str | None) -> Pem | None:
         if data:
