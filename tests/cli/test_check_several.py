@@ -133,7 +133,7 @@ def test_what_has_no_file_is_placed_in_the_configuration_of_its_own(numalet: Run
     flags = ("--topology-manager-policy", "odd")
     ended = numalet("check", *SIZES, *CONFIGS, "-m", "2n4c2t", *flags, "-o", "sarif")
     (run,) = json.loads(ended.out)["runs"]
-    odd = [each for each in run["results"] if each["ruleId"] == "config/topology-policy"]
+    odd = [each for each in run["results"] if each["ruleId"] == "config/field-value"]
     files = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in odd]
     assert files == ["static.yaml", "memory.yaml"]
 

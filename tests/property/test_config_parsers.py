@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.core.config import percentages, reserved_memory, start
+from numalet.core.config import kubelet_fields, percentages, reserved_memory, start
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.percentages import PercentageError
+from numalet.core.config.releases import flag_table
 from numalet.core.config.reserved_memory import ReservedMemoryError
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
 from numalet.core.model.findings import BadInput
 from numalet.core.model.machine_info import CoreInfo, MachineInfo, NumaNodeInfo
-from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_flags, yaml_source
+from numalet.io.documents import kubelet_config, yaml_source
 from numalet.wording import kubelet_start as wording
 
 pytestmark = pytest.mark.property
@@ -32,6 +33,9 @@ VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NOISE, inner, max_size=3)
 )
 KEYS = st.sampled_from(list(kubelet_fields.HONOURED)) | NOISE
+FLAGS = st.sampled_from(
+    [row.flag for row in kubelet_fields.HONOURED.values() if row.flag in flag_table.flags()]
+)
 MACHINE = MachineInfo(
     nodes=tuple(
         NumaNodeInfo(node, 2**33, cores=(CoreInfo(node, 0, (node,)),), distances=(10, 20))
@@ -99,7 +103,7 @@ FLAG_VALUES = NOISE | st.sampled_from(
 )
 
 
-@given(st.lists(st.tuples(st.sampled_from(kubelet_flags.NAMES), FLAG_VALUES), max_size=4))
+@given(st.lists(st.tuples(FLAGS, FLAG_VALUES), max_size=4))
 def test_flags_lead_to_rules_a_refusal_or_bad_input(flags: list[tuple[str, str]]) -> None:
     loaded = sayable(lambda: kubelet_config.load(kubelet_config.ConfigSources(flags=flags)))
     if loaded is None:

@@ -25,7 +25,7 @@ _MODULES: Final = (
     "core.findings.cluster",
     "core.findings.config",
     "core.findings.flags",
-    "core.findings.housekeeping",
+    "core.findings.kubelet_fields",
     "core.findings.machine",
     "core.findings.managers",
     "core.findings.policy_options",

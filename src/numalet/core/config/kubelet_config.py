@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from types import MappingProxyType
+from typing import Any
 
-from numalet.core.config.housekeeping import AS_DEFAULTED, Housekeeping
 from numalet.core.model import go_duration
 from numalet.core.model.findings import NOWHERE, Finding, Location
 from numalet.core.model.quantity import Quantity
@@ -80,6 +80,7 @@ class KubeletConfig(Value, kw_only=True):
     type than their field's, where a start with them was recorded; readers raise them otherwise.
     ``flags`` are all flags of the command line, because a flag that a release does not have stops
     its kubelet.
+    ``others`` are fields that the kubelet only checks: see ``kubelet_fields``.
     ``unknown`` are fields that the file leaves to a vendor: see ``core.config.unknown``.
     """
 
@@ -119,7 +120,7 @@ class KubeletConfig(Value, kw_only=True):
     merge_default_eviction_settings: bool = False
     fail_cgroup_v1: bool | None = None
     memory_reservation_policy: str = "None"
-    housekeeping: Housekeeping = AS_DEFAULTED
+    others: Mapping[str, Any] = MappingProxyType({})
     undecoded: tuple[Finding, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
     origins: Mapping[str, Location] = MappingProxyType({})

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.config import node_allocatable
+from numalet.core.config import kubelet_fields, node_allocatable
 from numalet.core.config.behaviour import Behaviour, Mode
-from numalet.core.config.housekeeping import Housekeeping
 from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig, UnknownFields
+from numalet.core.config.kubelet_fields import KubeletField
 from numalet.core.config.numalet_config import AS_THE_KUBELET, NumaletConfig
 from numalet.core.config.releases.release import Release
 from numalet.core.config.releases.table import NEWEST
@@ -41,13 +41,6 @@ from numalet.io.documents import (
 )
 from numalet.io.documents.config_parts import ConfigPart
 from numalet.io.documents.kubelet_field_reader import FieldReader, Locate
-from numalet.io.documents.kubelet_fields import (
-    DEFAULTED_WHEN_EMPTY,
-    HONOURED,
-    HOUSEKEEPING,
-    PASSED_OVER,
-    FieldShape,
-)
 from numalet.io.documents.kubelet_version import KubeletAtHand
 from numalet.io.documents.typed import Place
 from numalet.io.documents.vendor_format import CONFIGZ, SUM, VendorFormat
@@ -284,7 +277,7 @@ def decode_placed(
     return LoadedConfig(config, (*remarks, *plain_sizes.warnings(config)))
 
 
-_KNOWN: Final = tuple({*HONOURED, *HOUSEKEEPING, *PASSED_OVER})
+_KNOWN: Final = tuple(name for name in kubelet_fields.FIELDS if "." not in name)
 
 
 def _decode(
@@ -298,13 +291,21 @@ def _decode(
         locate, {place: each for place, each in mismatches.items() if _field(place) not in unread}
     )
     reader.refuse_unknown("", value, _KNOWN)
-    for name in sorted(unread):
-        reader.came_from(name)
+    for name in value:
+        if name in unread or (name in _KNOWN and not kubelet_fields.FIELDS[name].is_read):
+            reader.came_from(name)
     value = {name: given for name, given in value.items() if name not in unread}
-    attributes = _attributes(reader, value, HONOURED)
-    housekeeping = Housekeeping(**_attributes(reader, value, HOUSEKEEPING))
-    for name in sorted(PASSED_OVER.intersection(value)):
-        reader.came_from(name)
+    swap = value.get("memorySwap")
+    if isinstance(swap, dict):
+        reader.refuse_unknown("memorySwap", swap, ("swapBehavior",))
+    attributes: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for row in kubelet_fields.FIELDS.values():
+        read = _read(reader, row, value) if row.is_read else None
+        if read is not None and row.attribute:
+            attributes[row.attribute] = read
+        elif read is not None:
+            others[row.name] = read
     # What is left is about fields that are not read here, and a kubelet does not start either.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
@@ -312,9 +313,8 @@ def _decode(
     if has_default_eviction and value.get(_EVICTION) is None:
         attributes["eviction_hard"] = node_allocatable.default_eviction(OperatingSystem.LINUX)
         attributes["uses_default_eviction"] = True
-    return KubeletConfig(
-        **attributes, housekeeping=housekeeping, origins=MappingProxyType(reader.origins)
-    ), reader.findings.all
+    attributes |= {"others": MappingProxyType(others), "origins": MappingProxyType(reader.origins)}
+    return KubeletConfig(**attributes), reader.findings.all
 
 
 def _field(place: str) -> str:
@@ -322,21 +322,15 @@ def _field(place: str) -> str:
     return re.split(r"[.\[]", place)[0]
 
 
-def _attributes(
-    reader: FieldReader, value: Mapping[str, object], fields: Mapping[str, tuple[str, FieldShape]]
-) -> dict[str, Any]:
-    """The values of fields by attribute; without those that are absent or have their default."""
-    attributes: dict[str, Any] = {}
-    for name, (attribute, shape) in fields.items():
-        given: object = value
-        for part in name.split("."):
-            given = given.get(part) if isinstance(given, dict) else None
-        if given is None or (name in DEFAULTED_WHEN_EMPTY and _is_zero(given)):
-            continue
-        read = reader.read(name, shape, given)
-        if read is not None and not (name in DEFAULTED_WHEN_EMPTY and _is_zero(read)):
-            attributes[attribute] = read
-    return attributes
+def _read(reader: FieldReader, row: KubeletField, value: Mapping[str, object]) -> Any:
+    """The value of a field; None if it is absent, wrong, or empty and so has its default."""
+    given: object = value
+    for part in row.name.split("."):
+        given = given.get(part) if isinstance(given, dict) else None
+    if given is None or (row.is_defaulted_when_empty and _is_zero(given)):
+        return None
+    read = reader.read(row.name, kubelet_types.of_name(row.type), given)
+    return None if row.is_defaulted_when_empty and _is_zero(read) else read
 
 
 def _is_zero(value: object) -> bool:

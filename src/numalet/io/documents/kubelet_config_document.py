@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from numalet.core.config import kubelet_fields
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.model import go_duration
 from numalet.core.model.findings import BadInput, Location
-from numalet.io.documents.kubelet_fields import HONOURED, FieldShape
 from numalet.io.documents.kubelet_types import go_kind
 from numalet.io.findings.config_files import ConfigFileKind, ConfigFileNotAMapping
 
@@ -52,28 +52,25 @@ def described(value: Mapping[str, Any]) -> str:
 def configz(config: KubeletConfig) -> dict[str, Any]:
     """The fields that are honoured; an empty one is left out, as the kubelet leaves it out."""
     shown: dict[str, Any] = {}
-    for name, (attribute, shape) in HONOURED.items():
-        value = _plain(getattr(config, attribute), shape)
+    for name, row in kubelet_fields.HONOURED.items():
+        value = _plain(getattr(config, row.attribute), row.type)
         if value not in _LEFT_OUT_WHEN_EMPTY:
-            shown[name] = value
+            around, _, inner = name.partition(".")
+            shown[around] = {inner: value} if inner else value
     return {"kubeletconfig": shown}
 
 
-def _plain(value: Any, shape: FieldShape) -> Any:
-    match shape:
-        case FieldShape.DURATION:
-            return go_duration.text(value)
-        case FieldShape.SWAP:
-            return {"swapBehavior": value} if value else {}
-        case FieldShape.RESERVED_MEMORY:
-            return [
-                {
-                    "numaNode": entry.numa_node,
-                    "limits": {name: str(size) for name, size in sorted(entry.limits.items())},
-                }
-                for entry in value
-            ]
-        case _:
-            if isinstance(value, Mapping):
-                return dict(sorted(value.items()))
-            return list(value) if isinstance(value, tuple) else value
+def _plain(value: Any, of_type: str) -> Any:
+    if of_type == "duration":
+        return go_duration.text(value)
+    if of_type == "[]v1beta1.MemoryReservation":
+        return [
+            {
+                "numaNode": entry.numa_node,
+                "limits": {name: str(size) for name, size in sorted(entry.limits.items())},
+            }
+            for entry in value
+        ]
+    if isinstance(value, Mapping):
+        return dict(sorted(value.items()))
+    return list(value) if isinstance(value, tuple) else value

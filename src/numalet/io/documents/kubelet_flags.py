@@ -8,10 +8,11 @@ occurrence; ``--feature-gates`` is the exception and leaves other gates alone. K
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from numalet.core.config import feature_gates, reserved_memory
+from numalet.core.config import feature_gates, kubelet_fields, reserved_memory
 from numalet.core.config.kubelet_config import CommandFlag, KubeletConfig
 from numalet.core.config.releases import flag_table
 from numalet.core.config.releases.release import Release
@@ -26,6 +27,7 @@ from numalet.core.model.value import Value, replace
 
 _FEATURE_GATES: Final = "--feature-gates"
 _RESERVED_MEMORY: Final = "--reserved-memory"
+_IGNORES_EVICTION: Final = "experimental-allocatable-ignore-eviction"
 _PRINTED: Final = {"help": "help", "version": "version"}
 """Flags with which the kubelet prints a text and ends."""
 
@@ -49,7 +51,7 @@ def _with_dashes(name: str) -> str:
 
 def sets_a_field(name: str) -> bool:
     """Whether a flag sets a field that decides something here, or names a file of them."""
-    return _with_dashes(name) in _FLAGS or name in ("config", "config-dir")
+    return _with_dashes(name) in _setters() or name in ("config", "config-dir")
 
 
 class GivenFlags(Value):
@@ -93,8 +95,8 @@ def parse_placed(
         values.append(value)
         problem: Finding | None = None
         try:
-            if flag in _FLAGS:
-                parsed[flag] = _FLAGS[flag][2](values)
+            if flag in _setters():
+                parsed[flag] = _setters()[flag][2](values)
             else:
                 problem = _checked(flag, value, where)
         except (_FlagError, GoNumberError, ReservedMemoryError) as error:
@@ -123,9 +125,8 @@ def _checked(flag: str, value: str, where: Location) -> Finding | None:
         if value in ("false", "0", "f", "F", "False", "FALSE"):
             return None
         return FlagShortCircuit(flag=flag, printed=_PRINTED[known.name], where=where)
-    check = _TYPES.get(known.type)
-    if check is not None:
-        check([value])
+    if known.type in _CHECKED:
+        _PARSERS[known.type]([value])
     return None
 
 
@@ -145,7 +146,7 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
     changes: dict[str, Any] = {}
     origins = dict(config.origins)
     for flag, value in given.values.items():
-        place, attribute, _ = _FLAGS[flag]
+        place, attribute, _ = _setters()[flag]
         changes[attribute] = value
         if flag == _FEATURE_GATES:
             changes[attribute] = MappingProxyType({**config.feature_gates, **value})
@@ -157,7 +158,7 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
         if attribute == "eviction_hard":
             changes["uses_default_eviction"] = False
     if config.unknown is not None:
-        changes["unknown"] = config.unknown.without(_FLAGS[flag][0] for flag in given.values)
+        changes["unknown"] = config.unknown.without(_setters()[flag][0] for flag in given.values)
     flags = (*config.flags, *given.all)
     return replace(config, **changes, flags=flags, origins=MappingProxyType(origins))
 
@@ -237,64 +238,45 @@ def _gates(values: Sequence[str]) -> Mapping[str, bool]:
     return MappingProxyType(gates)
 
 
-_TYPES: Final[Mapping[str, Parse]] = {
+_PARSERS: Final[Mapping[str, Parse]] = {
     "bool": _boolean,
     "duration": _duration,
     "int": _long,
     "int32": _integer,
     "int64": _long,
     "Level": _integer,
+    "mapStringBool": _gates,
+    "mapStringString": _map,
+    "reserved-memory": reserved_memory.parse_all,
+    "string": _text,
+    "stringSlice": _texts,
 }
-"""How the values of flags are checked that decide nothing here, by the types of pflag."""
-_FLAGS: Final[Mapping[str, tuple[str, str, Parse]]] = {
-    "--cgroups-per-qos": ("cgroupsPerQOS", "cgroups_per_qos", _boolean),
-    "--container-runtime-endpoint": (
-        "containerRuntimeEndpoint",
-        "container_runtime_endpoint",
-        _text,
-    ),
-    "--cpu-cfs-quota": ("cpuCFSQuota", "cpu_cfs_quota", _boolean),
-    "--cpu-cfs-quota-period": ("cpuCFSQuotaPeriod", "cpu_cfs_quota_period_ns", _duration),
-    "--cpu-manager-policy": ("cpuManagerPolicy", "cpu_manager_policy", _text),
-    "--cpu-manager-policy-options": (
-        "cpuManagerPolicyOptions",
-        "cpu_manager_policy_options",
-        _unsplit_map,
-    ),
-    "--enforce-node-allocatable": (
-        "enforceNodeAllocatable",
-        "enforce_node_allocatable",
-        _texts,
-    ),
-    "--eviction-hard": ("evictionHard", "eviction_hard", _thresholds),
-    "--experimental-allocatable-ignore-eviction": (
-        "experimentalAllocatableIgnoreEviction",
-        "ignore_hard_eviction",
-        _boolean,
-    ),
-    _FEATURE_GATES: ("featureGates", "feature_gates", _gates),
-    "--fail-swap-on": ("failSwapOn", "fail_swap_on", _boolean),
-    "--kube-reserved": ("kubeReserved", "kube_reserved", _map),
-    "--kube-reserved-cgroup": ("kubeReservedCgroup", "kube_reserved_cgroup", _text),
-    "--max-pods": ("maxPods", "max_pods", _integer),
-    "--memory-manager-policy": ("memoryManagerPolicy", "memory_manager_policy", _text),
-    "--pod-max-pids": ("podPidsLimit", "pod_pids_limit", _long),
-    "--pods-per-core": ("podsPerCore", "pods_per_core", _integer),
-    "--reserved-cpus": ("reservedSystemCPUs", "reserved_system_cpus", _text),
-    _RESERVED_MEMORY: ("reservedMemory", "reserved_memory", reserved_memory.parse_all),
-    "--system-reserved": ("systemReserved", "system_reserved", _map),
-    "--system-reserved-cgroup": ("systemReservedCgroup", "system_reserved_cgroup", _text),
-    "--topology-manager-policy": (
-        "topologyManagerPolicy",
-        "topology_manager_policy",
-        _text,
-    ),
-    "--topology-manager-policy-options": (
-        "topologyManagerPolicyOptions",
-        "topology_manager_policy_options",
-        _map,
-    ),
-    "--topology-manager-scope": ("topologyManagerScope", "topology_manager_scope", _text),
+"""By the types of pflag."""
+_OWN_PARSERS: Final[Mapping[str, Parse]] = {
+    "--cpu-manager-policy-options": _unsplit_map,
+    "--eviction-hard": _thresholds,
+    "--eviction-soft": _thresholds,
 }
-NAMES: Final = tuple(_FLAGS)
-"""The flags that are understood."""
+_CHECKED: Final = ("bool", "duration", "int", "int32", "int64", "Level")
+"""The types of flags whose values are checked though they decide nothing here."""
+
+
+@cache
+def _setters() -> Mapping[str, tuple[str, str, Parse]]:
+    """The flags that set a field: its name, its attribute, and how the values are read."""
+    known = flag_table.flags()
+    fields = [(row.flag, row.name, row.attribute) for row in kubelet_fields.HONOURED.values()]
+    fields.append(
+        (_IGNORES_EVICTION, "experimentalAllocatableIgnoreEviction", "ignore_hard_eviction")
+    )
+    return MappingProxyType(
+        {
+            f"--{flag}": (
+                name,
+                attribute,
+                _OWN_PARSERS.get(f"--{flag}") or _PARSERS[known[flag].type],
+            )
+            for flag, name, attribute in fields
+            if flag in known
+        }
+    )

@@ -3,7 +3,7 @@
 The kubelet v1.32 reads its configuration with Go's ``encoding/json``. A complaint names the
 innermost struct whose field is being read, and the names of the fields on the way down, without
 places in lists and keys of maps. Types that read themselves complain in their own way: a duration
-is read as a text, a quantity from whatever stands there.
+is read as a text, a quantity from any value.
 Kubelet: ``decodeState.addErrorContext`` of ``encoding/json``, Go 1.23.
 """
 
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from numalet.core.config import kubelet_fields
 from numalet.core.model.value import Value
 
 
@@ -23,6 +25,7 @@ class Scalar(Value):
     name: str
     kind: str
     words: str
+    is_duration: bool = False
 
 
 _LISTS: Final = {"[]string": "a list of texts", "[]int32": "a list of whole numbers"}
@@ -36,7 +39,6 @@ class Listed(Value):
 
     @property
     def words(self) -> str:
-        """As messages name it."""
         return _LISTS.get(self.name, "a list of mappings")
 
 
@@ -48,7 +50,6 @@ class Mapped(Value):
 
     @property
     def words(self) -> str:
-        """As messages name it."""
         element = self.element
         return "a mapping of texts to " + (
             {"string": "texts", "bool": "true or false"}.get(element.name, "lists of texts")
@@ -65,12 +66,10 @@ class Struct(Value):
 
     @property
     def words(self) -> str:
-        """As messages name it."""
         return "a mapping with " + ", ".join(self.fields)
 
     @property
     def short(self) -> str:
-        """The name as complaints about its fields have it."""
         return self.name.rpartition(".")[2]
 
 
@@ -83,11 +82,18 @@ GoType: TypeAlias = _Checked | Anything
 
 
 class Mismatch(Value):
-    """A value of another type: Go's complaint, and what would be right."""
+    """A value of another type: Go's complaint, and the right type."""
 
     go_text: str
-    expected: str
+    expected: _Checked
     value: object
+
+    @property
+    def range(self) -> range | None:
+        """The numbers that the type holds, if the value is a whole number outside of them."""
+        is_number = isinstance(self.value, int) and not isinstance(self.value, bool)
+        kind = self.expected.kind if isinstance(self.expected, Scalar) else ""
+        return _RANGES.get(kind) if is_number else None
 
 
 def mismatches(config: Mapping[str, object]) -> dict[str, Mismatch]:
@@ -131,7 +137,7 @@ def _of_value(
                 f"json: cannot unmarshal {_described(expected, value)} into Go struct field"
                 f" {context.struct}.{'.'.join(context.names)} of type {expected.name}"
             )
-            yield path, Mismatch(text, expected.words, value)
+            yield path, Mismatch(text, expected, value)
 
 
 _RANGES: Final[Mapping[str, range]] = {
@@ -152,14 +158,14 @@ def _is_of(kind: str, value: object) -> bool:
 
 
 def _described(expected: GoType, value: object) -> str:
-    """What Go calls a value; of a number it says which, where another one would do."""
+    """Go's name for a value; the number itself where another number would do."""
     kind = go_kind(value)
     accepts_numbers = isinstance(expected, Scalar) and expected.kind in _RANGES
     return f"number {value}" if kind == "number" and accepts_numbers else kind
 
 
 def go_kind(value: object) -> str:
-    """What Go's JSON reader calls a value."""
+    """The name of a value's kind in Go's JSON reader."""
     match value:
         case None:
             return "null"
@@ -176,153 +182,74 @@ def go_kind(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value as it stands in JSON, which is what a type that reads itself is given."""
+    """A value as JSON, which a type that reads itself is given."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 _TEXT: Final = "a text (put it in quotes)"
 _WHOLE: Final = "a whole number"
-_STRING: Final = Scalar("string", "string", _TEXT)
-_BOOL: Final = Scalar("bool", "bool", "true or false")
-_INT32: Final = Scalar("int32", "int32", _WHOLE)
-_INT64: Final = Scalar("int64", "int64", _WHOLE)
-_FLOAT64: Final = Scalar("float64", "float64", "a number")
-# v1.Duration and v1.Time read a text, so that is what they miss.
-_DURATION: Final = Scalar("string", "string", "a duration such as '100ms'")
-_TIME: Final = _STRING
-_QUANTITY: Final = Anything()
-_STRINGS: Final = Listed("[]string", _STRING)
-_STRING_MAP: Final = Mapped("map[string]string", _STRING)
-_VERBOSITY: Final = Scalar("v1.VerbosityLevel", "uint32", _WHOLE)
+_SCALARS: Final = {
+    "string": Scalar("string", "string", _TEXT),
+    "bool": Scalar("bool", "bool", "true or false"),
+    "int32": Scalar("int32", "int32", _WHOLE),
+    "int64": Scalar("int64", "int64", _WHOLE),
+    "float64": Scalar("float64", "float64", "a number"),
+    # v1.Duration reads a text, so its complaint names that.
+    "duration": Scalar("string", "string", "a duration such as '100ms'", is_duration=True),
+    "v1.VerbosityLevel": Scalar("v1.VerbosityLevel", "uint32", _WHOLE),
+}
+_STRUCTS: Final = {
+    "v1beta1.KubeletAuthentication": "x509:v1beta1.KubeletX509Authentication"
+    " webhook:v1beta1.KubeletWebhookAuthentication"
+    " anonymous:v1beta1.KubeletAnonymousAuthentication",
+    "v1beta1.KubeletX509Authentication": "clientCAFile:string",
+    "v1beta1.KubeletWebhookAuthentication": "enabled:bool cacheTTL:duration",
+    "v1beta1.KubeletAnonymousAuthentication": "enabled:bool",
+    "v1beta1.KubeletAuthorization": "mode:v1beta1.KubeletAuthorizationMode"
+    " webhook:v1beta1.KubeletWebhookAuthorization",
+    "v1beta1.KubeletWebhookAuthorization": "cacheAuthorizedTTL:duration"
+    " cacheUnauthorizedTTL:duration",
+    "v1.LoggingConfiguration": "format:string flushFrequency:any verbosity:v1.VerbosityLevel"
+    " vmodule:v1.VModuleConfiguration options:v1.FormatOptions",
+    "v1.VModuleItem": "filePattern:string verbosity:v1.VerbosityLevel",
+    "v1.FormatOptions": "text:v1.TextOptions json:v1.JSONOptions",
+    "v1.TextOptions": "splitStream:bool infoBufferSize:any",
+    "v1.JSONOptions": "splitStream:bool infoBufferSize:any",
+    "v1beta1.ShutdownGracePeriodByPodPriority": "priority:int32 shutdownGracePeriodSeconds:int64",
+    "v1beta1.MemoryReservation": "numaNode:int32 limits:v1.ResourceList",
+    "v1.Taint": "key:string value:string effect:v1.TaintEffect timeAdded:string",
+    "v1beta1.CrashLoopBackOffConfig": "maxContainerRestartPeriod:duration",
+    "v1beta1.MemorySwapConfiguration": "swapBehavior:string",
+    "v1beta1.UserNamespaces": "idsPerPod:int64",
+    "v1.TracingConfiguration": "endpoint:string samplingRatePerMillion:int32",
+}
 
 
-def _named(name: str) -> Scalar:
-    return Scalar(name, "string", _TEXT)
+@cache
+def of_name(name: str) -> GoType:
+    """The type of a name; one without a struct is a text."""
+    if name == "any":
+        return Anything()
+    if name == "v1.VModuleConfiguration":
+        return Listed(name, of_name("v1.VModuleItem"))
+    if name == "v1.ResourceList":
+        return Mapped(name, Anything())
+    if name in _STRUCTS:
+        members = (word.split(":") for word in _STRUCTS[name].split())
+        return Struct(name, MappingProxyType({each: of_name(kind) for each, kind in members}))
+    for prefix, made in (("[]", Listed), ("map[string]", Mapped)):
+        if name.startswith(prefix):
+            return made(name, of_name(name.removeprefix(prefix)))
+    return _SCALARS.get(name) or Scalar(name, "string", _TEXT)
 
-
-def _struct(name: str, **fields: GoType) -> Struct:
-    return Struct(name, MappingProxyType(fields))
-
-
-_AUTHENTICATION: Final = _struct(
-    "v1beta1.KubeletAuthentication",
-    x509=_struct("v1beta1.KubeletX509Authentication", clientCAFile=_STRING),
-    webhook=_struct("v1beta1.KubeletWebhookAuthentication", enabled=_BOOL, cacheTTL=_DURATION),
-    anonymous=_struct("v1beta1.KubeletAnonymousAuthentication", enabled=_BOOL),
-)
-_AUTHORIZATION: Final = _struct(
-    "v1beta1.KubeletAuthorization",
-    mode=_named("v1beta1.KubeletAuthorizationMode"),
-    webhook=_struct(
-        "v1beta1.KubeletWebhookAuthorization",
-        cacheAuthorizedTTL=_DURATION,
-        cacheUnauthorizedTTL=_DURATION,
-    ),
-)
-_MODULE: Final = _struct("v1.VModuleItem", filePattern=_STRING, verbosity=_VERBOSITY)
-_LOGGING: Final = _struct(
-    "v1.LoggingConfiguration",
-    format=_STRING,
-    flushFrequency=Anything(),
-    verbosity=_VERBOSITY,
-    vmodule=Listed("v1.VModuleConfiguration", _MODULE),
-    options=_struct(
-        "v1.FormatOptions",
-        text=_struct("v1.TextOptions", splitStream=_BOOL, infoBufferSize=_QUANTITY),
-        json=_struct("v1.JSONOptions", splitStream=_BOOL, infoBufferSize=_QUANTITY),
-    ),
-)
-_OF_PRIORITY: Final = _struct(
-    "v1beta1.ShutdownGracePeriodByPodPriority", priority=_INT32, shutdownGracePeriodSeconds=_INT64
-)
-_RESERVATION: Final = _struct(
-    "v1beta1.MemoryReservation", numaNode=_INT32, limits=Mapped("v1.ResourceList", _QUANTITY)
-)
-_TAINT: Final = _struct(
-    "v1.Taint", key=_STRING, value=_STRING, effect=_named("v1.TaintEffect"), timeAdded=_TIME
-)
-
-_BY_TYPE: Final[tuple[tuple[GoType, str], ...]] = (
-    (
-        _STRING,
-        """address cgroupDriver cgroupRoot clusterDomain containerLogMaxSize
-        containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress
-        imageServiceEndpoint kubeReservedCgroup kubeletCgroups memoryManagerPolicy podCIDR
-        podLogsDir providerID reservedSystemCPUs resolvConf showHiddenMetricsForVersion
-        staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile tlsMinVersion
-        tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir""",
-    ),
-    (
-        _BOOL,
-        """cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach
-        enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
-        enableSystemLogHandler enableSystemLogQuery failCgroupV1 failSwapOn kernelMemcgNotification
-        localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings
-        protectKernelDefaults registerNode rotateCertificates runOnce seccompDefault
-        serializeImagePulls serverTLSBootstrap singleProcessOOMKill""",
-    ),
-    (
-        _INT32,
-        """containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS
-        evictionMaxPodGracePeriod healthzPort imageGCHighThresholdPercent
-        imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIBurst kubeAPIQPS
-        maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj
-        podsPerCore port readOnlyPort registryBurst registryPullQPS""",
-    ),
-    (_INT64, "maxOpenFiles podPidsLimit"),
-    (_FLOAT64, "memoryThrottlingFactor"),
-    (
-        _DURATION,
-        """containerLogMonitorInterval cpuCFSQuotaPeriod cpuManagerReconcilePeriod
-        evictionPressureTransitionPeriod fileCheckFrequency httpCheckFrequency imageMaximumGCAge
-        imageMinimumGCAge nodeStatusReportFrequency nodeStatusUpdateFrequency runtimeRequestTimeout
-        shutdownGracePeriod shutdownGracePeriodCriticalPods streamingConnectionIdleTimeout
-        syncFrequency volumeStatsAggPeriod""",
-    ),
-    (
-        _STRINGS,
-        """allowedUnsafeSysctls clusterDNS enforceNodeAllocatable
-        preloadedImagesVerificationAllowlist tlsCipherSuites""",
-    ),
-    (
-        _STRING_MAP,
-        """cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft
-        evictionSoftGracePeriod kubeReserved qosReserved systemReserved
-        topologyManagerPolicyOptions""",
-    ),
-)
 
 CONFIGURATION: Final = Struct(
     "v1beta1.KubeletConfiguration",
     MappingProxyType(
-        {name: of_type for of_type, names in _BY_TYPE for name in names.split()}
-        | {
-            "authentication": _AUTHENTICATION,
-            "authorization": _AUTHORIZATION,
-            "configMapAndSecretChangeDetectionStrategy": _named(
-                "v1beta1.ResourceChangeDetectionStrategy"
-            ),
-            "crashLoopBackOff": _struct(
-                "v1beta1.CrashLoopBackOffConfig", maxContainerRestartPeriod=_DURATION
-            ),
-            "featureGates": Mapped("map[string]bool", _BOOL),
-            "imagePullCredentialsVerificationPolicy": _named(
-                "v1beta1.ImagePullCredentialsVerificationPolicy"
-            ),
-            "logging": _LOGGING,
-            "memoryReservationPolicy": _named("v1beta1.MemoryReservationPolicy"),
-            "memorySwap": _struct("v1beta1.MemorySwapConfiguration", swapBehavior=_STRING),
-            "registerWithTaints": Listed("[]v1.Taint", _TAINT),
-            "reservedMemory": Listed("[]v1beta1.MemoryReservation", _RESERVATION),
-            "shutdownGracePeriodByPodPriority": Listed(
-                "[]v1beta1.ShutdownGracePeriodByPodPriority", _OF_PRIORITY
-            ),
-            "staticPodURLHeader": Mapped("map[string][]string", _STRINGS),
-            "tlsCurvePreferences": Listed("[]int32", _INT32),
-            "userNamespaces": _struct("v1beta1.UserNamespaces", idsPerPod=_INT64),
-            "tracing": _struct(
-                "v1.TracingConfiguration", endpoint=_STRING, samplingRatePerMillion=_INT32
-            ),
+        {
+            name: of_name(row.type)
+            for name, row in kubelet_fields.FIELDS.items()
+            if "." not in name and name not in ("apiVersion", "kind")
         }
     ),
 )

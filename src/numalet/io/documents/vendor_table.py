@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from numalet.core.config.kubelet_fields import HONOURED
 from numalet.core.model.value import replace
 from numalet.io.documents.kubelet_config_document import API_VERSION, KIND
-from numalet.io.documents.kubelet_fields import HONOURED
 from numalet.io.documents.vendor_format import SUM, VendorFormat, at, found
 
 _AVAILABLE: Final = "memory.available"

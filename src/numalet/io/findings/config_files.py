@@ -158,7 +158,7 @@ class ConfigFileOutOfRange(Finding):
     kubelet_text = "{go_text}"
     field: str
     value: str
-    lowest: str
+    lowest: int
     highest: int
     go_text: str
 

@@ -34,7 +34,7 @@ def test_the_first_flag_stops_the_start_and_the_rest_is_examined() -> None:
     assert [each.code for each in found.further] == [
         "flag/unknown",
         "flag/syntax",
-        "config/max-pods",
+        "config/field-value",
     ]
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from numalet.core.config import feature_gates, validation
-from numalet.core.config.housekeeping import Housekeeping
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import V1_32_RULES
 from numalet.core.config.releases.table import DEFAULT
@@ -16,9 +15,9 @@ from numalet.io.documents import kubelet_config
 SECOND_NS = 10**9
 
 
-def texts(fields: Housekeeping, **gates: bool) -> list[str]:
+def texts(fields: dict[str, Any], **gates: bool) -> list[str]:
     """What the kubelet v1.32 says of these fields, without its prefix."""
-    config = KubeletConfig(housekeeping=fields, feature_gates=gates)
+    config = KubeletConfig(others=fields, feature_gates=gates)
     set_gates = feature_gates.with_settings(gates, DEFAULT)
     found = validation.validate(config, V1_32_RULES, set_gates)
     assert all(str(finding) and finding.mend and finding.why for finding in found)
@@ -26,146 +25,146 @@ def texts(fields: Housekeeping, **gates: bool) -> list[str]:
 
 
 def test_the_defaults_are_valid() -> None:
-    assert texts(Housekeeping()) == []
+    assert texts({}) == []
 
 
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"node_lease_seconds": -1}, "nodeLeaseDurationSeconds must be greater than 0"),
+        ({"nodeLeaseDurationSeconds": -1}, "nodeLeaseDurationSeconds must be greater than 0"),
         (
-            {"system_cgroups": "/system"},
+            {"systemCgroups": "/system"},
             "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was "
             "not specified",
         ),
-        ({"event_burst": -1}, "eventBurst (--event-burst) -1 must not be a negative number"),
-        ({"event_record_qps": -1}, "eventRecordQPS (--event-qps) -1 must not be a negative number"),
+        ({"eventBurst": -1}, "eventBurst (--event-burst) -1 must not be a negative number"),
+        ({"eventRecordQPS": -1}, "eventRecordQPS (--event-qps) -1 must not be a negative number"),
         (
-            {"image_gc_high_threshold_percent": 101},
+            {"imageGCHighThresholdPercent": 101},
             "imageGCHighThresholdPercent (--image-gc-high-threshold) 101 must be between 0 and "
             "100, inclusive",
         ),
         (
-            {"image_gc_low_threshold_percent": 85},
+            {"imageGCLowThresholdPercent": 85},
             "imageGCLowThresholdPercent (--image-gc-low-threshold) 85 must be less than "
             "imageGCHighThresholdPercent (--image-gc-high-threshold) 85",
         ),
         (
-            {"image_maximum_gc_age_ns": -SECOND_NS},
+            {"imageMaximumGCAge": -SECOND_NS},
             "imageMaximumGCAge -1s must not be negative",
         ),
         (
-            {"image_maximum_gc_age_ns": 60 * SECOND_NS},
+            {"imageMaximumGCAge": 60 * SECOND_NS},
             "imageMaximumGCAge 1m0s must be greater than imageMinimumGCAge 2m0s",
         ),
         (
-            {"iptables_drop_bit": 32},
+            {"iptablesDropBit": 32},
             "iptablesDropBit (--iptables-drop-bit) 32 must be between 0 and 31, inclusive",
         ),
         (
-            {"node_status_max_images": -2},
+            {"nodeStatusMaxImages": -2},
             "nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater",
         ),
         (
-            {"oom_score_adj": -1001},
+            {"oomScoreAdj": -1001},
             "oomScoreAdj (--oom-score-adj) -1001 must be between -1000 and 1000, inclusive",
         ),
-        ({"max_parallel_image_pulls": 0}, "maxParallelImagePulls 0 must be a positive number"),
+        ({"maxParallelImagePulls": 0}, "maxParallelImagePulls 0 must be a positive number"),
         (
-            {"max_parallel_image_pulls": 2, "serialize_image_pulls": True},
+            {"maxParallelImagePulls": 2, "serializeImagePulls": True},
             "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
             "(--serialize-image-pulls) is set to false",
         ),
         (
             {
-                "shutdown_grace_period_ns": 10 * SECOND_NS,
-                "shutdown_grace_period_critical_pods_ns": 20 * SECOND_NS,
+                "shutdownGracePeriod": 10 * SECOND_NS,
+                "shutdownGracePeriodCriticalPods": 20 * SECOND_NS,
             },
             "shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}",
         ),
         (
-            {"shutdown_grace_period_ns": SECOND_NS // 2},
+            {"shutdownGracePeriod": SECOND_NS // 2},
             "shutdownGracePeriod {500ms} must be either zero or otherwise >= 1 sec",
         ),
         (
-            {"shutdown_grace_period_ns": SECOND_NS, "shutdown_is_by_priority": True},
+            {"shutdownGracePeriod": SECOND_NS, "shutdownGracePeriodByPodPriority": True},
             "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the "
             "same time",
         ),
         (
-            {"hairpin_mode": "x"},
+            {"hairpinMode": "x"},
             'option "x" specified for hairpinMode (--hairpin-mode). Valid options are "none", '
             '"hairpin-veth" or "promiscuous-bridge"',
         ),
         (
-            {"has_tracing": True, "tracing_sampling_rate": -1},
+            {"tracing": True, "tracing.samplingRatePerMillion": -1},
             "tracing.samplingRatePerMillion: Invalid value: -1: sampling rate must be positive",
         ),
         (
-            {"enable_system_log_query": True, "enable_system_log_handler": False},
+            {"enableSystemLogQuery": True, "enableSystemLogHandler": False},
             "enableSystemLogHandler is required for enableSystemLogQuery",
         ),
         (
-            {"container_log_max_workers": 0},
+            {"containerLogMaxWorkers": 0},
             "containerLogMaxWorkers must be greater than or equal to 1",
         ),
         (
-            {"container_log_monitor_interval_ns": 2 * SECOND_NS},
+            {"containerLogMonitorInterval": 2 * SECOND_NS},
             "containerLogMonitorInterval must be a positive time duration greater than or equal "
             "to 3s",
         ),
-        ({"pod_logs_dir": "logs"}, 'pod logs path "logs" must be absolute path'),
-        ({"pod_logs_dir": "//var/log"}, 'pod logs path "//var/log" must be normalized'),
-        ({"pod_logs_dir": "/var/log/"}, 'pod logs path "/var/log/" must be normalized'),
-        ({"pod_logs_dir": "/ä"}, 'pod logs path "/ä" mut contains ASCII characters only'),
+        ({"podLogsDir": "logs"}, 'pod logs path "logs" must be absolute path'),
+        ({"podLogsDir": "//var/log"}, 'pod logs path "//var/log" must be normalized'),
+        ({"podLogsDir": "/var/log/"}, 'pod logs path "/var/log/" must be normalized'),
+        ({"podLogsDir": "/ä"}, 'pod logs path "/ä" mut contains ASCII characters only'),
     ],
 )
 def test_a_wrong_value_is_refused_in_the_kubelets_words(
     fields: dict[str, Any], expected: str
 ) -> None:
-    assert [expected] == texts(Housekeeping(**fields))
+    assert [expected] == texts(fields)
 
 
 @pytest.mark.parametrize(
     ("fields", "gate", "expected"),
     [
         (
-            Housekeeping(image_maximum_gc_age_ns=600 * SECOND_NS),
+            {"imageMaximumGCAge": 600 * SECOND_NS},
             "ImageMaximumGCAge",
             "ImageMaximumGCAge feature gate is required for Kubelet configuration option "
             "imageMaximumGCAge",
         ),
         (
-            Housekeeping(server_tls_bootstrap=True),
+            {"serverTLSBootstrap": True},
             "RotateKubeletServerCertificate",
             "serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate",
         ),
         (
-            Housekeeping(shutdown_grace_period_ns=SECOND_NS),
+            {"shutdownGracePeriod": SECOND_NS},
             "GracefulNodeShutdown",
             "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature "
             "gate GracefulNodeShutdown",
         ),
         (
-            Housekeeping(shutdown_is_by_priority=True),
+            {"shutdownGracePeriodByPodPriority": True},
             "GracefulNodeShutdownBasedOnPodPriority",
             "Specifying shutdownGracePeriodByPodPriority requires feature gate "
             "GracefulNodeShutdownBasedOnPodPriority",
         ),
         (
-            Housekeeping(has_tracing=True),
+            {"tracing": True},
             "KubeletTracing",
             "tracing should not be configured if KubeletTracing feature flag is disabled.",
         ),
     ],
 )
-def test_some_fields_need_their_gate(fields: Housekeeping, gate: str, expected: str) -> None:
+def test_some_fields_need_their_gate(fields: dict[str, Any], gate: str, expected: str) -> None:
     assert texts(fields) == []
     assert [expected] == texts(fields, **{gate: False})
 
 
 def test_the_longest_wait_before_a_restart_has_a_range() -> None:
-    fields = Housekeeping(max_container_restart_period_ns=301 * SECOND_NS)
+    fields = {"crashLoopBackOff.maxContainerRestartPeriod": 301 * SECOND_NS}
     expected = (
         "CrashLoopBackOff.MaxContainerRestartPeriod (got: 301 seconds) must be set between 1s and "
         "300s"
@@ -175,7 +174,7 @@ def test_the_longest_wait_before_a_restart_has_a_range() -> None:
 
 
 def test_several_pulls_at_once_are_not_serialized_unless_that_is_said() -> None:
-    assert texts(Housekeeping(max_parallel_image_pulls=2)) == []
+    assert texts({"maxParallelImagePulls": 2}) == []
 
 
 def test_what_the_kubelet_defaults_when_it_is_zero_is_the_default() -> None:
@@ -190,7 +189,7 @@ def test_what_the_kubelet_defaults_when_it_is_zero_is_the_default() -> None:
         "podLogsDir": "",
     }
 
-    assert Housekeeping() == kubelet_config.decode(document, "kubelet.yaml").housekeeping
+    assert kubelet_config.decode(document, "kubelet.yaml").others == {}
 
 
 def test_fields_inside_mappings_are_read() -> None:
@@ -201,10 +200,10 @@ def test_fields_inside_mappings_are_read() -> None:
         "shutdownGracePeriodByPodPriority": [{"priority": 1, "shutdownGracePeriodSeconds": 5}],
     }
 
-    assert kubelet_config.decode(document, "kubelet.yaml").housekeeping == Housekeeping(
-        max_container_restart_period_ns=30 * SECOND_NS,
-        user_namespace_ids_per_pod=131072,
-        has_tracing=True,
-        tracing_sampling_rate=7,
-        shutdown_is_by_priority=True,
-    )
+    assert kubelet_config.decode(document, "kubelet.yaml").others == {
+        "crashLoopBackOff.maxContainerRestartPeriod": 30 * SECOND_NS,
+        "userNamespaces.idsPerPod": 131072,
+        "tracing": True,
+        "tracing.samplingRatePerMillion": 7,
+        "shutdownGracePeriodByPodPriority": True,
+    }

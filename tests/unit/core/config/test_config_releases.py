@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from numalet.core.config import feature_gates, start
 from numalet.core.config.behaviour import EXACT
-from numalet.core.config.housekeeping import Housekeeping
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.config.releases.release import Gate, GateStage, Maturity, Release
 from numalet.core.config.rules import NodeRules, StartRefused, StartStage
-from numalet.core.findings.config import ConfigSwapBehavior
+from numalet.core.findings.kubelet_fields import ConfigFieldValue
 from numalet.core.model.findings import Location
-from numalet.core.model.go_text import GoText
 from numalet.core.model.machine_info import MachineInfo
 from numalet.wording import kubelet_start
 from values import cpu_builders
@@ -250,42 +249,42 @@ RUN_ONCE = "runOnce (--runOnce) true, Runonce mode has been deprecated and shoul
 
 
 @pytest.mark.parametrize(
-    ("housekeeping", "text", "first", "last"),
+    ("others", "text", "first", "last"),
     [
         (
-            Housekeeping(container_log_max_files=1),
+            {"containerLogMaxFiles": 1},
             "containerLogMaxFiles must be greater than 1",
             "1.33",
             "1.36",
         ),
         (
-            Housekeeping(image_verification_policy="AlwaysVerify"),
+            {"imagePullCredentialsVerificationPolicy": "AlwaysVerify"},
             VERIFICATION + UNGATED,
             "1.33",
             "1.34",
         ),
         (
-            Housekeeping(user_namespace_ids_per_pod=65537),
+            {"userNamespaces.idsPerPod": 65537},
             "userNamespaces.idsPerPod must be a multiple of 65536",
             "1.33",
             "1.36",
         ),
         (
-            Housekeeping(user_namespace_ids_per_pod=1),
+            {"userNamespaces.idsPerPod": 1},
             "userNamespaces.idsPerPod must not be less than 65536",
             "1.33",
             "1.36",
         ),
         (
-            Housekeeping(user_namespace_ids_per_pod=1 << 32),
+            {"userNamespaces.idsPerPod": 1 << 32},
             "userNamespaces.idsPerPod must not be more than 4294967295",
             "1.33",
             "1.36",
         ),
-        (Housekeeping(image_minimum_gc_age_ns=-(10**9)), AGE, "1.36", "1.36"),
-        (Housekeeping(run_once=True), RUN_ONCE, "1.36", "1.36"),
+        ({"imageMinimumGCAge": -(10**9)}, AGE, "1.36", "1.36"),
+        ({"runOnce": True}, RUN_ONCE, "1.36", "1.36"),
         (
-            Housekeeping(max_container_restart_period_ns=30 * 10**9),
+            {"crashLoopBackOff.maxContainerRestartPeriod": 30 * 10**9},
             "FeatureGate KubeletCrashLoopBackOffMax not enabled, "
             "CrashLoopBackOff.MaxContainerRestartPeriod must not be set",
             "1.32",
@@ -294,9 +293,9 @@ RUN_ONCE = "runOnce (--runOnce) true, Runonce mode has been deprecated and shoul
     ],
 )
 def test_a_field_is_checked_from_some_release_on(
-    machine: MachineInfo, housekeeping: Housekeeping, text: str, first: str, last: str
+    machine: MachineInfo, others: dict[str, Any], text: str, first: str, last: str
 ) -> None:
-    config = KubeletConfig(housekeeping=housekeeping)
+    config = KubeletConfig(others=others)
     refusing = {
         release.name: start_text(config, machine, release.name)
         for release in table.RELEASES
@@ -348,7 +347,7 @@ def test_the_log_query_is_named_in_later_releases(
     machine: MachineInfo, release: str, named: str
 ) -> None:
     config = KubeletConfig(
-        housekeeping=Housekeeping(enable_system_log_query=True),
+        others={"enableSystemLogQuery": True},
         feature_gates={"NodeLogQuery": False},
     )
 
@@ -358,16 +357,16 @@ def test_the_log_query_is_named_in_later_releases(
 
 
 def test_the_images_of_an_allowlist_need_their_policy(machine: MachineInfo) -> None:
-    allowlist = Housekeeping(image_verification_allowlist=("a/b",))
+    allowlist = {"preloadedImagesVerificationAllowlist": ("a/b",)}
 
     assert (
         f"{INVALID}`preloadedImagesVerificationAllowlist` must not be set if {UNGATED}"
-        == start_text(KubeletConfig(housekeeping=allowlist), machine, "1.34")
+        == start_text(KubeletConfig(others=allowlist), machine, "1.34")
     )
     assert (
         f"{INVALID}can't set `preloadedImagesVerificationAllowlist` if "
         '`imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'
-    ) == start_text(KubeletConfig(housekeeping=allowlist), machine, "1.35")
+    ) == start_text(KubeletConfig(others=allowlist), machine, "1.35")
 
 
 def kept_bytes(config: KubeletConfig, machine: MachineInfo, release: str) -> int:
@@ -424,7 +423,7 @@ def test_the_policy_of_image_verification_is_one_that_is_known(
     machine: MachineInfo, policy: str, text: str | None
 ) -> None:
     config = KubeletConfig(
-        housekeeping=Housekeeping(image_verification_policy=policy),
+        others={"imagePullCredentialsVerificationPolicy": policy},
         feature_gates={"KubeletEnsureSecretPulledImages": True},
     )
     said = start_text(config, machine, "1.33")
@@ -443,7 +442,7 @@ def test_gates_that_lack_others_are_complained_of_in_one_text(machine: MachineIn
 
 
 def test_values_that_can_not_be_decoded_stop_the_start(machine: MachineInfo) -> None:
-    finding = ConfigSwapBehavior(behavior=GoText("x"))
+    finding = ConfigFieldValue(field="memorySwap.swapBehavior", problem="x")
     refused = start.resolve(KubeletConfig(undecoded=(finding, finding)), machine)
 
     assert isinstance(refused, StartRefused)

@@ -743,7 +743,7 @@ def test_everything_wrong_is_found_in_one_go_and_the_first_stage_gives_the_text(
 
     assert found == [
         "config/gate-unknown-in-file",
-        "config/max-pods",
+        "config/field-value",
         "config/topology-option-unknown",
         "config/topology-option-unknown",
         "config/topology-too-many-nodes",
@@ -775,8 +775,8 @@ def test_what_follows_from_an_earlier_error_is_not_reported() -> None:
     )
 
     assert found == [
-        "config/topology-policy",
-        "config/topology-scope",
+        "config/field-value",
+        "config/field-value",
         "config/reserved-cpus",
         "config/reserved-quantity",
     ]
@@ -794,7 +794,7 @@ def test_a_wrong_scope_does_not_hide_what_is_wrong_with_the_policy() -> None:
         machine(*range(9)), topology_manager_policy="restricted", topology_manager_scope="z"
     )
 
-    assert found == ["config/topology-scope", "config/topology-too-many-nodes"]
+    assert found == ["config/field-value", "config/topology-too-many-nodes"]
 
 
 def test_a_finding_says_where_its_field_came_from() -> None:

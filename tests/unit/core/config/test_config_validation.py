@@ -205,9 +205,9 @@ def test_all_findings_come_in_the_kubelets_order_and_in_one_text() -> None:
     found = validation.validate(config, V1_32_RULES, gates)
 
     assert [finding.code for finding in found] == [
-        "config/max-pods",
-        "config/topology-policy",
-        "config/topology-scope",
+        "config/field-value",
+        "config/field-value",
+        "config/field-value",
         "config/reserved-memory-zero",
         "config/reserved-memory-type",
     ]

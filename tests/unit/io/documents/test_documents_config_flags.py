@@ -11,7 +11,7 @@ from numalet.core.config import command_flags
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases import table
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import kubelet_config, kubelet_flags
+from numalet.io.documents import kubelet_config
 from numalet.io.documents.kubelet_config import Base, ConfigSources
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -208,5 +208,8 @@ def test_unknown_flags_are_all_named() -> None:
     ]
 
 
-def test_the_names_of_the_flags_are_public() -> None:
-    assert "--reserved-memory" in kubelet_flags.NAMES
+def test_ports_and_soft_thresholds_may_be_flags() -> None:
+    flags = [("--port", "1"), ("eviction-soft", "memory.available<1Gi")]
+    config = kubelet_config.load(ConfigSources(flags=flags)).config
+    assert config.port == 1
+    assert config.eviction_soft == {"memory.available": "1Gi"}

@@ -146,5 +146,4 @@ def test_every_release_has_its_flags() -> None:
     for release in table.RELEASES:
         assert {"config", "v", "help", "reserved-memory"} <= release.flags
         assert all(flag_table.flags()[name].name == name for name in release.flags)
-    assert set(kubelet_flags.NAMES) <= {f"--{name}" for name in table.DEFAULT.flags}
     assert GivenFlag().name == ""

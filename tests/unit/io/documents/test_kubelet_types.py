@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from numalet.core.model.findings import BadInput
-from numalet.io.documents import kubelet_config, kubelet_fields, kubelet_types
+from numalet.io.documents import kubelet_config, kubelet_types
 from numalet.io.documents.kubelet_types import (
     CONFIGURATION,
     Anything,
@@ -177,9 +177,3 @@ def test_every_value_of_every_place_is_read_or_found_wrong_there() -> None:
                 assert wrong.keys() == found, (path, value)
             else:
                 assert wrong == {}, (path, value)
-
-
-def test_the_types_are_those_of_all_known_fields() -> None:
-    read = {name.partition(".")[0] for name in kubelet_fields.HOUSEKEEPING}
-    known = {*kubelet_fields.HONOURED, *read, *kubelet_fields.PASSED_OVER} - {"kind", "apiVersion"}
-    assert known == CONFIGURATION.fields.keys()
