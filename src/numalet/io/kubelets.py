@@ -1,4 +1,4 @@
-"""Whether a kubelet is at work in a directory: a process of that root directory, or a socket.
+"""Find running kubelets: a process with this root directory, or a socket that answers.
 
 A process counts by its name; kubelets that are part of a larger program are known too. Its root
 directory is on its command line, and means what it means to that process, which may live in a
@@ -34,7 +34,7 @@ _LONGEST_ADDRESS: Final = 107
 
 
 def at_work_in(directory: Path, proc: Path = PROC) -> str | None:
-    """Who is at work there, in a few words; None if none seems to be.
+    """The running kubelet in a few words, or None.
 
     Args:
         directory: what may be a kubelet's root directory.
@@ -100,7 +100,7 @@ def processes(proc: Path = PROC) -> Iterator[KubeletProcess]:
 
 
 def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
-    """The kubelet process whose root directory this is, None if there is none to be seen."""
+    """The kubelet process with this root directory, or None."""
     for folder in _processes(proc):
         name = _name(folder)
         if name is not None and _works_in(folder, name, directory):
@@ -111,7 +111,7 @@ def process_of(directory: Path, proc: Path = PROC) -> KubeletProcess | None:
 
 
 def _process(folder: Path) -> KubeletProcess | None:
-    """A kubelet process of the proc file system, None if it is none or has gone."""
+    """A kubelet process of the proc file system; None for other and ended processes."""
     name = _name(folder)
     if name is None:
         return None
@@ -144,7 +144,7 @@ def _seen(folder: Path, named: str) -> Path:
 
 
 def _started_ticks(process: Path) -> int:
-    """When a process started, in clock ticks after boot; 0 if that can not be read."""
+    """Start of a process in clock ticks after boot; 0 if not readable."""
     try:
         text = (process / "stat").read_text(errors="replace")
         # The name of a program, which may hold anything, ends with the last parenthesis.
@@ -154,7 +154,7 @@ def _started_ticks(process: Path) -> int:
 
 
 def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
-    """The configuration file of the kubelet of a directory, None if it is not known.
+    """The configuration file of the kubelet of a directory, or None.
 
     It is the one on the kubelet's command line, as the kubelet sees it, or ``config.yaml`` in the
     directory, where kubeadm has it.
@@ -167,7 +167,7 @@ def config_file(directory: Path, process: KubeletProcess | None) -> Path | None:
 
 
 def config_sources(directory: Path, process: KubeletProcess | None) -> ConfigSources | None:
-    """Where the configuration of the kubelet of a directory comes from, None if nothing says so.
+    """The sources of the kubelet's configuration, or None.
 
     Flags that decide nothing here are left out.
     """
@@ -230,7 +230,7 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
     except OSError:
         return True
     if root_dir is None and name != _KUBELET:
-        # Such programs have defaults of their own, and files with further arguments.
+        # These programs have other defaults, and files with further arguments.
         return directory.resolve().as_posix().endswith(ROOT_DIR)
     seen_by_it = process / "root" / (root_dir or ROOT_DIR).lstrip("/")
     try:
@@ -240,7 +240,7 @@ def _works_in(process: Path, name: str, directory: Path) -> bool:
 
 
 def _answer(folder: Path) -> str | None:
-    """What the kubelet's socket in a folder does, if it does anything; else None."""
+    """The reaction of the kubelet's socket in a folder, or None."""
     import socket  # Commands ask this only before they write below a kubelet's folder.
 
     if not folder.is_dir():
@@ -256,7 +256,7 @@ def _answer(folder: Path) -> str | None:
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     except OSError as error:
-        return f"can not be asked: {error.strerror or error}"
+        return f"cannot be queried: {error.strerror or error}"
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class Meter:
 
 
 class _Unpacked:
-    """The content of a compressed stream, at most so many times as large as that."""
+    """The content of a compressed stream, limited to a multiple of its size."""
 
     def __init__(self, packed: Meter, form: Callable[[Any], Any], most_times: int) -> None:
         self._packed = packed
@@ -141,7 +141,7 @@ def members(
         if count > most_members:
             raise LimitPassedError("members", most_members)
         content = archive.extractfile(member) if wants(member) else None
-        # The library remembers every header; one pass needs none of them.
+        # The library keeps every header, which one pass does not need.
         cast("Any", archive).members = []
         yield member, content
     # Read the rest, so that a damaged end does not pass for a whole archive.

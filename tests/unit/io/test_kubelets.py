@@ -162,7 +162,7 @@ def test_a_socket_that_can_not_be_asked_counts(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(socket.socket, "connect", connect)
-    expected = "pod-resources/kubelet.sock can not be asked: Permission denied"
+    expected = "pod-resources/kubelet.sock cannot be queried: Permission denied"
     assert expected == kubelets.at_work_in(root_dir, proc)
 
 

@@ -18,7 +18,7 @@ from numalet.core.model.value import Value, replace
 
 
 class Mode(Enum):
-    """What a set of rules is called."""
+    """Name of a set of rules."""
 
     EXACT = "exact"
     NATIVE = "native"
@@ -49,7 +49,7 @@ class Behaviour(Value, kw_only=True):
     ``pod_total_of_app_types``: a pod's total has only the memory types that an app container asks
     for.
     ``hugepages_are_reservable``: ``reservedMemory`` may keep back huge pages, although kubeReserved
-    and systemReserved can not; the rule that sums must agree is for ordinary memory only.
+    and systemReserved cannot; the rule that sums must agree is for ordinary memory only.
     ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then read
     for nearly 2^64 bytes.
     ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod

@@ -1,7 +1,7 @@
 """The flags that a kubelet is started with: which of them stop a release.
 
-What a flag sets is in the other fields of ``KubeletConfig``; whether a kubelet has the flag depends
-on its release. Kubelet v1.32: ``app.NewKubeletCommand``.
+The other fields of ``KubeletConfig`` have the values of flags; each release has its own flags.
+Kubelet v1.32: ``app.NewKubeletCommand``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RESEMBLES: Final = 0.8
 
 
 def problems(flags: Iterable[CommandFlag], release: Release) -> Iterator[Finding]:
-    """What stops a kubelet of the release, in the order in which it is given."""
+    """Errors that stop a kubelet of the release, in the order of the flags."""
     for flag in flags:
         if flag.name and flag.name not in release.flags:
             yield FlagUnknown(

@@ -40,7 +40,7 @@ _SINGLE_NUMA_NODE: Final = "single-numa-node"
 
 
 def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> CpuSet:
-    """The CPUs of ``reservedSystemCPUs``; empty if there are none or they are refused."""
+    """The CPUs of ``reservedSystemCPUs``; empty without the field, or if the kubelet refuses it."""
     if not config.reserved_system_cpus:
         return cpu_set.EMPTY
     problem = topology_problem(machine)
@@ -63,7 +63,7 @@ def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: 
 
 
 def topology_problem(machine: MachineInfo) -> str | None:
-    """Why the kubelet can not make a CPU topology of the machine; None if it can.
+    """The reason why the kubelet cannot discover the CPU topology, or None.
 
     Kubelet v1.32: ``topology.Discover``.
     """
@@ -89,7 +89,7 @@ def resolve(
 ) -> CpuRules:
     """The rules of the CPU Manager; what its constructor refuses is reported.
 
-    ``reservation`` is None where it could not be computed; then counts are not checked.
+    Without a ``reservation``, which an error prevented, counts are not checked.
     """
     problem = topology_problem(machine)
     if problem is not None:
@@ -138,7 +138,7 @@ def _static(
 def _reserved_count(
     config: KubeletConfig, reservation: ResourceList | None, findings: Findings
 ) -> int | None:
-    """How many CPUs are kept back: the reservation rounded up to whole ones."""
+    """The number of reserved CPUs: the reservation rounded up to whole CPUs."""
     if reservation is None:
         return None
     if resources.CPU not in reservation:

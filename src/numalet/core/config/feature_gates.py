@@ -1,4 +1,4 @@
-"""Feature gates: which there are in a release, what they are set to, which may not be set.
+"""Feature gates of a release: their settings, and the gates that cannot be set.
 
 A gate is alpha (off), beta (mostly on), GA (usually locked to on) or deprecated. ``AllAlpha`` and
 ``AllBeta`` set every gate of their stage that is not named itself. Names that no list here has
@@ -39,14 +39,14 @@ WINDOWS_CPU_AND_MEMORY_AFFINITY: Final = "WindowsCPUAndMemoryAffinity"
 
 
 class GateProblem(Enum):
-    """Why a gate can not be set."""
+    """The reason why a gate cannot be set."""
 
     UNKNOWN = "unknown"
     LOCKED = "locked"
 
 
 class FeatureGates(Value):
-    """Every gate of a release as it is set."""
+    """The setting of every gate of a release."""
 
     _gates: Mapping[str, bool]
 
@@ -56,7 +56,7 @@ class FeatureGates(Value):
 
 
 def problem(name: str, value: bool, release: Release) -> GateProblem | None:
-    """Why the kubelet would refuse to set the gate so; None if it would not."""
+    """The reason why the kubelet refuses this setting of a gate, or None."""
     gate = release.gates.get(name)
     if gate is None:
         return GateProblem.UNKNOWN

@@ -24,14 +24,14 @@ def _empty() -> Mapping[str, str]:
 
 
 class ReservedMemory(Value):
-    """One entry of ``reservedMemory``: a NUMA node and what is kept back on it, by type."""
+    """One entry of ``reservedMemory``: a NUMA node and its reserved amounts by type."""
 
     numa_node: int
     limits: Mapping[str, Quantity]
 
 
 class CommandFlag(Value):
-    """A flag as it was given, without dashes; ``problem`` is what the kubelet has against it.
+    """A flag of the command line, without dashes; ``problem`` is the kubelet's error about it.
 
     The name is empty where the problem is not a flag's.
     """
@@ -44,10 +44,9 @@ class CommandFlag(Value):
 class UnknownFields(Value, kw_only=True):
     """Fields that a system sets outside of the file, each with two values that it may have.
 
-    A name is that of a field, or of a key of a map: ``maxPods``, ``kubeReserved.cpu``. The values
-    are texts; an empty one means that the field is not set. ``command`` prints the whole
-    configuration of a node. ``where`` is the file. ``files`` and the like are not at hand, and may
-    set any field.
+    A name is a field, or a key of a map: ``maxPods``, ``kubeReserved.cpu``. An empty value means
+    that the field is not set. ``command`` prints the whole configuration of a node. ``where`` is
+    the file. ``files`` are not readable here, and may set any field.
     """
 
     system: str
@@ -57,7 +56,7 @@ class UnknownFields(Value, kw_only=True):
     files: tuple[str, ...] = ()
 
     def without(self, names: Iterable[str]) -> UnknownFields | None:
-        """The fields that are none of these and no keys of them; None if there are none left."""
+        """The fields without these and their keys; None if nothing remains."""
         known = frozenset(names)
         left = {
             name: values
@@ -68,20 +67,17 @@ class UnknownFields(Value, kw_only=True):
 
 
 class KubeletConfig(Value, kw_only=True):
-    """What of a KubeletConfiguration the managers honour.
+    """The fields of a KubeletConfiguration that numalet honours.
 
-    Maps of policy options are None where they were not given at all: the kubelet distinguishes an
-    absent map from an empty one. ``uses_default_eviction`` says that there was no hard
-    thresholds, so that the operating system's defaults apply. ``origins`` says where a field
-    came from (dotted field path, for example ``reservedMemory[0].limits.memory``). Quotas, their
-    period, the limit of processes, OOM kills and throttling are for who enforces; ports and swap
-    decide nothing, but a wrong one stops the start. ``fail_cgroup_v1`` is None where it was not
-    given, as releases differ in its default. ``undecoded`` are values of another
-    type than their field's, where a start with them was recorded; readers raise them otherwise.
-    ``flags`` are all flags of the command line, because a flag that a release does not have stops
-    its kubelet.
-    ``others`` are fields that the kubelet only checks: see ``kubelet_fields``.
-    ``unknown`` are fields that the file leaves to a vendor: see ``core.config.unknown``.
+    Maps of policy options are None if absent, because the kubelet distinguishes an absent map from
+    an empty one. ``uses_default_eviction``: without hard thresholds the operating system's
+    defaults apply. ``origins`` has the location of fields by path, for example
+    ``reservedMemory[0].limits.memory``. ``fail_cgroup_v1`` is None if absent, because releases
+    differ in its default. ``undecoded`` are values of a wrong type, where a start with them was
+    recorded; readers raise them otherwise. ``flags`` are all flags of the command line, because an
+    unknown flag stops a kubelet. ``others`` are fields that the kubelet only checks: see
+    ``kubelet_fields``. ``unknown`` are fields that the file leaves to a vendor: see
+    ``core.config.unknown``.
     """
 
     cpu_manager_policy: str = "none"
@@ -127,7 +123,7 @@ class KubeletConfig(Value, kw_only=True):
     unknown: UnknownFields | None = None
 
     def __repr__(self) -> str:
-        """What differs from the defaults, without the places that it comes from."""
+        """The fields that differ from the defaults, without their origins."""
         default = KubeletConfig()
         named = [(each.name, getattr(self, each.name)) for each in fields(self)]
         shown = (
@@ -138,7 +134,7 @@ class KubeletConfig(Value, kw_only=True):
         return f"KubeletConfig({', '.join(shown)})"
 
     def where(self, place: str) -> Location:
-        """Where a field came from: its own origin, that of a field around it, or its path."""
+        """The origin of a field, of the nearest field around it, or its path."""
         nearest = place
         while nearest:
             if nearest in self.origins:

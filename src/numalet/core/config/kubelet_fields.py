@@ -133,6 +133,6 @@ HONOURED: Final = MappingProxyType({name: row for name, row in FIELDS.items() if
 
 
 def value(config: KubeletConfig, name: str) -> Any:
-    """The value of a field, after defaulting; None if it has none."""
+    """The value of a field, after defaulting; None without a default."""
     row = FIELDS[name]
     return getattr(config, row.attribute) if row.attribute else config.others.get(name, row.default)

@@ -1,4 +1,4 @@
-"""What is odd about a machine, or will matter to a kubelet on it, as notes."""
+"""Notes about odd properties of a machine, or properties that matter to a kubelet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KIB: Final = 1024
 
 
 def machine_notes(machine: Machine, info: MachineInfo) -> tuple[NoteFinding, ...]:
-    """What is odd about a machine, or will matter to the kubelet."""
+    """Odd properties of a machine, and properties that matter to the kubelet."""
     where = Location(machine.source)
     return (
         *_node_oddities(machine, where),

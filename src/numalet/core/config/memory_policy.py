@@ -44,7 +44,7 @@ def resolve(
 ) -> MemoryRules:
     """The rules of the Memory Manager; what its constructor refuses is reported.
 
-    ``reservation`` is None where it could not be computed; then sums are not compared.
+    Without a ``reservation``, which an error prevented, sums are not compared.
     """
     policy = _policy(config, machine, findings)
     if policy is None or policy is MemoryPolicy.NONE:
@@ -114,7 +114,7 @@ def _check_sums(
 def _converted(
     config: KubeletConfig, machine: MachineInfo, findings: Findings
 ) -> Mapping[int, Mapping[str, int]]:
-    """Bytes kept back per node and type; unsigned 64 bits as in the kubelet."""
+    """Reserved bytes per node and type; unsigned 64 bits as in the kubelet."""
     reserved: dict[int, dict[str, int]] = {node_id: {} for node_id in machine.node_ids}
     failed = False
     for index, entry in enumerate(config.reserved_memory):

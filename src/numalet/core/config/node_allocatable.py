@@ -188,7 +188,7 @@ def reservation(
     kube_reserved: ResourceList,
     thresholds: Mapping[str, Threshold],
 ) -> ResourceList:
-    """What is kept back of each resource, zero ones left out."""
+    """The reserved amount of each resource, without zeros."""
     available = capacity(machine)
     kept: dict[str, Quantity] = {}
     for name in sorted(available):
@@ -201,7 +201,7 @@ def reservation(
 
 
 def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quantity]:
-    """What of a capacity is left beside the reservations, eviction thresholds not subtracted.
+    """A capacity minus the reservations, without eviction thresholds.
 
     Kubelet: ``GetNodeAllocatableAbsolute``, v1.32. The configuration is one that starts.
     """
@@ -213,7 +213,7 @@ def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quant
 
 
 def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:
-    """A finding for every resource of which more is kept back than there is."""
+    """A finding for every resource whose reservation exceeds its capacity."""
     available = capacity(machine)
     return tuple(
         ConfigReservedMoreThanCapacity(

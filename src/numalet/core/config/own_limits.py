@@ -35,7 +35,7 @@ def check(
     behaviour: Behaviour,
     findings: Findings,
 ) -> None:
-    """Find what can not be followed on this machine."""
+    """Find the settings that numalet cannot follow on this machine."""
     is_aligning = topology.policy is not TopologyPolicy.NONE
     if not is_aligning and memory.policy is MemoryPolicy.NONE:
         return
@@ -100,7 +100,7 @@ def _check_node_classes(
 def _check_reservation(
     config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
 ) -> None:
-    """No more is kept back than there is, and nothing below zero."""
+    """Reservations are not negative, and not above the capacity."""
     for node in machine.nodes:
         sizes = _sizes(node)
         for name, reserved_bytes in memory.system_reserved.get(node.node_id, {}).items():
@@ -118,7 +118,7 @@ def _check_reservation(
 
 
 def _sizes(node: NumaNodeInfo) -> dict[str, int]:
-    """Bytes of every memory type that a node could give away if nothing were kept back."""
+    """Capacity of a node by memory type, in bytes, before reservations."""
     pages = {
         resources.hugepages_name(each.page_size_kib): each.count * each.page_size_kib * 1024
         for each in node.hugepages

@@ -23,7 +23,7 @@ _MAX_FLOAT32: Final = (2**24 - 1) * 2**104
 
 
 class PercentageError(ValueError):
-    """A text before ``%`` is no number; ``go_text`` is what Go says."""
+    """The text before ``%`` is not a number; ``go_text`` is Go's error."""
 
     def __init__(self, text: str, problem: str) -> None:
         self.go_text = f"strconv.ParseFloat: parsing {quote(text)}: {problem}"
@@ -61,7 +61,7 @@ def parse(text: str) -> Percentage:
     """The percentage of a text such as ``2.5%``.
 
     Raises:
-        PercentageError: there is no decimal number before the percent sign.
+        PercentageError: the text before the percent sign is not a decimal number.
     """
     number = text.rstrip("%")
     infinite = _INFINITY.fullmatch(number)

@@ -57,7 +57,7 @@ _EXCLUDE_EACH_OTHER: Final = (
 
 
 class TopologyOptions(Value):
-    """The Topology Manager's options; ``node_limit`` None for no limit."""
+    """Options of the Topology Manager; ``node_limit`` is None without a limit."""
 
     prefer_closest: bool
     node_limit: int | None
@@ -106,7 +106,7 @@ _TOPOLOGY: Final = _Manager(
 
 
 def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
-    """Find option maps that are given although options as a whole are switched off.
+    """Find option maps that are given although their feature gate is off.
 
     An empty map counts as given. Kubelet v1.32: ``run`` in ``cmd/kubelet/app/server.go``.
     """

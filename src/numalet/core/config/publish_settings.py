@@ -11,7 +11,7 @@ LEAST_REFRESH_SECONDS = 10.0
 
 
 class PublishSettings(Value, kw_only=True):
-    """Where a node is published, and how; None where nothing was said.
+    """Settings for publishing a node; None for settings that the file does not contain.
 
     ``kubeconfig`` is a path, ``context`` one of its contexts. ``node_resource_topology`` is whether
     that object is written too, ``force`` whether also where another manager owns its zones.

@@ -46,7 +46,7 @@ class MemoryParts(Value):
 
 
 def memory_parts(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> MemoryParts:
-    """The parts of the reservation of memory; what can not be read counts as 0, and is reported.
+    """The parts of the reservation of memory; what cannot be read counts as 0, and is reported.
 
     The default eviction threshold counts where the kubelet would fill it in.
     """
@@ -69,7 +69,7 @@ class Spread(Enum):
     PROPORTIONAL = "proportional"
     """On every NUMA node with CPUs as much as its part of their usable memory."""
     NODE0 = "node0"
-    """All on the first NUMA node with CPUs; what it can not hold, on the next one."""
+    """Everything on the first NUMA node with CPUs; the excess on the next node."""
 
 
 class Spare(Value):
@@ -82,7 +82,7 @@ Strategy: TypeAlias = Spread | Spare
 
 
 class NodeShare(Value):
-    """What one NUMA node has, and what of it is kept back. Bytes."""
+    """Capacity and reservation of one NUMA node, in bytes."""
 
     numa_node: int
     memory_bytes: int
@@ -92,17 +92,17 @@ class NodeShare(Value):
 
     @property
     def usable_bytes(self) -> int:
-        """What can be kept back here at most."""
+        """The largest possible reservation here."""
         return max(self.memory_bytes - self.hugepages_bytes, 0)
 
     @property
     def left_bytes(self) -> int:
-        """What is left for pods, apart from huge pages."""
+        """Memory for pods, without huge pages."""
         return self.usable_bytes - self.reserved_bytes
 
 
 def nodes_of(machine: MachineInfo) -> tuple[NodeShare, ...]:
-    """The NUMA nodes by id, with nothing kept back."""
+    """The NUMA nodes by id, without reservations."""
     nodes = sorted(machine.nodes, key=lambda node: node.node_id)
     return tuple(
         NodeShare(node.node_id, node.memory_bytes, hugepages_bytes(node), bool(node.cores))
@@ -118,7 +118,7 @@ def hugepages_bytes(node: NumaNodeInfo) -> int:
 def split(
     machine: MachineInfo, total: Quantity, strategy: Strategy
 ) -> tuple[NodeShare, ...] | Finding:
-    """The NUMA nodes by id with their shares, which add up to the total; or why there are none.
+    """The NUMA nodes by id with shares that add up to the total, or the reason why none exist.
 
     Nodes without CPUs get something only when the others are full: the system runs on CPUs.
     """
@@ -148,7 +148,7 @@ def split(
 
 
 def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
-    """``reservedMemory`` with these shares; nodes with none are left out (0 is illegal)."""
+    """``reservedMemory`` with these shares; a share of 0 is illegal and left out."""
     return tuple(
         ReservedMemory(
             share.numa_node,
@@ -162,9 +162,9 @@ def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
 def keeping_hugepages(
     computed: Sequence[ReservedMemory], given: Iterable[ReservedMemory]
 ) -> tuple[ReservedMemory, ...]:
-    """The reservation with the huge pages that the given one keeps back, node by node.
+    """The reservation, plus the huge pages that the given one reserves on each node.
 
-    Nodes of which only huge pages are kept back come last, in order of their ids.
+    Nodes with reserved huge pages only stand last, in the order of their ids.
     """
     pages: dict[int, dict[str, Quantity]] = {}
     for entry in given:
@@ -252,7 +252,7 @@ def _hand_out(nodes: Sequence[NodeShare], shares: dict[int, int], left: int) -> 
 
 
 def total_by_node(reserved: Iterable[ReservedMemory]) -> Mapping[int, Quantity]:
-    """What ``reservedMemory`` keeps back of ordinary memory, by node id."""
+    """Ordinary memory that ``reservedMemory`` reserves, by node id."""
     sums: dict[int, Quantity] = {}
     for entry in reserved:
         if resources.MEMORY in entry.limits:

@@ -57,7 +57,7 @@ def enforcement(of: Checked) -> Iterator[Finding]:
 def _validate_enforcement_key(
     config: KubeletConfig, key: str, place: str, findings: Findings
 ) -> None:
-    """One enforcement; ``none`` and unknown ones skip the check of the QoS cgroups."""
+    """Check one key; ``none`` and unknown keys skip the check of the QoS cgroups."""
     cgroups = (config.system_reserved_cgroup, config.kube_reserved_cgroup)
     if key == _NONE:
         if len(config.enforce_node_allocatable) > 1:

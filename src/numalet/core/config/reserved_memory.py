@@ -22,7 +22,7 @@ _SIGN_BIT: Final = 2**31
 
 
 class ReservedMemoryError(ValueError):
-    """The value can not be read; ``go_text`` is what the kubelet says.
+    """The value is not valid; ``go_text`` is the kubelet's error.
 
     ``later`` is what later releases say, where they say it otherwise.
     """
@@ -33,7 +33,7 @@ class ReservedMemoryError(ValueError):
         super().__init__(go_text)
 
     def in_words_of(self, rules: ReleaseRules) -> str:
-        """What a kubelet with these rules says."""
+        """The error of a kubelet with these rules."""
         return self.later if rules.reserved_memory_flag_is_spelt_right else self.go_text
 
 
@@ -43,7 +43,7 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
     An empty value sets nothing, and makes the kubelet fail at the next occurrence.
 
     Raises:
-        ReservedMemoryError: one of them can not be read.
+        ReservedMemoryError: an entry is not valid.
     """
     entries: list[ReservedMemory] = []
     emptied = False
@@ -59,7 +59,7 @@ def parse(value: str) -> tuple[ReservedMemory, ...]:
     """The reservations of one occurrence of the flag.
 
     Raises:
-        ReservedMemoryError: it can not be read.
+        ReservedMemoryError: the text is not valid.
     """
     if value == "":
         return ()

@@ -53,7 +53,7 @@ class CpuPolicy(Enum):
 
 
 class TopologyRules(Value, kw_only=True):
-    """Policy, scope and options of the Topology Manager; ``node_limit`` None for no limit."""
+    """Policy, scope and options of the Topology Manager; ``node_limit`` is None without a limit."""
 
     policy: TopologyPolicy = TopologyPolicy.NONE
     scope: Scope = Scope.CONTAINER
@@ -62,7 +62,7 @@ class TopologyRules(Value, kw_only=True):
 
 
 class MemoryRules(Value, kw_only=True):
-    """Policy of the Memory Manager; bytes kept back per node id and memory type."""
+    """Policy of the Memory Manager; reserved bytes per node id and memory type."""
 
     policy: MemoryPolicy = MemoryPolicy.NONE
     system_reserved: Mapping[int, Mapping[str, int]] = MappingProxyType({})
@@ -97,7 +97,7 @@ class NodeRules(Value, kw_only=True):
     reservation: Mapping[str, Quantity] = MappingProxyType({})
     behaviour: Behaviour = EXACT
     release_rules: ReleaseRules = V1_32_RULES
-    """The rules of the release, with the feature gates as they are set."""
+    """The rules of the release, with the settings of the feature gates."""
     max_pods: int = 110
     """How many pods the node admits."""
     identity: NodeIdentity = UNKNOWN_NODE
@@ -117,7 +117,7 @@ class NodeRules(Value, kw_only=True):
 
 
 class StartStage(Enum):
-    """Where in a kubelet's start an error comes from, in the order of the start."""
+    """The stages of a kubelet's start that can fail, in their order."""
 
     FLAGS = "flags"
     CONFIG_DECODE = "config-decode"
@@ -134,7 +134,7 @@ class StartStage(Enum):
     MEMORY_MANAGER_START = "memory-manager-start"
     NODE_ALLOCATABLE = "node-allocatable"
     NUMALET = "numalet"
-    """The kubelet would crash or hang, or this program can not follow it: our own refusal."""
+    """The kubelet would crash or hang, or numalet cannot follow it: numalet's own refusal."""
     UNDECIDED = "undecided"
     """The start depends on fields that the configuration file leaves to a vendor."""
 
@@ -157,7 +157,7 @@ class StartRefused(Value):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """Say why there is no node to be asked."""
+            """Explain that this refusal is not a node."""
             raise AttributeError(f"this is no node, so it has no {name!r}. {self}")
 
     @property

@@ -130,7 +130,7 @@ def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
 
 
 def check_node_allocatable(rules: NodeRules) -> StartRefused | None:
-    """The refusal of a reservation above capacity, which comes after the managers' start."""
+    """The refusal of a reservation above capacity, after the managers' start."""
     findings = node_allocatable.check(rules.machine, rules.reservation)
     return StartRefused(StartStage.NODE_ALLOCATABLE, findings) if findings else None
 
@@ -162,7 +162,7 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
 def _unmet(
     settings: Mapping[str, bool], release: Release, needs: type[GateNeeds], config: KubeletConfig
 ) -> Iterator[Finding]:
-    """Gates that are on without what they need, at the setting that is the cause if one is."""
+    """Gates that are on without the gates that they need, placed at the setting that causes it."""
     for gate, missing in feature_gates.unmet(settings, release).items():
         cause = next((name for name in (*missing, gate) if name in settings), None)
         where = config.where("featureGates" if cause is None else f"featureGates.{cause}")
@@ -181,7 +181,7 @@ def _go_bool(value: bool) -> str:
 def _reservation(
     config: KubeletConfig, machine: MachineInfo, cpus: CpuSet, stages: _Stages
 ) -> ResourceList | None:
-    """The node allocatable reservation, or None where a part of it can not be read."""
+    """The node allocatable reservation, or None if a part of it is not valid."""
     kube_amounts: Mapping[str, str] = config.kube_reserved
     system_amounts: Mapping[str, str] = config.system_reserved
     if cpus:

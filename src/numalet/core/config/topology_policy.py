@@ -28,7 +28,7 @@ def resolve(
 ) -> TopologyRules:
     """The rules of the Topology Manager; what its constructor refuses is reported.
 
-    A policy or scope that validation has refused counts as the default here.
+    The default replaces a policy or scope that validation refused.
     """
     if config.topology_manager_policy not in TOPOLOGY_POLICIES:
         return TopologyRules(node_limit=behaviour.default_node_limit)

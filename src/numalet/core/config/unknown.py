@@ -65,7 +65,7 @@ def decided(
 
 
 def _without_files(config: KubeletConfig, answer: object) -> StartRefused:
-    """What is certain without files that may set any field: the flags that stop the start."""
+    """Errors that do not depend on missing files: flags that stop the start."""
     if isinstance(answer, StartRefused) and answer.stage is StartStage.FLAGS:
         return replace(answer, further=tuple(e for e in answer.further if e.code in _OF_FLAGS))
     finding = undecidable(config, (), "whether the kubelet starts")

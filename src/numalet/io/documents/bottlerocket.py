@@ -1,8 +1,8 @@
 """The kubelet's configuration in user data of Bottlerocket: ``[settings.kubernetes]`` in TOML.
 
-Settings have names of their own; what they become in a KubeletConfiguration follows Bottlerocket's
-settings model (``KubernetesSettingsV1``). The standard library reads TOML without saying where its
-parts stand, so lines come from a second reading of headers and keys.
+Bottlerocket names settings differently; their fields follow its settings model
+(``KubernetesSettingsV1``). The standard library reads TOML without the lines of its parts, so lines
+are from a second reading of headers and keys.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _KNOWN: Final = frozenset(
 
 
 def is_meant(text: str, document: str) -> bool:
-    """Whether a text is meant as TOML, by its name or by how it begins."""
+    """Return whether a text is TOML, by the file's name or its first line."""
     return document.endswith(".toml") or _FIRST_LINE.match(text) is not None
 
 
@@ -122,7 +122,7 @@ def load(text: str, document: str) -> TomlDocument:
     """The document of a text.
 
     Raises:
-        BadInput: it is no TOML.
+        BadInput: it is not TOML.
     """
     # Here, because this module is imported wherever a configuration is read, and few are in TOML.
     import tomllib
@@ -137,7 +137,7 @@ def load(text: str, document: str) -> TomlDocument:
 def fields(
     settings: Mapping[str, Any], locate: Callable[[str], Location]
 ) -> tuple[dict[str, Any], Callable[[str], Location], tuple[Finding, ...]]:
-    """The fields that settings become, where each of them was given, and warnings.
+    """The fields for these settings, their locations, and warnings.
 
     ``locate`` gives the place of a setting, such as ``kube-reserved.memory``; of all for ``""``.
     """
@@ -155,7 +155,7 @@ class _Translation(Mutable):
     warnings: list[Finding] = field(default_factory=list)
 
     def translate(self, settings: Mapping[str, Any]) -> None:
-        """Make the fields of all settings; what is unknown is a warning."""
+        """Make the fields for all settings; warn about unknown settings."""
         for name, value in settings.items():
             if name not in _KNOWN:
                 where, nearest = self.locate(name), typed.nearest(name, _KNOWN)

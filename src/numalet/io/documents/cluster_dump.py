@@ -35,7 +35,7 @@ from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnread
 MOST_UNPACKED_BYTES: Final = 4 << 30
 """150,000 pods, which is what Kubernetes supports, are about 1.5 GB."""
 MOST_TIMES: Final = 200
-"""No larger dump is so many times as large as its compressed form."""
+"""A dump above 64 MiB is at most this many times as large as its compressed form."""
 MOST_MEMBERS: Final = 500_000
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
 _OF_A_FOLDER: Final = (*_SUFFIXES, *(f"{each}.gz" for each in _SUFFIXES))
@@ -54,7 +54,7 @@ def load(paths: Iterable[str]) -> ClusterObjects:
     """The objects of all these files and folders; ``-`` is the standard input.
 
     Raises:
-        BadInput: a file can not be read as JSON or YAML, or ends in the midst of a list.
+        BadInput: a file is not JSON or YAML, or ends within a list.
     """
     reader = ObjectReader()
     findings = Findings()
@@ -70,7 +70,7 @@ def load(paths: Iterable[str]) -> ClusterObjects:
 
 
 def _warnings(bad: BadInput) -> Iterator[Finding]:
-    """What is wrong with one file of many."""
+    """Findings about one file of many, as warnings."""
     return (each.of_severity(Severity.WARNING) for each in bad.findings)
 
 
@@ -88,10 +88,10 @@ class ObjectReader:
         self._kept: dict[str, dict[str, Any]] = {}
 
     def read_file(self, path: str) -> list[Finding]:
-        """Read a file, or the standard input for ``-``; what is wrong in files of a tarball.
+        """Read a file, or the standard input for ``-``; return findings about files of a tarball.
 
         Raises:
-            BadInput: it can not be read as a whole.
+            BadInput: the file as a whole is not readable.
         """
         warnings: list[Finding] = []
         where = Location(path)
@@ -127,7 +127,7 @@ class ObjectReader:
             self._read(each, document)
 
     def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:
-        """What was read, and what is to be said of it."""
+        """The objects, with notes about them."""
         said = (*notes, *self._decoder.notes())
         return cluster_decoder.of_kinds(self._kept, self._decoder.unread_pods(), said)
 
@@ -149,7 +149,7 @@ class ObjectReader:
 
 def _opened(path: str) -> AbstractContextManager[BufferedReader]:
     if path == yaml_source.STANDARD_INPUT:
-        # Standard input stays open, and is read on from what was peeked at.
+        # Standard input stays open, and keeps the bytes that were peeked at.
         source: Any = sys.stdin.buffer
         return nullcontext(source if isinstance(source, BufferedReader) else BufferedReader(source))
     return Path(path).open("rb")
@@ -171,7 +171,7 @@ def _is_wanted(member: tarfile.TarInfo) -> bool:
 
 
 def _kind(each: ObjectText) -> str:
-    """The kind of an object; empty where it says none that can be read."""
+    """The kind of an object; empty without a readable kind."""
     pattern = _KIND if each.is_json else _YAML_KIND
     match = pattern.search(each.text[:_KIND_BYTES] if each.is_json else each.text)
     if match is not None:

@@ -1,7 +1,7 @@
 """Texts that hold a kubelet's command line: units of systemd, environment files, ps, logs.
 
-A text is recognised by what it holds, not by its name. Here its words are found, as systemd or a
-shell finds them; which flags they are: ``kubelet_command_line``.
+The content shows the kind of text, not the file's name. Words are split as systemd or a shell
+splits them; ``kubelet_command_line`` reads them as flags.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _EXEC_PREFIXES: Final = "@-:+!|"
 
 
 class CommandText(Value, kw_only=True):
-    """The words of a command line and what is left open.
+    """The words of a command line, and the gaps in it.
 
     They stand in ``text`` from the character ``begins`` on.
     ``program`` is empty where only arguments are given. ``are_all_flags`` says that each flag is
@@ -70,7 +70,7 @@ class CommandText(Value, kw_only=True):
 
 
 def read(text: str, document: str) -> CommandText | None:
-    """The command line in a text; None if the text is something else.
+    """The command line in a text, or None.
 
     Raises:
         BadInput: its quotes do not match, or it is the text of another program.
@@ -94,7 +94,7 @@ def read(text: str, document: str) -> CommandText | None:
         return None
     try:
         found = reader(plain)
-        # Lines are those of the text as it is given.
+        # Line numbers refer to the original text.
         return None if found is None else replace(found, text=text)
     except _WordsError as error:
         problem = ConfigFileCommandLine(problem=str(error), where=Location(document))
@@ -205,7 +205,7 @@ def _are_columns(before: list[str]) -> bool:
 
 
 def _from_program(source: str, text: str, words: list[str]) -> CommandText | None:
-    """What follows the program among the words; None if no word names one."""
+    """The words after the program; None if no word names one."""
     for at, word in enumerate(words):
         if word.startswith("-") or _ASSIGNMENT.match(word):
             continue
@@ -276,7 +276,7 @@ class _Unit(Mutable):
     unset: list[str] = field(default_factory=list)
 
     def set(self, key: str, value: str) -> None:
-        """Take a setting; an empty one takes back what was set before."""
+        """Apply a setting; an empty value resets it."""
         match key:
             case "Environment":
                 given = dict(_assignments(value))
@@ -300,7 +300,7 @@ class _Unit(Mutable):
                 self.missing.append(path)
 
     def expanded(self, command: str) -> Iterator[str]:
-        """The words of a command with its variables: one that is unknown stays as it is."""
+        """The words of a command with its variables replaced; unknown variables stay."""
         for word in words_of(command):
             whole = _WHOLE_VARIABLE.fullmatch(word)
             if whole is None:

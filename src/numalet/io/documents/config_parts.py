@@ -38,12 +38,12 @@ _LARGEST_FILE: Final = 4 * 1024 * 1024
 
 
 class ConfigPart(Value, kw_only=True):
-    """The fields of a configuration, and what stands beside them in the same place.
+    """The fields of a configuration, with the flags and notes from the same place.
 
     ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
-    ``problems`` are what else stands on its command line and stops it; ``missing`` is what it
-    names and what is not at hand.
-    ``note`` says what was read, None for a plain KubeletConfiguration. ``pools`` names the group
+    ``problems`` are other words on its command line that stop the kubelet; ``missing`` are files
+    that it names and that cannot be read here.
+    ``note`` names the source, None for a plain KubeletConfiguration. ``pools`` names the group
     of machines that it is for, from the outer to the inner; empty for all. ``vendor`` is the
     format, None for a whole configuration; ``sets`` are the fields that the vendor sets.
     """
@@ -202,7 +202,7 @@ def content(file: Any) -> str:
 
 
 def _decoded(text: str, encoding: str) -> str:
-    """What is base64, and perhaps gzip; empty if it is not."""
+    """Decode base64, and gzip if named; empty for other content."""
     try:
         content = base64.b64decode(text)
         if "gz" in encoding:
@@ -216,7 +216,7 @@ def chosen(parts: Sequence[ConfigPart], pool: str, document: str) -> ConfigPart:
     """The configuration of the group of this name; without a name, of the only one.
 
     Raises:
-        BadInput: there are several, or none of this name.
+        BadInput: the file has several groups, or no group of this name.
     """
     every = dict.fromkeys(part.pools for part in parts)
     groups = [each for each in every if not any(_is_around(each, other) for other in every)]
@@ -248,7 +248,7 @@ def _are_same(one: ConfigPart, other: ConfigPart) -> bool:
 
 
 def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
-    """All that is for a group, in the order of the file: what is for all of them first."""
+    """All settings of a group in the order of the file, settings for all groups first."""
     own = [each for each in parts if each.pools == group or _is_around(each.pools, group)]
     own.sort(key=lambda each: len(each.pools))
     if group and any(each.vendor and each.vendor.pool_replaces for each in own):
@@ -274,7 +274,7 @@ def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
 
 
 def note(part: ConfigPart, vendor: VendorFormat, unknown: UnknownFields | None) -> Finding:
-    """What was read, what the vendor sets besides, and what the file does not contain."""
+    """Note about the source, the fields that the vendor sets, and unknown fields."""
     source = ", ".join(filter(None, (vendor.name, "/".join(part.pools))))
     if part.sets:
         source += f"; {vendor.system} also sets: {', '.join(shown(part.sets))}"

@@ -1,4 +1,4 @@
-"""Drop-in files of ``--config-dir``: which there are, and how they are merged.
+"""Drop-in files of ``--config-dir``, and their merge.
 
 All ``*.conf`` files below the directory, in the order of their paths as a lexical walk meets them;
 each is a JSON merge patch: mappings are merged, everything else is replaced, null deletes.
@@ -21,7 +21,7 @@ _SUFFIX: Final = ".conf"
 
 
 class Part(Protocol):
-    """A mapping of fields that says where each of them was given."""
+    """A mapping of fields with their locations."""
 
     @property
     def value(self) -> Any:
@@ -32,18 +32,18 @@ class Part(Protocol):
 
 
 class MergedDocuments:
-    """Several documents merged into one value that still knows where each part came from."""
+    """Several documents merged into one value, with the origin of every part."""
 
     def __init__(self) -> None:
         self.value: dict[str, Any] = {}
         self._origins: dict[str, Part] = {}
 
     def merge(self, document: Part) -> None:
-        """Put one more mapping over what there is."""
+        """Merge one more mapping over the value."""
         self._patch(self.value, document.value, "$", document)
 
     def locate(self, path: str) -> Location:
-        """Where the part at a path was given."""
+        """The location of the part at a path."""
         around = path
         while around:
             if around in self._origins:
@@ -72,7 +72,7 @@ def files(directory: Path) -> Iterator[Path]:
     """The drop-in files below a directory, in the kubelet's order.
 
     Raises:
-        BadInput: the directory can not be read.
+        BadInput: the directory is not readable.
     """
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks

@@ -1,4 +1,4 @@
-"""The KubeletConfiguration inside a document that people have at hand.
+"""Read the KubeletConfiguration inside documents of other kinds.
 
 Vendors' formats are the rows of ``vendor_table``; here they are read. Besides: what a kubelet
 answers to ``/configz``, a ConfigMap, and a list of objects. Every finding about a part of the
@@ -39,13 +39,13 @@ def of_document(document: Document, text: str) -> list[ConfigPart]:
     """The configurations that a document is or holds; ``text`` is that of the whole file.
 
     Raises:
-        BadInput: one of them can not be read.
+        BadInput: one of them is not readable.
     """
     return [*_parts(document.value, "$", Source(document, text), 0)]
 
 
 def read_from(source: str, where: Location) -> Finding:
-    """A note that says what was read."""
+    """A note that names the source."""
     return ConfigFileReadFrom(source=source, where=where)
 
 
@@ -94,7 +94,7 @@ def _of_key(value: Mapping[str, Any], key: str, part: ConfigPart) -> Finding:
 
 
 def _title(value: Mapping[str, Any]) -> str:
-    """Kind, namespace and name, as far as they are given."""
+    """Kind, namespace and name, if given."""
     metadata = value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     names = [given.get(each) for each in ("namespace", "name")]
@@ -195,10 +195,10 @@ class _Lines:
 
 
 def among(documents: list[Document], part: ConfigPart) -> Finding | None:
-    """A note about documents of other kinds around the configuration; None without any.
+    """A note about documents of other kinds in the same file, or None.
 
     Raises:
-        BadInput: one of them is no object, so that the file is none of this sort.
+        BadInput: one of them is not a Kubernetes object.
     """
     kinds = []
     for document in documents:

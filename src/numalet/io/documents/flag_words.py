@@ -1,4 +1,4 @@
-"""The words of a kubelet's command line as flags: which word is the value of which flag.
+"""Read the words of a kubelet's command line as flags with values.
 
 As pflag reads them: ``--flag=value`` and ``--flag value``, switches without a value, shorthands,
 ``_`` for ``-`` in names, no abbreviations. A flag that no release has takes the next word as its
@@ -40,7 +40,7 @@ def of_program(words: Iterable[str], program: str) -> Iterator[GivenFlag]:
 
 
 def parsed(words: Iterable[str]) -> Iterator[GivenFlag]:
-    """The flags in these words, in order, and then the first word that belongs to none."""
+    """The flags in these words, in order, and then the first word outside of flags."""
     left = deque(words)
     others: list[str] = []
     while left:

@@ -1,4 +1,4 @@
-"""Texts that people give as a configuration and that have none: what each is, what to give."""
+"""Texts without a configuration that people pass as one: their names, and what to pass instead."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _TEXTS: Final = tuple(
 
 
 def problem(text: str, document: str) -> Finding | None:
-    """What this text is and what to give instead; None if it may be a configuration."""
+    """A finding that names the text and what to pass instead; None for a possible configuration."""
     head = text[:_HEAD].lstrip("\n")
     where = Location(document)
     for pattern, found, instead in _TEXTS:

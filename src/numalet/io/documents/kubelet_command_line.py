@@ -40,7 +40,7 @@ class CommandLine(Value):
 
 
 def read(text: str, document: str) -> CommandLine | None:
-    """The flags of a command line in a text; None if the text is something else.
+    """The flags of a command line in a text, or None.
 
     Raises:
         BadInput: its quotes do not match, or it is the command line of another program.
@@ -91,7 +91,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
 
 
 def _as_given(flag: GivenFlag) -> GivenFlag | None:
-    """A flag that a log shows, as it was given; None at its default.
+    """A flag of a log in the form of a command line; None at its default.
 
     A log does not show whether a flag at its default was given.
     """
@@ -105,7 +105,7 @@ def _as_given(flag: GivenFlag) -> GivenFlag | None:
 
 
 class _Lines(Mutable):
-    """Finds the lines of flags in a text, of each flag in the order in which it is given."""
+    """Finds the line of each flag in a text, occurrence by occurrence."""
 
     text: str
     begins: int
@@ -113,7 +113,7 @@ class _Lines(Mutable):
     ends: list[int] = field(default_factory=list)
 
     def line_of(self, name: str) -> int | None:
-        """The line of the next occurrence of a flag, None without one."""
+        """The line of the next occurrence of a flag, or None."""
         flag = "[-_]".join(map(re.escape, name.split("-"))) + r"(?![\w-])"
         for pattern in (f"--{flag}", rf"(?<![\w-]){flag}"):
             match = re.compile(pattern).search(self.text, self.searched.get(name, self.begins))

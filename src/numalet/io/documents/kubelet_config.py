@@ -67,7 +67,7 @@ class Base(Enum):
 
 
 class ConfigSources(Value, kw_only=True):
-    """Where a configuration comes from.
+    """The sources of a configuration.
 
     ``config_file`` is ``-`` for the standard input, which can be read once.
     Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
@@ -89,7 +89,7 @@ class ConfigSources(Value, kw_only=True):
 
 
 class LoadedConfig(Value):
-    """A configuration, what the kubelet would only warn about, and our own settings beside it."""
+    """A configuration, the kubelet's warnings, and numalet's own settings."""
 
     config: KubeletConfig
     warnings: tuple[Finding, ...] = ()
@@ -104,7 +104,7 @@ class LoadedConfig(Value):
 
 
 class GatheredConfig(Value):
-    """Everything that the sources hold, read once; what it means depends on the release."""
+    """The content of the sources, read once; its meaning depends on the release."""
 
     sources: ConfigSources
     merged: drop_ins.MergedDocuments
@@ -114,10 +114,10 @@ class GatheredConfig(Value):
     has_file_defaults: bool
     notices: tuple[Finding, ...]
     part: ConfigPart | None = None
-    """The part of the file, None without one."""
+    """The part of the file, or None."""
 
     def loaded(self, release: str | None, kubelets: Sequence[KubeletAtHand] = ()) -> LoadedConfig:
-        """The configuration as a kubelet of the named release, or of those at hand, reads it.
+        """Read the configuration as a kubelet of this release, or of ``kubelets``, reads it.
 
         Raises:
             BadInput: it holds a wrong type, or the release is not known.
@@ -164,7 +164,7 @@ def load(sources: ConfigSources | str | PathLike[str]) -> LoadedConfig:
 
 
 def gather(sources: ConfigSources) -> GatheredConfig:
-    """What all sources hold. Raises ``BadInput``: one can not be read."""
+    """Read all sources. Raises ``BadInput``: one is not readable."""
     warnings = Findings()
     own = AS_THE_KUBELET
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
@@ -219,7 +219,7 @@ def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
 def _unknown(
     vendor: VendorFormat, given: Mapping[str, Any], sources: ConfigSources
 ) -> UnknownFields | None:
-    """The fields that the vendor's file leaves open, without those that are given."""
+    """The fields that the vendor's file leaves open, without given fields."""
     known = [
         name
         for name in vendor.unknown
@@ -243,7 +243,7 @@ def decode(
     Of a field that the release does not know the type does not matter.
 
     Raises:
-        BadInput: it is no mapping, or a field has a wrong type.
+        BadInput: it is not a mapping, or a field has a wrong type.
     """
     if not isinstance(value, dict):
         raise BadInput(

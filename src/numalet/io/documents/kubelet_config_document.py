@@ -1,4 +1,4 @@
-"""A KubeletConfiguration as a document: what it says that it is, and as ``/configz`` shows it."""
+"""A KubeletConfiguration as a document: its head, and its form in ``/configz``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Writes ``reservedMemory`` into a user's KubeletConfiguration, and nothing else.
 
-Only the lines of that field are made anew; everything else stays byte for byte. Inside the field
+Only the lines of that field change; everything else stays byte for byte. Inside the field
 entries of the same NUMA node keep their place, their comments and their quotes. The result is read
 again before it is handed out: if any other field came out differently, there is no result.
 """
@@ -43,7 +43,7 @@ def edited(text: str, document: str, reserved: Sequence[ReservedMemory]) -> str:
     """The text with exactly these reservations.
 
     Raises:
-        BadInput: it can not be edited without changing something else.
+        BadInput: an edit would change something else.
     """
     if text.lstrip()[:1] == "{":
         result = _edited_json(text, document, reserved)
@@ -106,9 +106,9 @@ def _compose(text: str, document: str) -> MappingNode:
     try:
         root: Node | None = _yaml(_Layout()).compose(text)
     except YAMLError as error:
-        raise _refused(document, f"it can not be read: {str(error).splitlines()[0]}") from None
+        raise _refused(document, f"it cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(root, MappingNode) or root.flow_style:
-        raise _refused(document, "it is no mapping with a line for each field")
+        raise _refused(document, "it is not a mapping with a line for each field")
     return root
 
 
@@ -240,7 +240,7 @@ def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedM
     except (BadInput, ValueError, KeyError):
         raise _refused(document, "the result could not be read again") from None
     if holds_others:
-        raise _refused(document, "it is no KubeletConfiguration by itself, but holds one")
+        raise _refused(document, "it is not a plain KubeletConfiguration, but contains one")
     rest = [{k: v for k, v in each.value.items() if k != FIELD} for each in (was, now)]
     if rest[0] != rest[1] or _by_node(read) != _by_node(reserved):
         raise _refused(document, "another field would change with it")

@@ -1,4 +1,4 @@
-"""Reads a file of which a kubelet's configuration is made: a plain one, or one that encloses it."""
+"""Read a file with a kubelet's configuration, plain or inside another document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from numalet.io.findings.documents import DocumentUnreadable
 
 
 class ConfigFile(Value):
-    """What was read: a configuration, documents of our own, what the kubelet would only warn of.
+    """A configuration, numalet's own documents, and the kubelet's warnings.
 
     ``has_defaults`` is false for a kubelet that is run without a file, and so without defaults
     for what only a file sets. ``config_dir`` is what the file itself names as such.
@@ -54,7 +54,7 @@ def read(path: Path | str) -> ConfigFile:
     ``FILE#NAME`` is that of a group of machines, where the file has several.
 
     Raises:
-        BadInput: it can not be read, or holds no configuration, or several.
+        BadInput: the file is not readable, or does not hold exactly one configuration.
     """
     name, pool = str(path), ""
     if "#" in name and not Path(name).exists():
@@ -101,7 +101,7 @@ def read_drop_in(path: Path) -> ConfigFile:
     """The configuration of a drop-in file, which must be a plain one.
 
     Raises:
-        BadInput: it can not be read, or is anything else.
+        BadInput: the file is not readable, or not a plain configuration.
     """
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
@@ -119,7 +119,7 @@ def _alone(part: ConfigPart) -> ConfigFile:
 
 
 def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
-    """The flags, over the file that they name, unless that is not at hand."""
+    """The flags, merged over the file that they name, if that is readable here."""
     note = enclosed_config.read_from(line.source, Location(name))
     text = None if line.config is None else _at_hand(line.config)
     has_folder = line.config_dir is not None and Path(line.config_dir).is_dir()
@@ -170,7 +170,7 @@ def _at_hand(path: str) -> str | None:
 
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
-    """Keys that are given twice are no error: the kubelet reads again, leniently."""
+    """Repeated keys are warnings, because the kubelet falls back to lenient reading."""
     return tuple(each.of_severity(Severity.WARNING) for each in part.duplicates)
 
 

@@ -1,4 +1,4 @@
-"""Reads the fields of a KubeletConfiguration into their types, and collects what is wrong."""
+"""Read the fields of a KubeletConfiguration into their types, and collect errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RESERVATION: Final = "v1beta1.MemoryReservation"
 
 
 class FieldReader:
-    """Reads the fields of one mapping and collects what is wrong."""
+    """Reads the fields of one mapping and collects errors."""
 
     def __init__(self, locate: Locate, mismatches: Mapping[str, Mismatch]) -> None:
         self.locate = locate
@@ -67,11 +67,11 @@ class FieldReader:
         )
 
     def came_from(self, place: str) -> None:
-        """Remember where a field was given."""
+        """Record the location of a field."""
         self.origins[place] = self.locate(f"$.{place}")
 
     def read(self, place: str, of_type: GoType, value: Any) -> Any:
-        """The value of a field in its type, or None if it has another one."""
+        """The value of a field in its type, or None for a wrong type."""
         self.came_from(place)
         if place in self.mismatches:
             return self.wrong(place)

@@ -29,7 +29,7 @@ _FEATURE_GATES: Final = "--feature-gates"
 _RESERVED_MEMORY: Final = "--reserved-memory"
 _IGNORES_EVICTION: Final = "experimental-allocatable-ignore-eviction"
 _PRINTED: Final = {"help": "help", "version": "version"}
-"""Flags with which the kubelet prints a text and ends."""
+"""Flags that make the kubelet print a text and exit."""
 
 
 class _FlagError(ValueError):
@@ -55,7 +55,7 @@ def sets_a_field(name: str) -> bool:
 
 
 class GivenFlags(Value):
-    """The values of flags by flag, each with the place where it was given; all flags in order."""
+    """Values and locations by flag; ``all`` has every flag in order."""
 
     values: Mapping[str, Any]
     places: Mapping[str, Location]

@@ -182,7 +182,7 @@ def go_kind(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON, which a type that reads itself is given."""
+    """A value as JSON, the input of a type that reads itself."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 

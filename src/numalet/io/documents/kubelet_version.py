@@ -86,7 +86,7 @@ def of_name(value: object, flag: str = RELEASE_FLAG) -> Release:
 
 
 def of_flag(version: str, findings: Findings) -> KubeletAtHand:
-    """The kubelet whose version a flag gives; a finding if it can not be read."""
+    """The kubelet whose version a flag gives; a finding if it cannot be read."""
     where = Location(VERSION_FLAG)
     if versions.minor_version(version) is None:
         findings.add(_unreadable(version, where))
@@ -114,7 +114,7 @@ def choose(
 ) -> ChosenRelease:
     """The release that was named, by what, or else that of the kubelet at hand.
 
-    A version that can not be read does not count. Kubelets of an unknown release, or of several,
+    A version that cannot be read does not count. Kubelets of an unknown release, or of several,
     are a finding unless a release was named.
     """
     kubelets = tuple(kubelets)

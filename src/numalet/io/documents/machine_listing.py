@@ -1,4 +1,4 @@
-"""What ``numactl --hardware`` and ``lscpu`` print -> a description of a machine, and what it lacks.
+"""Read the output of ``numactl --hardware`` and ``lscpu`` as a description of a machine.
 
 The outputs may stand in one file, and together they say most: ``(lscpu -e; numactl --hardware)``.
 Lines of neither are passed over. The description is that of ``machine_file``, which checks it;
@@ -55,7 +55,7 @@ def resembles(text: str) -> bool:
 
 
 def of_json(value: object) -> str | None:
-    """The text that lscpu would print instead of this JSON; None if lscpu did not print it."""
+    """Convert lscpu's JSON to its text output; None for other JSON."""
     match value:
         case {"lscpu": list(fields)}:
             return "\n".join(f"{name} {data}" for name, data in _fields(fields))
@@ -87,10 +87,10 @@ def read(
     Args:
         text: what the programs printed.
         where: the file, for findings.
-        memory_per_node: memory of every node, for outputs that have none.
+        memory_per_node: memory of every node, for outputs without memory.
 
     Raises:
-        BadInput: there is no memory in it, or no NUMA node.
+        BadInput: it lacks memory, or a NUMA node.
     """
     listing = _parsed(text, where)
     if not (listing.cpus or listing.table or listing.summary):
@@ -151,7 +151,7 @@ def _parsed(text: str, where: Location) -> _Listing:
 
 
 def _header(text: str) -> tuple[list[str], str | None, int] | None:
-    """The columns of ``lscpu -e`` or ``-p``, what is between cells, and where the rows begin."""
+    """The columns of ``lscpu -e`` or ``-p``, the separator, and the offset of the rows."""
     for pattern, separator in ((_PARSEABLE, ","), (_TABLE, None)):
         match = pattern.search(text)
         if match is not None:
@@ -161,7 +161,7 @@ def _header(text: str) -> tuple[list[str], str | None, int] | None:
 
 
 def _nodes(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]]:
-    """The cores of every NUMA node, by its number as it was printed."""
+    """The cores of every NUMA node, by its printed number."""
     if listing.table:
         cores = _of_table(listing, where)
         return {name: cores.get(name, []) for name in dict.fromkeys((*cores, *listing.cpus))}
@@ -196,7 +196,7 @@ def _of_table(listing: _Listing, where: Location) -> dict[str, list[dict[str, An
             continue
         node = row.get("NODE", "")
         node = owner.get(cpu, "0") if node in _UNKNOWN else node
-        # Of a CPU of which nothing is said, nothing is shared.
+        # A CPU without a core shares nothing.
         key = (socket, f"cpu {cpu}" if core in _UNKNOWN else core)
         of_core = nodes.setdefault(node, {}).setdefault(key, {"threads": []})
         of_core["threads"].append(_number(cpu))
@@ -256,7 +256,7 @@ def _socket(node: int, nodes: int, core: int, cores: int, sockets: int) -> int:
 
 
 def _small(text: str) -> str:
-    """A count that was printed; 1 for what is not one."""
+    """A printed count; 1 for other text."""
     return text if re.fullmatch(r"[1-9]\d{0,3}", text) else "1"
 
 

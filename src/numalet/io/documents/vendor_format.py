@@ -50,7 +50,7 @@ class VendorSettings(Value):
     only_named: bool = False
 
     def field_of(self, name: str) -> str | None:
-        """The field that the vendor writes so; None if it is not a field."""
+        """The field with this name of the vendor, or None."""
         if self.only_named:
             return self.names.get(name)
         as_field = _FIELDS.get(name.casefold(), name) if self.names else name
@@ -113,7 +113,7 @@ class VendorFormat(Value, kw_only=True):
         return is_there and self.accepts(value)
 
     def fields_set(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields that the vendor sets beside a document with this value."""
+        """The fields that the vendor sets in addition to this document."""
         fields = dict(self.sets)
         for path, values, more in self.sets_when:
             if any(given in values for _, _, given in found(value, path)):
@@ -145,6 +145,6 @@ def _below(
 
 
 def name_of(item: Any, at: int) -> str:
-    """What a group of machines is called: its name, its role, or its place in the list."""
+    """The name of a group of machines: its name, its role, or its index."""
     given = [item.get(key) for key in ("name", "role")] if isinstance(item, Mapping) else []
     return next((each for each in given if isinstance(each, str) and each), str(at))

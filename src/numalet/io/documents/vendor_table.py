@@ -392,7 +392,7 @@ SYSTEMS: Final = tuple(
 
 
 def of(value: object) -> VendorFormat | None:
-    """The format of a document, None if there is none."""
+    """The format of a document, or None."""
     if not isinstance(value, Mapping):
         return None
     return next((each for each in FORMATS if each.matches(value)), None)

@@ -40,7 +40,7 @@ _DEPTH: Final = 7
 
 
 class _Root(Mutable):
-    """What is kept of one machine; ``is_sys`` when the root is itself a ``/sys``."""
+    """The files of one machine."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Archive(Mutable):
 
 
 def read_archive(path: Path, document: str) -> Archive:
-    """The machines inside a tarball; raises ``BadInput`` when it can not be read."""
+    """The machines inside a tarball; raises ``BadInput`` if it is not readable."""
     reader, where = _Reader(document), Location(document)
     try:
         with path.open("rb") as raw:
@@ -93,7 +93,7 @@ def _wanted(name: str) -> re.Match[str] | None:
 
 
 class _Reader:
-    """Collects what is wanted, by root."""
+    """Collects wanted files by root."""
 
     def __init__(self, document: str) -> None:
         self._document = document

@@ -101,6 +101,11 @@ def test_the_defaults_are_valid() -> None:
             "tracing.samplingRatePerMillion: Invalid value: -1: sampling rate must be positive",
         ),
         (
+            {"tracing": True, "tracing.samplingRatePerMillion": 1_000_001},
+            "tracing.samplingRatePerMillion: Invalid value: 1000001: sampling rate per million "
+            "must be less than or equal to one million",
+        ),
+        (
             {"enableSystemLogQuery": True, "enableSystemLogHandler": False},
             "enableSystemLogHandler is required for enableSystemLogQuery",
         ),

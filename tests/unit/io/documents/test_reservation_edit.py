@@ -191,11 +191,11 @@ def test_an_alias_that_shares_nothing_outside_is_written_out() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("- a\n- b\n", "it is no mapping with a line for each field"),
+        ("- a\n- b\n", "it is not a mapping with a line for each field"),
         ("{a: b}\n", "it is a mapping in braces, and no JSON"),
-        ("--- {a: b}\n", "it is no mapping with a line for each field"),
-        ("a: [\n", "it can not be read: while parsing a flow node"),
-        ("", "it is no mapping with a line for each field"),
+        ("--- {a: b}\n", "it is not a mapping with a line for each field"),
+        ("a: [\n", "it cannot be read: while parsing a flow node"),
+        ("", "it is not a mapping with a line for each field"),
     ],
 )
 def test_other_files_are_refused(text: str, expected: str) -> None:
