@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from numalet.core.config import kubelet_fields
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.core.model.value import Mutable, Value, field
 from numalet.io.documents import (
@@ -40,19 +41,16 @@ _KEY: Final = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
 
 _SAME_VALUE: Final = {
     "cpu-cfs-quota-enforced": "cpuCFSQuota",
-    "cpu-manager-policy": "cpuManagerPolicy",
-    "eviction-hard": "evictionHard",
-    "eviction-soft": "evictionSoft",
-    "eviction-soft-grace-period": "evictionSoftGracePeriod",
-    "kube-reserved": "kubeReserved",
-    "max-pods": "maxPods",
-    "memory-manager-policy": "memoryManagerPolicy",
     "pod-pids-limit": "podPidsLimit",
-    "reserved-cpus": "reservedSystemCPUs",
-    "single-process-oom-kill": "singleProcessOOMKill",
-    "system-reserved": "systemReserved",
-    "topology-manager-policy": "topologyManagerPolicy",
-    "topology-manager-scope": "topologyManagerScope",
+    **{
+        kubelet_fields.FIELDS[name].flag: name
+        for name in (
+            *("cpuManagerPolicy", "memoryManagerPolicy", "topologyManagerPolicy"),
+            *("topologyManagerScope", "evictionHard", "evictionSoft", "evictionSoftGracePeriod"),
+            *("kubeReserved", "systemReserved", "reservedSystemCPUs", "maxPods"),
+            "singleProcessOOMKill",
+        )
+    },
 }
 """Settings whose value is that of the field."""
 

@@ -8,7 +8,7 @@ occurrence; ``--feature-gates`` is the exception and leaves other gates alone. K
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -163,10 +163,6 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
     return replace(config, **changes, flags=flags, origins=MappingProxyType(origins))
 
 
-def _text(values: Sequence[str]) -> str:
-    return values[-1]
-
-
 def _boolean(values: Sequence[str]) -> bool:
     return go_text.parse_bool(values[-1])
 
@@ -197,40 +193,21 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _pairs(
-    values: Sequence[str], separator: str, expected: str, splits: Callable[[str], list[str]]
-) -> dict[str, str]:
+    values: Sequence[str], separator: str, kind: str, *, splits: bool = True
+) -> Mapping[str, str]:
     pairs = {}
-    for pair in (pair for value in values for pair in splits(value) if pair):
+    for pair in (each for value in values for each in (value.split(",") if splits else [value])):
         key, divider, value = pair.partition(separator)
-        if not divider:
-            raise _FlagError(f"malformed pair, expect {expected}")
-        pairs[key.strip()] = value.strip()
-    return pairs
-
-
-def _at_commas(value: str) -> list[str]:
-    return value.split(",")
-
-
-def _unsplit(value: str) -> list[str]:
-    return [value]
-
-
-def _map(values: Sequence[str]) -> Mapping[str, str]:
-    return MappingProxyType(_pairs(values, "=", "string=string", _at_commas))
-
-
-def _unsplit_map(values: Sequence[str]) -> Mapping[str, str]:
-    return MappingProxyType(_pairs(values, "=", "string=string", _unsplit))
-
-
-def _thresholds(values: Sequence[str]) -> Mapping[str, str]:
-    return MappingProxyType(_pairs(values, "<", "string<string", _at_commas))
+        if pair and not divider:
+            raise _FlagError(f"malformed pair, expect string{separator}{kind}")
+        if pair:
+            pairs[key.strip()] = value.strip()
+    return MappingProxyType(pairs)
 
 
 def _gates(values: Sequence[str]) -> Mapping[str, bool]:
     gates = {}
-    for gate, value in _pairs(values, "=", "string=bool", _at_commas).items():
+    for gate, value in _pairs(values, "=", "bool").items():
         try:
             gates[gate] = go_text.parse_bool(value)
         except GoNumberError as error:
@@ -246,16 +223,16 @@ _PARSERS: Final[Mapping[str, Parse]] = {
     "int64": _long,
     "Level": _integer,
     "mapStringBool": _gates,
-    "mapStringString": _map,
+    "mapStringString": partial(_pairs, separator="=", kind="string"),
     "reserved-memory": reserved_memory.parse_all,
-    "string": _text,
+    "string": lambda values: values[-1],
     "stringSlice": _texts,
 }
 """By the types of pflag."""
 _OWN_PARSERS: Final[Mapping[str, Parse]] = {
-    "--cpu-manager-policy-options": _unsplit_map,
-    "--eviction-hard": _thresholds,
-    "--eviction-soft": _thresholds,
+    "--cpu-manager-policy-options": partial(_pairs, separator="=", kind="string", splits=False),
+    "--eviction-hard": partial(_pairs, separator="<", kind="string"),
+    "--eviction-soft": partial(_pairs, separator="<", kind="string"),
 }
 _CHECKED: Final = ("bool", "duration", "int", "int32", "int64", "Level")
 """The types of flags whose values are checked though they decide nothing here."""
