@@ -138,7 +138,7 @@ def _seen(folder: Path, named: str) -> Path:
         try:
             seen.stat()
         except PermissionError:
-            # Without access to the process, the name can only be read as it is here.
+            # Without access to the process, its paths are read in our own file system.
             return Path(named)
     return seen
 

@@ -1,9 +1,8 @@
 """A kubelet's start as far as configuration and machine decide it.
 
-``resolve`` goes through the kubelet's stages in its order. The first stage that finds something
-refuses the start, with the findings that make up the kubelet's own text; the other stages are
-gone through nevertheless, so that one run shows everything that is wrong. State files come
-later, and after them ``check_node_allocatable``.
+``resolve`` runs the kubelet's stages in its order. The first stage with a finding refuses the
+start, and its findings make up the kubelet's own text. The other stages run too, so that one run
+shows every error. State files follow later, and then ``check_node_allocatable``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Read the KubeletConfiguration inside documents of other kinds.
 
-Vendors' formats are the rows of ``vendor_table``; here they are read. Besides: what a kubelet
-answers to ``/configz``, a ConfigMap, and a list of objects. Every finding about a part of the
-configuration has its place in the file that was given.
+Documents of vendors (``vendor_table``), the answer of ``/configz``, ConfigMaps, and lists of
+objects. Every finding about a part of the configuration has its location in the given file.
 """
 
 from __future__ import annotations

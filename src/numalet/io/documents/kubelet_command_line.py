@@ -62,7 +62,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
         if flag is None:
             continue
         if _VARIABLE.search(flag.value):
-            # Whether the release has the flag is certain, what it sets is not.
+            # The flag itself is certain, its value is not.
             problems.append(CommandFlag(flag.name, where))
             if kubelet_flags.sets_a_field(flag.name):
                 unknown.append(

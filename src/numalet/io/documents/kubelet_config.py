@@ -284,8 +284,8 @@ def _decode(
     value: Mapping[str, object], locate: Locate, release: Release, *, has_default_eviction: bool
 ) -> tuple[KubeletConfig, tuple[Finding, ...]]:
     mismatches = kubelet_types.mismatches(value)
-    # Types of fields that the release does not know do not matter; their values may still
-    # be asked for by a comparison with a later release.
+    # Types of fields that the release does not know do not matter; a comparison with a
+    # later release may still need their values.
     unread = NEWEST.fields.difference(release.fields).intersection(map(_field, mismatches))
     reader = FieldReader(
         locate, {place: each for place, each in mismatches.items() if _field(place) not in unread}
@@ -306,7 +306,7 @@ def _decode(
             attributes[row.attribute] = read
         elif read is not None:
             others[row.name] = read
-    # What is left is about fields that are not read here, and a kubelet does not start either.
+    # The other mismatches are in fields that numalet does not read; a kubelet refuses them too.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
     reader.findings.raise_errors()
@@ -323,7 +323,7 @@ def _field(place: str) -> str:
 
 
 def _read(reader: FieldReader, row: KubeletField, value: Mapping[str, object]) -> Any:
-    """The value of a field; None if it is absent, wrong, or empty and so has its default."""
+    """The value of a field; None for an absent, wrong or empty value that leaves the default."""
     given: object = value
     for part in row.name.split("."):
         given = given.get(part) if isinstance(given, dict) else None

@@ -38,7 +38,7 @@ class ShownBy(IntEnum):
 
 
 class KubeletAtHand(Value):
-    """A kubelet that the input shows, by its version as it is written.
+    """A kubelet in the input, by its version as written there.
 
     ``source`` says in a few words who says so, such as ``node worker-1``; ``node`` is the name of
     its node, empty if that is not known.
@@ -99,7 +99,7 @@ def of_option(version: str | None, findings: Findings) -> tuple[KubeletAtHand, .
 
 
 def of_node(value: object, place: Place) -> KubeletAtHand | None:
-    """The kubelet of a Node object; None if the object does not say its version."""
+    """The kubelet of a Node object; None without a version."""
     version, name = _at(value, *_VERSION), _at(value, "metadata", "name")
     if not isinstance(version, str) or not isinstance(name, str):
         return None
@@ -112,7 +112,7 @@ def of_node(value: object, place: Place) -> KubeletAtHand | None:
 def choose(
     named: Release | None, named_by: str, kubelets: Iterable[KubeletAtHand], findings: Findings
 ) -> ChosenRelease:
-    """The release that was named, by what, or else that of the kubelet at hand.
+    """The named release with its source, or else the release of the kubelet at hand.
 
     A version that cannot be read does not count. Kubelets of an unknown release, or of several,
     are a finding unless a release was named.

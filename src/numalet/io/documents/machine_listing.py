@@ -2,7 +2,7 @@
 
 The outputs may stand in one file, and together they say most: ``(lscpu -e; numactl --hardware)``.
 Lines of neither are passed over. The description is that of ``machine_file``, which checks it;
-whatever the outputs do not contain is a warning that says what was assumed instead.
+a warning names each missing fact and the assumption instead.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def read(
     else:
         _lack(listing, where, "sizes of memory", f"every node has that of {_PER_NODE}")
     if not listing.distances:
-        _lack(listing, where, "distances", "no distances are known")
-    _lack(listing, where, "huge pages", "there are none, unless --hugepages-per-node says so")
+        _lack(listing, where, "distances", "without distances")
+    _lack(listing, where, "huge pages", "none, without --hugepages-per-node")
     return {"nodes": described}, listing.lacks
 
 
@@ -167,8 +167,8 @@ def _nodes(listing: _Listing, where: Location) -> dict[str, list[dict[str, Any]]
         return {name: cores.get(name, []) for name in dict.fromkeys((*cores, *listing.cpus))}
     if listing.summary:
         return _of_summary(listing, where)
-    _lack(listing, where, "which CPUs share a core", "every CPU counts as a core")
-    _lack(listing, where, "sockets", "every NUMA node counts as one")
+    _lack(listing, where, "which CPUs share a core", "every CPU is a core")
+    _lack(listing, where, "sockets", "every NUMA node is a socket")
     return {
         name: [{"threads": [cpu], "socket": index} for cpu in cpus]
         for index, (name, cpus) in enumerate(listing.cpus.items())
@@ -182,13 +182,13 @@ def _of_table(listing: _Listing, where: Location) -> dict[str, list[dict[str, An
     caches = next((name for name in columns if name.startswith("L1D")), "")
     third = caches.split(":").index("L3") if "L3" in caches.split(":") else None
     if "CORE" not in columns:
-        _lack(listing, where, "which CPUs share a core", "every CPU counts as a core")
+        _lack(listing, where, "which CPUs share a core", "every CPU is a core")
     if "SOCKET" not in columns:
-        _lack(listing, where, "sockets", "every NUMA node counts as one")
+        _lack(listing, where, "sockets", "every NUMA node is a socket")
     if "NODE" not in columns and not owner:
         _lack(listing, where, "NUMA nodes", "all CPUs are on node 0")
     if third is None and "L3" not in columns:
-        _lack(listing, where, "last-level caches", "no cache is known")
+        _lack(listing, where, "last-level caches", "without caches")
     nodes: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for row in listing.table:
         cpu, core, socket = row["CPU"], row.get("CORE", ""), row.get("SOCKET", "")
@@ -233,8 +233,8 @@ def _of_summary(listing: _Listing, where: Location) -> dict[str, list[dict[str, 
         numbered = "they are numbered as x86 kernels do"
         _lack(listing, where, "which CPUs share a core", numbered)
     if sockets > 1:
-        _lack(listing, where, "which CPUs are on which socket", "sockets follow NUMA nodes")
-    _lack(listing, where, "last-level caches", "no cache is known")
+        _lack(listing, where, "the sockets of CPUs", "sockets follow NUMA nodes")
+    _lack(listing, where, "last-level caches", "without caches")
     nodes: dict[str, list[dict[str, Any]]] = {}
     for index, (name, cpus) in enumerate(lists.items()):
         count, rest = divmod(len(cpus), per_core)

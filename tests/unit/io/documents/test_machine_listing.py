@@ -128,7 +128,7 @@ def test_the_summary_of_lscpu_only_counts_threads_and_sockets(tmp_path: Path) ->
         2: [],
     }
     assert lacks(loaded) == [
-        "which CPUs share a core", "which CPUs are on which socket", "last-level caches",
+        "which CPUs share a core", "the sockets of CPUs", "last-level caches",
         "sizes of memory", "distances", "huge pages",
     ]  # fmt: skip
 
