@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
-from numalet.core.model.go_text import GoText
 
 _GATES: Final = (
     "A feature gate can be set only if the release has it and has not locked it to one value."
