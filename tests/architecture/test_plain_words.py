@@ -1,8 +1,8 @@
 """Wording that a reader has to read twice becomes rarer, never more frequent.
 
-A pattern marks a place to look at: some hits are right. Each kind of text has a ceiling, in hits per
-1,000 words; whoever writes plainer lowers it. ``python -m architecture.test_plain_words`` from the
-folder ``tests`` prints every hit.
+A pattern marks a place to look at: some hits are right. Each kind of text has a ceiling, in hits
+per 1,000 words; whoever writes plainer lowers it. ``python -m architecture.test_plain_words`` from
+the folder ``tests`` prints every hit.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ _NOT_PROSE: Final = re.compile(r"^( *)```.*?^\1```|`[^`]*`", re.DOTALL | re.MULT
 
 def _docstrings(path: Path) -> Iterator[str]:
     for node in ast.walk(tree.parsed(path)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str):
-                yield node.value.value
-    text = path.read_text(encoding="utf-8")
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
+            case _:
+                pass
+    source = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.string
 
@@ -61,9 +63,12 @@ def _messages(path: Path) -> Iterator[str]:
     nodes = list(ast.walk(tree.parsed(path)))
     alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
-            if " " in node.value and len(_WORD.findall(node.value)) >= _WORDS_OF_A_SENTENCE:
-                yield node.value
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in alone and " " in text:
+                if len(_WORD.findall(text)) >= _WORDS_OF_A_SENTENCE:
+                    yield text
+            case _:
+                pass
 
 
 def _pages(path: Path) -> Iterator[str]:
