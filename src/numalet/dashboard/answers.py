@@ -10,7 +10,6 @@ from starlette.responses import HTMLResponse, Response
 
 import numalet
 from numalet.core.model.value import Value, field
-from numalet.dashboard import standing
 from numalet.dashboard.sources import FleetSource, NodeSource, SourceKind
 from numalet.pages import templating
 
@@ -28,6 +27,33 @@ GUARDING_HEADERS: Final = {
 }
 """Headers of every answer. Browsers must not cache data about a node."""
 
+_PAGES: Final = (
+    ("/", "Overview"),
+    ("/node", "Node"),
+    ("/pods", "Pods"),
+    ("/what-if", "What if"),
+    ("/history", "History"),
+    ("/fleet", "Fleet"),
+)
+_KIND_MEANS: Final = {
+    SourceKind.ENFORCING: ("enforcing", "numalet manages this node and enforces its decisions"),
+    SourceKind.OBSERVING: ("observing", "a kubelet decides here; numalet only observes"),
+    SourceKind.SIMULATED: ("simulated", "a node that exists only here; nothing runs on it"),
+}
+
+
+class PageHead(Value, kw_only=True):
+    """The head of a page: the node, its manager, and the last change."""
+
+    title: str
+    kind: str
+    kind_means: str
+    release: str
+    policy: str
+    scope: str
+    changed_at: str
+    """ISO 8601, with its zone."""
+
 
 class ShownSources(Value, kw_only=True):
     """The shown sources, a node, a fleet, or both; and the base path, such as ``/ui``."""
@@ -40,14 +66,25 @@ class ShownSources(Value, kw_only=True):
     """The served paths; the navigation contains the pages among them."""
     version: str = numalet.__version__
 
-    def standing(self) -> standing.PageHead | None:
+    def standing(self) -> PageHead | None:
         """Return the head of every page about the node, if one is shown.
 
         Pages of the entrance, before any page is served, have no head.
         """
         if self.node is None or not self.paths:
             return None
-        return standing.standing(self.node.view())
+        view = self.node.view()
+        kind, kind_means = _KIND_MEANS[view.kind]
+        rules = view.node.rules
+        return PageHead(
+            title=view.title,
+            kind=kind,
+            kind_means=kind_means,
+            release=f"kubelet v{rules.behaviour.release.name}",
+            policy=rules.topology.policy.value,
+            scope=rules.topology.scope.value,
+            changed_at=view.at.isoformat(timespec="seconds"),
+        )
 
     @property
     def is_beside_kubelet(self) -> bool:
@@ -60,8 +97,8 @@ class ShownSources(Value, kw_only=True):
         return self.node is not None or (self.fleet is not None and self.fleet.is_live)
 
     def pages(self) -> list[tuple[str, str]]:
-        """Return path and name of the pages in the navigation."""
-        return standing.pages(self.paths)
+        """Return path and name of the served pages for the navigation."""
+        return [(path, name) for path, name in _PAGES if path in self.paths]
 
     def page(self, name: str, status: int = 200, **values: Any) -> Response:
         """Render a template; it also gets ``shown``."""

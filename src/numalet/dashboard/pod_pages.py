@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import log_tail, pod_table
+from numalet.dashboard import pod_table
 from numalet.dashboard.answers import ShownSources
 from numalet.dashboard.sources import NodeSource, NodeView, PodRow
 from numalet.dashboard.why import Explanations
 from numalet.drawing import hint_matrix, node_drawing
 from numalet.pages import templating
 
-_NO_POD = "There is no such pod on this node; it may have been deleted."
-_NO_WAY_OUT = "There is no such way out any more: the node has changed. Open the page of the pod."
+_NO_POD = "Pod not found on this node; it may have been deleted."
+_NO_WAY_OUT = (
+    "This change is not available any more: the node has changed. Open the page of the pod."
+)
+_MOST_LOG_BYTES: Final = 64 * 1024
+MOST_LOG_LINES: Final = 200
 
 
 def routes(shown: ShownSources) -> list[Route]:
@@ -69,7 +76,7 @@ def routes(shown: ShownSources) -> list[Route]:
         way = ways[number - 1]
         return shown.page(
             "way_out.html",
-            title=f"{row.pod}, if it were otherwise",
+            title=f"{row.pod}, with this change",
             page="/pods",
             row=row,
             way=way,
@@ -101,7 +108,24 @@ def _logs(source: NodeSource, row: PodRow) -> list[tuple[str, str]]:
     logs = []
     for container in row.pod.containers():
         path = source.log_path(ContainerKey(row.pod.uid, container.name))
-        text = None if path is None else log_tail.tail(path)
+        text = None if path is None else log_tail(path)
         if text is not None:
             logs.append((container.name, text))
     return logs
+
+
+def log_tail(path: Path) -> str | None:
+    """Return the last lines, with marks for invalid bytes; None for an unreadable file."""
+    try:
+        with path.open("rb") as file:
+            size_bytes = os.fstat(file.fileno()).st_size
+            start = max(size_bytes - _MOST_LOG_BYTES, 0)
+            file.seek(start)
+            text = file.read(_MOST_LOG_BYTES).decode(errors="replace")
+    except OSError:
+        return None
+    lines = text.split("\n")
+    if start:
+        lines = lines[1:]
+    is_ended = lines[-1:] == [""]
+    return "\n".join(lines[-(MOST_LOG_LINES + is_ended) :])

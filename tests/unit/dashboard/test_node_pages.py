@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from numalet.core.model.pod import ContainerKey
-from numalet.dashboard import log_tail, pod_table, room
+from numalet.dashboard import pod_pages, pod_table, room
 from numalet.dashboard.application import application
 from numalet.dashboard.served import served
 from numalet.dashboard.sources import Level, NodeView, Note
@@ -331,8 +331,8 @@ def test_an_age_is_in_its_largest_unit(seconds: int, text: str) -> None:
 def test_the_end_of_a_log_is_bounded(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"".join(b"line %d \xff\n" % at for at in range(20_000)))
-    text = log_tail.tail(log)
+    text = pod_pages.log_tail(log)
     assert text is not None
     assert text.endswith("line 19999 \ufffd\n")
-    assert len(text.splitlines()) == log_tail.MOST_LINES
-    assert log_tail.tail(tmp_path / "none") is None
+    assert len(text.splitlines()) == pod_pages.MOST_LOG_LINES
+    assert pod_pages.log_tail(tmp_path / "none") is None
