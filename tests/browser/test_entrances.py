@@ -23,7 +23,7 @@ def test_links_that_are_wrong_used_or_too_old_say_what_to_do(
     page = opened.page
     with dashboards.listening(dashboard.app) as url:
         page.goto(f"{url}/node")
-        expect(page.locator("main")).to_contain_text("There is no session here")
+        expect(page.locator("main")).to_contain_text("No session: it has ended")
         used, old = dashboard.link(url).url, dashboard.link(url).url
         page.goto(used)
         expect(page.locator("h1")).to_have_text("node-a")

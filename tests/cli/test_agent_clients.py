@@ -275,7 +275,7 @@ def test_describe_shows_what_is_known_of_a_pod_that_a_kubelet_keeps(
     assert _run(api, "describe", "uid-two") == 0
     told = capsys.readouterr().out
     assert "Name:         uid-two\nNamespace:    default\n" in told
-    assert "no cgroup of it was found" in told
+    assert "its cgroup was not found" in told
     assert "Differs" not in told
     assert "| grep uid-two\n" in told
     assert _run(api, "describe", "shop/uid-one") == 0

@@ -251,7 +251,7 @@ def test_no_search_is_possible(numalet: Runner, pods: Path) -> None:
 def test_a_budget_is_a_time(numalet: Runner, pods: Path, budget: str) -> None:
     ended = plain(numalet, str(pods), "--budget", budget)
     assert ended.status == 2
-    assert f"--budget {budget!r} is no time" in ended.err
+    assert f"--budget {budget!r} is not a duration" in ended.err
 
 
 def test_a_search_that_runs_out_of_time_says_so(numalet: Runner, pods: Path) -> None:

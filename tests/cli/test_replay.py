@@ -180,9 +180,9 @@ def test_several_processes_give_the_same_results_in_the_same_order(tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "there is no scenario in it"),
+        ("", "it contains no scenario"),
         ("{}\n", "'machine'"),
-        ("{\n", "this line is no JSON"),
+        ("{\n", "this line is not JSON"),
     ],
 )
 def test_unusable_input_is_named_and_the_rest_is_run(

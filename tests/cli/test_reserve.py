@@ -244,8 +244,8 @@ def test_nodes_without_cpus_that_must_help_out_are_named(numalet: Runner) -> Non
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--strategy", "odd"), "error: --strategy: 'odd' is no strategy"),
-        (("--strategy", "spare=x"), "'spare=x' is no strategy"),
+        (("--strategy", "odd"), "error: --strategy: 'odd' is not a strategy"),
+        (("--strategy", "spare=x"), "'spare=x' is not a strategy"),
         (("--strategy", "spare=7"), "error: --strategy: NUMA node 7 is to keep all its memory"),
         (("--kube-reserved", "memory=1Ti"), "error: 1048676Mi of memory are to be kept back"),
         (("--kube-reserved", "memory=much"), "'much' is no quantity"),

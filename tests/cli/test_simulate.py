@@ -194,7 +194,7 @@ def test_files_that_hold_no_pods_are_refused(
 
 def test_no_pods_at_all_are_refused(numalet: Runner) -> None:
     assert numalet.simulate().err == (
-        "error: no pod manifests were given; name at least one file with pods\n"
+        "error: no pod manifests; name at least one file with pods\n"
     )
 
 

@@ -178,7 +178,7 @@ def test_unknown_choices_are_unusable_input(
 def test_no_pods_are_unusable_input(numalet: Runner) -> None:
     ended = small(numalet)
     assert ended.status == 2
-    assert "no pod manifests were given" in ended.err
+    assert "no pod manifests; name" in ended.err
 
 
 def test_devices_are_on_every_machine(numalet: Runner, tmp_path: Path) -> None:

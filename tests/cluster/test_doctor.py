@@ -239,4 +239,4 @@ def test_a_scheduler_beside_an_extender_is_to_have_a_configuration(defined: Cont
     answer = defined.request("POST", pods, pod)
     assert answer.is_success, answer.text
     message = findings(defined)["cluster/scheduler-without-configuration"]["message"]
-    assert message.startswith("pod kube-system/kube-scheduler has an extender beside")
+    assert message.startswith("pod kube-system/kube-scheduler has an extender next to")

@@ -32,7 +32,7 @@ from running.sent_pods import SentPods
 
 _MISMATCHES = "numalet_extender_model_mismatch_total{"
 _BOUND = 'numalet_extender_requests_total{result="answered",verb="bind"}'
-_REJECTED = "a kubelet rejected a pod after our yes"
+_REJECTED = "a kubelet rejected a pod we predicted it would admit"
 
 
 @dataclass(frozen=True)

@@ -445,7 +445,7 @@ def test_a_file_that_no_kubelet_takes_says_why() -> None:
         "state/native-reserved-pages": (
             _started(machine(11, 10, hugepages={1 << 20: 4}), pages),
             None,
-            "3221225472 bytes of hugepages-1Gi are kept back on NUMA node 1",
+            "3221225472 bytes of hugepages-1Gi are reserved on NUMA node 1",
         ),
         "state/native-node-classes": (
             _started(_with_accelerators(), BEST_EFFORT),

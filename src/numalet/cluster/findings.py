@@ -7,18 +7,18 @@ from numalet.io.kube_api.answers import ApiStatus
 
 
 class ClusterCollectionAbsent(NoteFinding):
-    sentence = "the API server has no {path}; they count as none"
+    sentence = "the API server has no {path}; treated as empty"
     path: str
 
 
 class ClusterCollectionForbidden(WarningFinding):
-    sentence = "these credentials may not list {path}; they count as none"
+    sentence = "these credentials may not list {path}; treated as empty"
     mend = "grant get, list and watch of them"
     path: str
 
 
 class ClusterUnlisted(Finding):
-    sentence = "{path} can not be listed: {problem}"
+    sentence = "cannot list {path}: {problem}"
     path: str
     problem: str
 

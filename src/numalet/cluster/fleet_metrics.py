@@ -33,13 +33,13 @@ Amounts: TypeAlias = Mapping[tuple[str, str], int]
 
 _PREFIX: Final = "numalet_fleet_"
 HELP: Final[Mapping[str, str]] = {
-    "up": "Whether what is shown is current: the cluster is followed, or could be read.",
-    "view_age_seconds": "Seconds since what is shown was current last; 0 while it is.",
-    "nodes": "Nodes by pool and by where their state comes from; undecided: too little is known.",
-    "stranded": "What the sums promise and no pod of the shapes can have.",
-    "free": "What is free by the scheduler's sums on nodes that get new pods.",
+    "up": "Whether the metrics are current: the cluster is followed, or the last read succeeded.",
+    "view_age_seconds": "Seconds since the metrics were last current; 0 while they are.",
+    "nodes": "Nodes by pool and origin of their state; undecided: insufficient data.",
+    "stranded": "Stranded resources: free by the sums, but unusable for all shapes.",
+    "free": "Free resources by the scheduler's sums, on nodes that get new pods.",
     "trap_nodes": "Nodes with something stranded.",
-    "fits": "So many copies of a shape fit now, counted up to 1000.",
+    "fits": "Copies of a shape that fit now, counted up to 1000.",
     "waiting_pods": "Pods of a shape that wait for a node.",
     "publisher_age_seconds": "Seconds since the node of a pool changed its object that did so"
     " longest ago.",

@@ -234,7 +234,7 @@ class LeaseCandidate:
             self._refusals.note(refused)
         elif not refused.status.is_temporary and str(refused) != self._complaint:
             self._complaint = str(refused)
-            self._say(f"the lease can not be used: {refused}")
+            self._say(f"cannot use the lease: {refused}")
 
     async def _read(self) -> _Lease | None:
         try:

@@ -239,7 +239,7 @@ class LiveCluster:
                     self._wanted ^= {what.path, OLD_BUDGETS.path}
                     group.create_task(self._follow(api, OLD_BUDGETS, group))
                     return
-                if self._take_in(what, each):
+                if self._apply_event(what, each):
                     self._value = None
                     self._changed.set()
                     self._on_change()
@@ -252,7 +252,7 @@ class LiveCluster:
         status = news.status if isinstance(news, Disconnected) else None
         return status is not None and status.is_absent and object_kinds.has_older(what)
 
-    def _take_in(self, what: ObjectKind, news: News[Any]) -> bool:
+    def _apply_event(self, what: ObjectKind, news: News[Any]) -> bool:
         """Return whether the event changed anything."""
         copy = self._copies.of_kind[what.name]
         match news:
@@ -272,14 +272,14 @@ class LiveCluster:
             case Connected():
                 self._has_it(what)
             case Disconnected():
-                return self._lose(what, news)
+                return self._mark_disconnected(what, news)
         return True
 
     def _has_it(self, what: ObjectKind) -> None:
         self._problems.pop(what.path, None)
         self._lost_at.pop(what.path, None)
 
-    def _lose(self, what: ObjectKind, news: Disconnected) -> bool:
+    def _mark_disconnected(self, what: ObjectKind, news: Disconnected) -> bool:
         """Return whether the loss is new."""
         lasting = None if what.is_needed else not_to_be_had(what.path, news.status)
         if isinstance(lasting, ClusterCollectionForbidden) and self._is_watched(what):

@@ -79,12 +79,12 @@ def application(
         return shown.message(_BUG.format(report=report), 500)
 
     async def not_there(_request: Request, _error: Exception) -> Response:
-        return shown.message("There is no such page.", 404)
+        return shown.message("Page not found.", 404)
 
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in _STATIC:
-            return shown.message("There is no such file.", 404)
+            return shown.message("File not found.", 404)
         return Response(templating.static(name), media_type=_STATIC[name])
 
     revisions = Revisions(shown)

@@ -129,7 +129,7 @@ class Entrance:
             return self._go_on(f"{path}?{query}" if query else path)
         return self._shown.page(
             "no_session.html", 401, title="A link opens this page",
-            text="There is no session here: it has ended, or the dashboard was started again.",
+            text="No session: it has ended, or the dashboard was restarted.",
         )  # fmt: skip
 
     def _go_on(self, target: str) -> Response:

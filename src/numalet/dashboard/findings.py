@@ -13,8 +13,10 @@ class DashboardHistoryStopped(WarningFinding):
 
 
 class DashboardHistorySetAside(WarningFinding):
-    sentence = "the history could not be read and begins anew: {problem}; the file is now {path}"
+    sentence = (
+        "could not read the history, so a new one begins: {problem}; the old file is now {path}"
+    )
     problem: str
     path: str
-    why = "the charts lack what was kept before"
+    why = "the charts lack the points of the old file"
     mend = "delete the file that was set aside when it is of no more use"

@@ -174,7 +174,7 @@ class _FleetPages(Value):
         except BadInput as bad:
             return _FitBox(422, findings=tuple(each.located for each in bad.findings))
         except _NoCountError:
-            words = f"{asked.count!r} is no number of copies; 0 to {MOST_COPIES} are"
+            words = f"{asked.count!r} is not a number of copies; must be 0 to {MOST_COPIES}"
             return _FitBox(422, findings=(words,))
         pairs = zip(shapes, answers, strict=True)
         return _FitBox(fits=tuple(_fit(each.name, fit, self.shown.path) for each, fit in pairs))
@@ -183,7 +183,7 @@ class _FleetPages(Value):
         """Return the page of one node, decided or not."""
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
         if on is None and unknown is None:
-            return self.shown.message("There is no such node in this cluster.", 404)
+            return self.shown.message("Node not found in this cluster.", 404)
         drawing, trap = "", None
         if on is not None:
             drawing = await asyncio.to_thread(

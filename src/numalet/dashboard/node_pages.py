@@ -108,7 +108,7 @@ def _health(view: NodeView, notes: list[Note]) -> Note:
         # Readiness is decided by the kubelet and stored in the API server.
         if worst is Level.GOOD:
             return Note(worst, "", "Nothing that can be observed needs attention.")
-        return Note(worst, "", f"What was observed needs attention; {needs}.")
+        return Note(worst, "", f"Some observations need attention; {needs}.")
     if not view.is_ready:
         return Note(Level.BAD, "", f"The node is not ready to admit pods; {needs}.")
     if worst is Level.GOOD:

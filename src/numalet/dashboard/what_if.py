@@ -91,7 +91,7 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
     if not pods or len(pods) > MOST_PODS:
         text = f"{len(pods)} pods are too many; at most {MOST_PODS} are asked about at a time."
         return WhatIfAnswer(
-            findings=findings, problem=text if pods else "There is no pod in this manifest."
+            findings=findings, problem=text if pods else "This manifest contains no pod."
         )
     beginning = _beginning(view, question)
     if isinstance(beginning, StartRefused):

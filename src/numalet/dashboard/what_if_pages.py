@@ -135,7 +135,7 @@ class _WhatIfPage:
 def _question(values: Mapping[str, str], text: str) -> WhatIfQuestion:
     policy, scope = values.get("policy", ""), values.get("scope", "")
     if policy not in ("", *_POLICIES) or scope not in ("", *_SCOPES):
-        raise FormRefused(400, "There is no such topology policy or scope.")
+        raise FormRefused(400, "Unknown topology policy or scope.")
     pod = values.get("pod", "")
     return WhatIfQuestion(
         text=text,

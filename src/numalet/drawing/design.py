@@ -15,11 +15,11 @@ _ROW_PX: Final = 32
 _SAMPLE_WIDTH_PX: Final = 360
 
 STATES: Final = {
-    "empty": ("ink-2", "0", "No NUMA nodes", "The machine has none that it reports."),
-    "loading": ("ink-2", "…", "Not read yet", "The node is shown as soon as it is read."),
+    "empty": ("ink-2", "0", "No NUMA nodes", "The machine reports none."),
+    "loading": ("ink-2", "…", "Not read yet", "The node appears when it has been read."),
     "refused": ("bad", "x", "The kubelet would not start", "Its complaint is above the drawing."),
-    "stale": ("warning", "!", "Not current", "Shown is the node as it was last seen."),
-    "gone": ("bad", "x", "The agent is gone", "This page returns by itself when it is back."),
+    "stale": ("warning", "!", "Not current", "This is the last known state of the node."),
+    "gone": ("bad", "x", "The agent has stopped", "This page returns by itself when it is back."),
 }
 """A colour, a sign, a heading and a sentence for each state, by its name."""
 

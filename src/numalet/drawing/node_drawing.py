@@ -63,7 +63,7 @@ def draw(
     for section in parts:
         top = _section(pen, picture, section, Box(0, top, width), scale) + GAP_PX
     if others := devices.elsewhere(pen):
-        heading = "Devices at several NUMA nodes, or at none that is known"
+        heading = "Devices at several or unknown NUMA nodes"
         pen.line(picture, heading, Box(0, top, width), "heading")
         top = devices.mark(pen, picture, others, Box(0, top + 20, width)) + GAP_PX
     if margins.has_distances(pen):

@@ -18,8 +18,8 @@ class DecisionNote(NoteFinding):
     """A note on decisions; never an error."""
 
     why = (
-        "After the managers the kubelet asks about sums, room for pods, labels, names and ports; "
-        "an answer is only as good as what is known of them."
+        "After the managers the kubelet checks sums, room for pods, labels, names and ports; "
+        "the answer depends on the known facts about them."
     )
     mend = "give whole manifests, --node-name and --node-labels, and all pods of the node"
 

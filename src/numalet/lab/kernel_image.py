@@ -35,7 +35,7 @@ def vmlinux(image: bytes, unzstd: Callable[[bytes], bytes]) -> bytes:
     start = ((image[_SETUP_SECTORS] or _DEFAULT_SECTORS) + 1) * _SECTOR + offset
     kernel = _decompressed(image[start : start + size], unzstd)
     if not kernel.startswith(_ELF):
-        raise KernelImageError("what is in it is no ELF file")
+        raise KernelImageError("its content is not an ELF file")
     return kernel
 
 

@@ -76,7 +76,7 @@ def _tray(one: int, other: int) -> int:
 _ALL: Final = (
     Topology(
         name="2n4c",
-        summary="the smallest machine on which placement matters: two packages",
+        summary="the smallest machine where placement matters: two packages",
         nodes=_even(2, 4, 768),
         layout=CpuLayout(packages=2, cores=2),
         distances=_distances(2, lambda one, other: 21),
@@ -111,7 +111,7 @@ _ALL: Final = (
     ),
     Topology(
         name="3n4c-1memless",
-        summary="three nodes, of which node 1 has a CPU and no memory",
+        summary="three nodes; node 1 has a CPU and no memory",
         nodes=(
             GuestNode(1024, frozenset({0, 1})),
             GuestNode(0, frozenset({2})),

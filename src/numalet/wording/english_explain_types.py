@@ -17,5 +17,5 @@ ANSWERS: Final[Mapping[str, str]] = {
     "PodList": "Pods of one moment.",
     "Object": "An object of some kind.",
     "ObjectList": "Objects of one moment.",
-    "Status": "A request that came to nothing, and why.",
+    "Status": "A failed request, and why.",
 }

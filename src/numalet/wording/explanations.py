@@ -113,7 +113,7 @@ def in_vain(category: str, count: int) -> str:
 
 def price(names: Sequence[str]) -> str:
     """Name the pods that would be rejected for it; empty without such pods."""
-    return f"at the price of {_few(names)}" if names else ""
+    return f"but would displace {_few(names)}" if names else ""
 
 
 THAT_RUN: Final = "that run"

@@ -20,10 +20,10 @@ JUDGED: Final = "{kubelet} is judged by the rules of release {release}"
 
 NODE_MESSAGES: Final[Mapping[str, str]] = {
     "": "the agent is running and admits pods",
-    "AgentObserves": "the agent only observes this node: another owner of its CPUs was found",
+    "AgentObserves": "the agent only observes this node: another program manages its CPUs",
     "SourcesNotReady": "not all sources of pods are ready since the agent started",
-    "BooksNotWritable": "the node state can not be written, so no pods are admitted",
-    "AgentStops": "the agent is stopping; what runs goes on running",
+    "BooksNotWritable": "cannot write the node state, so no pods are admitted",
+    "AgentStops": "the agent is stopping; running containers continue",
 }
 """By the reason why the node is not ready."""
 

@@ -31,7 +31,7 @@ UNCHANGEABLE_TOLERATIONS: Final = (
 )
 UNCHANGEABLE_METADATA: Final = "Forbidden: field is immutable"
 UNCHANGEABLE_FILE: Final = (
-    "Forbidden: the pod is what a file in the manifest folder says; change the file"
+    "Forbidden: the pod comes from a file in the manifest folder; change the file"
 )
 NAME_DIFFERS: Final = (
     "the name of the object ({found}) does not match the name on the URL ({expected})"
@@ -40,7 +40,7 @@ PATCH_MEDIA_TYPE: Final = (
     "the body of the request was in an unknown format - accepted media types include:"
     " application/json-patch+json, application/merge-patch+json"
 )
-PATCH_UNREADABLE: Final = "the patch can not be applied: {problem}"
+PATCH_UNREADABLE: Final = "cannot apply the patch: {problem}"
 PATCH_NO_LIST: Final = "a JSON patch is a list of operations"
 PATCH_TOO_LONG: Final = "it has more than {most} operations"
 PATCH_TOO_DEEP: Final = "its result is nested too deeply"
@@ -61,7 +61,7 @@ TOO_OLD: Final = "too old resource version: {asked} ({oldest})"
 TOO_NEW: Final = "Timeout: Too large resource version: {asked}, current: {current}"
 TOO_NEW_CAUSE: Final = "Too large resource version"
 VERSION_AND_CONTINUE: Final = "specifying resource version is not allowed when using continue"
-CONTINUE_UNREADABLE: Final = "continue key is not valid: it is none of this server"
+CONTINUE_UNREADABLE: Final = "continue key is not valid: not issued by this server"
 CONTINUE_TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start"
     " a new list without the continue parameter, or use the continue token in this response to"
@@ -93,21 +93,21 @@ NOT_STRICT: Final = "strict decoding error: {problems}"
 FIELD_UNKNOWN: Final = 'unknown field "{path}"'
 FIELD_TWICE: Final = 'duplicate field "{path}"'
 DRY_RUN: Final = 'dryRun: Unsupported value: "{value}": supported values: "All"'
-DEVICES_UNKNOWN: Final = "there are no devices {resource}; known are {known}"
+DEVICES_UNKNOWN: Final = "unknown devices {resource}; known are {known}"
 OTHER_PID_NAMESPACE: Final = (
     "the command is in another PID namespace than the agent, which could neither watch its process"
     " nor end it; run it in the agent's PID namespace"
 )
 OBSERVING: Final = (
-    "another owner of CPUs and memory was found on this node, so this agent only observes"
+    "another program manages CPUs and memory of this node, so this agent only observes"
 )
 CORDONED: Final = (
     "the node is cordoned: it admits no pods without a toleration of"
     " node.kubernetes.io/unschedulable until it is uncordoned (kubectl uncordon)"
 )
 UNCHANGEABLE_NODE: Final = "Forbidden: of a node only spec.unschedulable may be changed here"
-STOPPING: Final = "the agent is stopping; try again when it has started anew"
-STORAGE: Final = "the node state can not be written, so the request is refused: {problem}"
+STOPPING: Final = "the agent is stopping; try again when it has restarted"
+STORAGE: Final = "cannot write the node state, so the request is refused: {problem}"
 STARVED: Final = "the machine lacks something for this request at the moment ({error}); try again"
 CLIENT_LEFT: Final = "the client went away before its request was complete"
 BUG: Final = "internal error in the agent; see its log"

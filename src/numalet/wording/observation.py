@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 STATUS: Final = "a kubelet keeps it, and this agent decides nothing"
-GONE: Final = "its kubelet does not know it any more; the next admission frees what it holds"
-NOT_SEEN: Final = "no cgroup of it was found, so nothing is known but the state files"
+GONE: Final = "its kubelet does not know it any more; the next admission releases its allocation"
+NOT_SEEN: Final = "its cgroup was not found, so only the state files are known"
 
 
 def unknown_parts(metadata: Mapping[str, Any]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_a_finding_is_one_line_where_nobody_watches(capsys: pytest.CaptureFixtur
 
     assert capsys.readouterr().err.splitlines() == [
         f"error: a.yaml:3: {SENTENCE}",
-        "note: no pod manifests were given; name at least one file with pods",
+        "note: no pod manifests; name at least one file with pods",
     ]
 
 

@@ -164,7 +164,7 @@ async def test_a_cluster_that_can_not_be_listed_is_no_cluster() -> None:
             view = await receiver.until(lambda view: bool(view.problems))
             assert view.opened is None
             assert [each.code for each in view.problems] == ["cluster/unlisted"]
-            assert "/api/v1/nodes can not be listed" in str(view.problems[0])
+            assert "cannot list /api/v1/nodes" in str(view.problems[0])
 
 
 async def test_what_a_receiver_raises_ends_all_of_it() -> None:

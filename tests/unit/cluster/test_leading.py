@@ -293,7 +293,7 @@ async def test_a_holder_that_asks_for_longer_is_waited_for() -> None:
 async def test_a_refusal_is_said_once() -> None:
     for code, expected in [
         (403, "the API server refuses: no"),
-        (422, "the lease can not be used: 422 Refused: leases is forbidden: no"),
+        (422, "cannot use the lease: 422 Refused: leases is forbidden: no"),
     ]:
         api = StoredLeases(refusal=code)
         async with running(api, "a") as (a,):
@@ -314,7 +314,7 @@ async def test_a_namespace_that_is_not_there_is_said_once() -> None:
 
     async with running(WithoutNamespace(), "a") as (a,):
         await asyncio.sleep(30)
-        assert a.said == ["the lease can not be used: 404 NotFound: namespaces not found"]
+        assert a.said == ["cannot use the lease: 404 NotFound: namespaces not found"]
 
 
 @in_simulated_time

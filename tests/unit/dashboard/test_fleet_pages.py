@@ -150,8 +150,8 @@ async def test_copies_that_fit_say_where_and_the_others_why_not() -> None:
         ("kind: [", "", 422, "the text:2"),
         (_EVIL, "", 422, "an object with a kind"),
         ("gpu: none", "", 422, "none"),
-        ("cpu: 1", "-1", 422, "no number of copies"),
-        ("cpu: 1", "1001", 422, "no number of copies"),
+        ("cpu: 1", "-1", 422, "not a number of copies"),
+        ("cpu: 1", "1001", 422, "not a number of copies"),
         ("x" * 16_001, "", 413, "16001 characters"),
     ],
 )

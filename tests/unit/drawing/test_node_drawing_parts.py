@@ -89,7 +89,7 @@ def test_alike_nodes_have_what_is_kept_back_on_their_marks() -> None:
     blocks = [_block(at, memory=(bar,)) for at in range(40)]
     picture = node_drawing.draw(NodeMap(title="t", nodes=(*blocks,)), width_px=400)
     titles = _titles(picture)
-    assert titles.count("kept back on NUMA node 39") == 1
+    assert titles.count("reserved on NUMA node 39") == 1
     assert 'data-alike="39"' in picture
     memory_only = [_block(at, cores=(), memory=(bar,)) for at in range(40)]
     titles = _titles(node_drawing.draw(NodeMap(title="t", nodes=(*memory_only,))))

@@ -14,12 +14,12 @@ from numalet.shared.web import pages
 
 _PREFIX: Final = "numalet_breaker_"
 HELP: Final[Mapping[str, str]] = {
-    "up": "Whether everything was listed, and what is known is current.",
-    "leader": "Whether this process acts: it holds the lease, or needs none.",
-    "dry_run": "Whether actions are said and not carried out.",
+    "up": "Whether the view of the cluster is complete and current.",
+    "leader": "Whether this process acts: it holds the lease, or runs without one.",
+    "dry_run": "Whether this is a dry run: actions are reported, not performed.",
     "rejections_total": "Pods that kubelets rejected since this process began, by reason.",
     "rejected_pods": "Rejected pods that are there now, by reason.",
-    "actions_total": "Actions by what is done and by what became of it.",
+    "actions_total": "Actions by verb and result.",
     "tainted_nodes": "Nodes that have the breaker's taint now.",
     "suspended_jobs": "Jobs that are suspended by the breaker now.",
 }

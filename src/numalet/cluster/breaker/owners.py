@@ -130,7 +130,7 @@ class OwnerResolver:
         self._said.add(key)
         self._say(
             f"{link.kind} of {link.api_version} can not be read ({refused.status.code} "
-            f"{refused.status.reason}): pods count for the nearest owner that is known"
+            f"{refused.status.reason}): its pods are attributed to the nearest known owner"
         )
 
 

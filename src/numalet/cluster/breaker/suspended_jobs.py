@@ -66,7 +66,7 @@ class SuspendedJobs:
             case Disconnected(status=status) if status is not None and status.is_forbidden:
                 # These credentials lack this permission; the breaker continues without it.
                 self.is_listed = True
-                text = f"Jobs can not be followed, so none is resumed: {status.message}"
+                text = f"cannot watch Jobs, so they are not resumed: {status.message}"
                 if text != self._said:
                     self._said = text
                     self._say(text)

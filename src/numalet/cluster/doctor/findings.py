@@ -7,7 +7,7 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 class ClusterServerUnknown(WarningFinding):
     sentence = "the API server is of version {version}; numalet knows releases {oldest} to {newest}"
-    why = "fields and verbs of other releases may differ from what is read and written here"
+    why = "other releases may have other fields and verbs"
     mend = "numalet --version; install a later one, if there is one"
     version: str
     oldest: str
@@ -43,8 +43,8 @@ class ClusterDefinitionVersion(Finding):
 
 
 class ClusterForbidden(Finding):
-    sentence = "you may not {verbs} {resource}, so what depends on it is not known"
-    why = "whoever asks about a cluster needs the role numalet-reader"
+    sentence = "you may not {verbs} {resource}, so facts that depend on it are unknown"
+    why = "requires the role numalet-reader"
     mend = (
         "kubectl create clusterrolebinding numalet-reader-of-USER --clusterrole=numalet-reader "
         "--user=USER"
@@ -89,8 +89,8 @@ class ClusterNodeClock(WarningFinding):
 
 
 class ClusterNotPublished(WarningFinding):
-    sentence = "{nodes} without a NumaNode: {names}; what they hold is rebuilt from their pods"
-    why = "only the node knows what its managers gave to pods that are gone"
+    sentence = "{nodes} without a NumaNode: {names}; their allocations are rebuilt from their pods"
+    why = "only the node knows the allocations of deleted pods that influenced the current ones"
     mend = (
         "kubectl -n numalet get pods -l app.kubernetes.io/component=publisher -o wide "
         "--field-selector spec.nodeName={first}"
@@ -135,12 +135,12 @@ class ClusterContradicted(WarningFinding):
         "{nodes} whose NumaNode contradicts the pods of the cluster: {names}; {first} is {problem}"
     )
     why = (
-        "such an object is not used, and the node is rebuilt from its pods; it is of a publisher "
-        "that does not work, or of one that writes what is not true"
+        "the object is ignored, and the node is rebuilt from its pods; its publisher is broken or "
+        "not trustworthy"
     )
     mend = (
         "kubectl -n numalet delete pods -l app.kubernetes.io/component=publisher "
-        "--field-selector spec.nodeName={first}; if it is said again, see who writes: "
+        "--field-selector spec.nodeName={first}; if it persists, check managedFields: "
         "kubectl get numanodes.numalet.dev {first} -o yaml --show-managed-fields"
     )
     nodes: str
@@ -151,7 +151,7 @@ class ClusterContradicted(WarningFinding):
 
 class ClusterTopologyOwner(WarningFinding):
     sentence = "{nodes} whose NodeResourceTopology has zones of another manager, {manager}: {names}"
-    why = "two that write one field undo each other; numalet refuses to be the second"
+    why = "two managers would overwrite each other; numalet does not take over"
     mend = (
         "kubectl get noderesourcetopologies.topology.node.k8s.io {first} -o yaml "
         "--show-managed-fields; end {manager}, or let numalet publish without this object"

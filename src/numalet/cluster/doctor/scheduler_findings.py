@@ -20,7 +20,7 @@ class ClusterSchedulerApiVersion(Finding):
 
 
 class ClusterSchedulerWithoutConfiguration(WarningFinding):
-    sentence = "{pod} has an extender beside its scheduler, which is started without --config"
+    sentence = "{pod} has an extender next to its scheduler, which is started without --config"
     why = "extenders are named in the scheduler's configuration alone, so nothing asks this one"
     mend = (
         "kubeadm upgrade node phase control-plane "
@@ -32,8 +32,8 @@ class ClusterSchedulerWithoutConfiguration(WarningFinding):
 class ClusterSchedulerNodesPerCycle(WarningFinding):
     sentence = "{source} has percentageOfNodesToScore {percentage}, and an extender"
     why = (
-        "the extender is asked about so many nodes alone, 500 of 5,000 by default; a pod that all "
-        "of these refuse waits, although nothing was asked of the others"
+        "the scheduler sends only so large a share of the nodes, 500 of 5,000 by default; a pod "
+        "that all of these refuse waits, although the other nodes were not tried"
     )
     mend = "write percentageOfNodesToScore: 100 into {source}"
     source: str
@@ -68,7 +68,7 @@ class ClusterSchedulerWholeNodes(WarningFinding):
 
 class ClusterSchedulerTimeOut(Finding):
     sentence = "{source} waits {waits} s for {url}; {program} answers within 80 % of {answers} s"
-    why = "an answer that comes later counts as none, though the extender counts the pod on a node"
+    why = "late answers are dropped, but the promise of the extender stays"
     mend = "write httpTimeout: {answers}s into {source}, or give {program} --timeout {waits}s"
     source: str
     waits: str
@@ -78,7 +78,7 @@ class ClusterSchedulerTimeOut(Finding):
 
 
 class ClusterSchedulerFailsOpen(NoteFinding):
-    sentence = "{source} goes on without {url} while it does not answer (ignorable: true)"
+    sentence = "{source} ignores {url} while it does not answer (ignorable: true)"
     why = "pods are then bound by sums, and kubelets reject some of them; numalet breaker ends that"
     source: str
     url: str
@@ -122,7 +122,7 @@ class ClusterSchedulerUnchecked(Finding):
 
 class ClusterExtenderAsksItself(Finding):
     sentence = "the pods of {program} are scheduled by {scheduler}, which waits for them ({source})"
-    why = "after one crash of all of them none can be scheduled, nor any other pod"
+    why = "if all of them crash, no pod can be scheduled, not even they"
     mend = (
         "kubectl apply -k packaging/kubernetes/extender, whose pods name their nodes; or write "
         "ignorable: true into {source}"
@@ -134,7 +134,7 @@ class ClusterExtenderAsksItself(Finding):
 
 class ClusterExtendersShareNothing(WarningFinding):
     sentence = "{program} runs {replicas} extenders without a lease"
-    why = "each knows its own promises alone, so two pods can be promised one place"
+    why = "each knows only its own promises, so two pods can be promised the same place"
     mend = "give it --lease NAMESPACE/NAME, or run one"
     program: str
     replicas: str
@@ -142,7 +142,7 @@ class ClusterExtendersShareNothing(WarningFinding):
 
 class ClusterBreakerTaintPast(WarningFinding):
     sentence = "{nodes} with a taint of the breaker that has ended: {names}"
-    why = "a breaker lifts its taints when they end, so none runs that may"
+    why = "a breaker removes its taints when they end, so no breaker with permission runs"
     mend = "numalet breaker undo"
     nodes: str
     names: str
@@ -150,7 +150,7 @@ class ClusterBreakerTaintPast(WarningFinding):
 
 class ClusterLeaseNotRenewed(WarningFinding):
     sentence = "the lease {lease} of {holder} was not renewed for {seconds} s"
-    why = "who holds a lease renews it every few seconds: nothing answers or acts"
+    why = "the holder of a lease renews it every few seconds: no process answers or acts"
     mend = "kubectl -n {namespace} get pods -l app.kubernetes.io/name=numalet -o wide"
     lease: str
     holder: str

@@ -64,7 +64,7 @@ _TURN_SECONDS: Final = 0.005
 
 STILL_DECIDES: Final = "numalet: the node still decides on other pods"
 NO_NEWS: Final = "numalet: the API server is out of reach, so that the node's state may be old"
-NOT_SEEN: Final = "numalet: this pod is not known, or is gone"
+NOT_SEEN: Final = "numalet: this pod is unknown or was deleted"
 NO_ANSWER: Final = "numalet: the API server did not answer in time"
 _DISTRUSTED: Final = "its state"
 

@@ -92,7 +92,7 @@ class Calls:
         except BadInput as bad:
             text = wire.error_text(bad.findings)
             name = self._verb.name
-            self._state.log.repeat("a request can not be read", name, verb=name, why=text)
+            self._state.log.repeat("cannot read a request", name, verb=name, why=text)
             return self._verb.refuse(text), CallResult.UNREADABLE
         except Exception as bug:
             place = _place(bug)

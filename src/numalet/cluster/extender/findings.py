@@ -6,5 +6,5 @@ from numalet.core.model.findings import Finding
 
 
 class ExtenderBodyUnreadable(Finding):
-    sentence = "the request can not be read: {problem}"
+    sentence = "cannot read the request: {problem}"
     problem: str

@@ -76,7 +76,7 @@ class ModelMismatches(StateListener):
             seconds = self._state.filter.was_refused(pod.pod, name, now)
             self._state.metrics.mismatch(pod.reason)
             self._state.log.complain(
-                "a kubelet rejected a pod after our yes",
+                "a kubelet rejected a pod we predicted it would admit",
                 pod=str(pod.pod),
                 node=name,
                 reason=pod.reason,

@@ -125,7 +125,7 @@ class ExtenderState:
         late = self.nodes.pass_time(self.now_seconds())
         self.metrics.late(len(late))
         for each in late:
-            self.log.say("a promise came to nothing", pod=str(each.pod.pod), node=each.node_name)
+            self.log.say("promise expired", pod=str(each.pod.pod), node=each.node_name)
         if self.live.is_ready and not self._is_known:
             self._is_known = True
             self._say_ready()

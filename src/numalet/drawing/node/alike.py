@@ -52,7 +52,7 @@ def _mini(pen: Pen, group: Element, block: NumaBlock, place: Box) -> None:
     pen.rect(parent, bar, "free", f"free memory of NUMA node {block.node_id}")
     if kept:
         held = Box(bar.left, bar.top, bar.width * kept / total, bar.height)
-        pen.rect(parent, held, "kept", f"kept back on NUMA node {block.node_id}")
+        pen.rect(parent, held, "kept", f"reserved on NUMA node {block.node_id}")
 
 
 def _words(pen: Pen, block: NumaBlock) -> str:

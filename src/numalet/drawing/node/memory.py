@@ -87,7 +87,7 @@ def _bar(pen: Pen, group: Element, node_id: int, bar: MemoryBar, place: Box) -> 
 
 def _parts(pen: Pen, node_id: int, bar: MemoryBar) -> list[tuple[str, str, str, str, int]]:
     """Return class, pod, id, words and size of each part of a bar."""
-    parts = [("kept", "", "kept-back", "kept back for the system", bar.kept_back_bytes)]
+    parts = [("kept", "", "kept-back", "reserved for the system", bar.kept_back_bytes)]
     for part in bar.parts:
         if part.pod_uid:
             words = f"reserved for {pen.pod_title(part.pod_uid)}"

@@ -59,7 +59,7 @@ class SmallerRequest(Value):
 class AdjustedRequest(Value):
     """A request of one container rounded up to whole units.
 
-    For requests that are no multiple of a unit, or in a form that the kubelet refuses.
+    For requests that are not a multiple of a unit, or in a form that the kubelet refuses.
     """
 
     code: ClassVar[str] = "explain/adjusted-request"

@@ -56,7 +56,7 @@ class AnswerKind(Enum):
 
 
 class SetAnswer(Value):
-    """One set: offered if there is no ``reason``.
+    """One set: offered without a ``reason``.
 
     ``preferred`` is None if unknown. ``holders`` are the containers with memory on the group of the
     reason, or the pod's containers with CPUs on these nodes.
@@ -73,7 +73,7 @@ class SetAnswer(Value):
 
 
 class NeededNodes(Value):
-    """How many NUMA nodes a provider counts as needed: it prefers sets of this size.
+    """How many NUMA nodes a provider needs: it prefers sets of this size.
 
     ``cpus`` are the CPUs of the largest nodes of this number, ``reserved`` those among them that
     are never allocated; both are 0 for other resources.
@@ -204,7 +204,7 @@ def _of_provider(
 
 
 def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
-    """Return how many NUMA nodes this family counts as needed; None if unknown."""
+    """Return how many NUMA nodes this family needs; None if unknown."""
     match family:
         case CpuHintFamily():
             rule = family.as_rule

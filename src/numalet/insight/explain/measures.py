@@ -5,7 +5,7 @@ pairs of the nodes of a span, a node with itself included, in the kernel's units
 
 *Stranded* memory or CPUs: free on a NUMA node on which no pod of the listed kinds would get an
 allocation any more. To measure it, the final node decides on one more pod of every kind. All nodes
-in the hints of all providers count as reachable, not only the chosen ones.
+in the hints of all providers are reachable, not only the chosen ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attempts in one category of changes, and those that would have admitted or aligned the pod.
 
-A tally ends the category when ``keep_going`` returns False, or after so many decisions that the
-other categories would have to wait too long; then it is marked as ended early.
+A tally ends the category when ``keep_going`` returns False, or after too many decisions; then it
+is marked as ended early.
 """
 
 from __future__ import annotations

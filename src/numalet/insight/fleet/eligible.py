@@ -4,7 +4,7 @@ The scheduler uses the data of the API server: whether the node is cordoned or n
 and labels, and the sums: allocatable minus requested, by resource. These do not include NUMA nodes,
 which is why a kubelet may refuse a pod that was sent to it. kube-scheduler v1.32: the plugins
 NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit, in this order; of
-several reasons the first is given.
+several reasons the first is returned.
 """
 
 from __future__ import annotations

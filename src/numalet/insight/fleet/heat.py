@@ -1,4 +1,4 @@
-"""A fleet as it is drawn: each node with its free amount of one resource by NUMA node.
+"""The drawn values of a fleet: each node with its free amount of one resource by NUMA node.
 
     cell     one node, or with ``count`` above 1 several that are drawn alike
     share    one NUMA node of it: free and allocatable amounts

@@ -20,7 +20,7 @@ NodeVariants: TypeAlias = Mapping[str, Node | StartRefused]
 
 
 class FleetClassUnknown(NoteFinding):
-    sentence = "node {name} stays as it is: its machine and configuration are not known"
+    sentence = "node {name} is not changed: its machine and configuration are unknown"
     name: str
 
 

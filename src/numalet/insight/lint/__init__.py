@@ -3,7 +3,7 @@
 *Start*: the errors that the kubelet of the release would report on this machine, with these state
 files. The packages that start a node here find them; no check is implemented twice (``starting``).
 
-*Rules* of our own check a ``Subject`` (configuration, machine, state files, pods) and yield
+*Our rules* check a ``Subject`` (configuration, machine, state files, pods) and yield
 findings with codes ``lint/...``. A rule is a function; ``rules`` lists all of them, in order.
 
     on_reservation   reservedMemory and the eviction threshold: the formula

@@ -13,9 +13,7 @@ from numalet.insight.lint.rows import FindingRow
 
 
 class CheckUnknownCode(Finding):
-    sentence = (
-        "there is no finding {unknown!r}, and no area of findings of that name; nearest: {nearest}"
-    )
+    sentence = "unknown finding or area {unknown!r}; nearest: {nearest}"
     unknown: str
     nearest: str
 

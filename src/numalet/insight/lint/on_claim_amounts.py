@@ -47,10 +47,10 @@ class LintClaimCountedTwice(ClaimBesideRequestsFinding):
         "counts as {resource} of the node, and has {asked} besides"
     )
     why = (
-        "With DRANodeAllocatableResources a device says which resource of nodes it is, and what "
+        "With DRANodeAllocatableResources a device declares its node resource, and what "
         "is claimed is added to what is requested."
     )
-    mend = "request only what the container needs beside its claim"
+    mend = "request only what the container needs in addition to its claim"
 
 
 class LintClaimsExceedPodResources(LintFinding):

@@ -43,14 +43,16 @@ class DeviceNumaNodeFinding(LintWarning):
 class LintDeviceOnCpulessNode(DeviceNumaNodeFinding):
     sentence = "{attribute} of {driver} {devices} is {numa_node}, a NUMA node without CPUs"
     why = (
-        "The memory of some accelerators is a NUMA node of its own, and their drivers name that "
+        "The memory of some accelerators is a separate NUMA node, and their drivers name that "
         "one. Devices for CPUs never have it, so a claim that wants both on one node is never met."
     )
     mend = "match another attribute, resource.kubernetes.io/pcieRoot for example; {near}"
 
 
 class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
-    sentence = "{attribute} of {driver} {devices} is {numa_node}, which is no NUMA node here"
+    sentence = (
+        "{attribute} of {driver} {devices} is {numa_node}, which is not a NUMA node of this machine"
+    )
     why = (
         "The kernel says -1 where the firmware does not know the node of a device. Other numbers "
         "mean that the slice is of another machine. Nothing can be aligned with such a node."
@@ -88,7 +90,7 @@ class LintClaimNeverAligned(LintFinding):
         "in common: {values}"
     )
     why = (
-        "matchAttribute is a condition and no preference: without devices that share a value the "
+        "matchAttribute is a condition, not a preference: without devices that share a value the "
         "claim is not allocated, and its pods stay pending."
     )
     mend = "match an attribute that the devices share, or drop the constraint"
@@ -103,9 +105,9 @@ class LintDraCpusDifferFromAllocatable(LintWarning):
         "{driver} offers {offered} CPUs of this node, and {allocatable} are allocatable to pods"
     )
     why = (
-        "The driver keeps CPUs back by a setting of its own. Where it keeps back less than the "
-        "kubelet, pods get CPUs of the system; where more, the scheduler promises CPUs to pods "
-        "that no claim can have."
+        "The driver has a separate setting for reserved CPUs. If it reserves less than the "
+        "kubelet, pods get CPUs of the system; if more, the scheduler assigns CPUs to "
+        "pods that no claim can get."
     )
     mend = "let the reserved CPUs of the driver and of the kubelet be the same"
     driver: str

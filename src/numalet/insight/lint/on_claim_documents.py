@@ -109,7 +109,7 @@ class LintClaimsNotInPodResources(LintNote):
         "pods claim devices, and the PodResources API of this kubelet does not list them: the "
         "feature gate KubeletPodResourcesDynamicResources is off"
     )
-    why = "Exporters of NUMA topology and of metrics learn from PodResources what is in use."
+    why = "Exporters of NUMA topology and of metrics read the devices in use from PodResources."
     mend = "set featureGates.KubeletPodResourcesDynamicResources to true"
 
 

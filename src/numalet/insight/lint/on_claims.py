@@ -30,7 +30,7 @@ class LintCpuManagerBesideDraDriver(BesideDraDriverFinding):
         "out the same CPUs: {evidence}"
     )
     why = (
-        "Neither knows what the other has given away: containers are pinned to the same CPUs, or "
+        "Neither knows the allocations of the other: containers are pinned to the same CPUs, or "
         "do not start. Drivers of CPUs demand the CPU Manager's policy none."
     )
     mend = "set cpuManagerPolicy to none where the driver runs, or run no such driver here"
@@ -55,7 +55,7 @@ class LintClaimShared(LintFinding):
         "Drivers of CPUs and memory prepare a claim for one container; every other one fails with "
         "CreateContainerError. An init container counts, too: nothing is handed on to the others."
     )
-    mend = "give each container a claim of its own; a ResourceClaimTemplate makes one for each pod"
+    mend = "give each container a separate claim; a ResourceClaimTemplate makes one for each pod"
     claim: str
     resource: str
     count: int

@@ -17,7 +17,7 @@ from numalet.insight.lint.subject import LintSubject
 
 class LintSwapIsOn(LintWarning):
     sentence = "this host swaps to {areas}, and failSwapOn is true"
-    why = "The kubelet does not start beside swap unless failSwapOn is false."
+    why = "The kubelet does not start with swap unless failSwapOn is false."
     mend = "swapoff -a, or set failSwapOn to false"
     areas: str
 
@@ -30,7 +30,7 @@ class LintCgroupV1(LintWarning):
 
 class LintCgroupV1Refused(LintFinding):
     sentence = "this host has cgroup v1, and failCgroupV1 is true{by_default}"
-    why = "The kubelet does not start beside cgroup v1 then; since v1.35 that is the default."
+    why = "Then the kubelet does not start with cgroup v1; since v1.35 that is the default."
     mend = "boot with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1 to false"
     kubelet_text = "kubelet is configured to not run on a host using cgroup v1. {future}"
     by_default: str
@@ -45,7 +45,7 @@ class LintNoContainerRuntime(LintWarning):
 
 
 class LintSoftEvictionWithoutGracePeriod(LintFinding):
-    sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod has none"
+    sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod does not"
     why = "The kubelet does not start with a soft threshold that has no grace period."
     mend = "set evictionSoftGracePeriod.{signal}"
     signal: str

@@ -27,7 +27,7 @@ _NODE_MAP: Final = (
 
 class LintReservedHugepagesAbsent(LintWarning):
     sentence = "reservedMemory names {type} on NUMA node {numa_node}, which has no such pages"
-    why = "What is kept back must be there; the documentation asks for pages that exist."
+    why = "Reserved pages must exist."
     mend = "remove {type} of NUMA node {numa_node}"
     type: str
     numa_node: int
@@ -44,21 +44,21 @@ class ReservedTooMuchFinding(LintFinding):
 
 class LintReservedMoreThanNode(ReservedTooMuchFinding):
     sentence = (
-        "{reserved_bytes} are kept back on NUMA node {numa_node}, which has {memory_bytes}, of "
+        "{reserved_bytes} are reserved on NUMA node {numa_node}, which has {memory_bytes}, of "
         "these {hugepages_bytes} in huge pages"
     )
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
-    mend = "keep back less here and more on another node; let 'numalet reserve' compute the entries"
+    mend = "reserve less here and more on another node; let 'numalet reserve' compute the entries"
 
 
 class LintReservedOnMemorylessNode(ReservedTooMuchFinding):
-    sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no memory"
+    sentence = "{reserved_bytes} are reserved on NUMA node {numa_node}, which has no memory"
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
     mend = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
 
 
 class LintReservedOnCpulessNode(LintWarning):
-    sentence = "{reserved_bytes} are kept back on NUMA node {numa_node}, which has no CPUs"
+    sentence = "{reserved_bytes} are reserved on NUMA node {numa_node}, which has no CPUs"
     why = "The system and the kubelet run on CPUs, and use the memory near them first."
     mend = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
     numa_node: int
@@ -71,7 +71,7 @@ class LintMemoryOnCpulessNodes(LintWarning):
     )
     why = (
         "The Memory Manager does not distinguish memory of an accelerator, of a CXL expander, or "
-        "high-bandwidth memory from other memory. A pod without CPUs of its own, "
+        "high-bandwidth memory from other memory. A pod without exclusive CPUs, "
         "or one that needs several nodes, can get it."
     )
     mend = (
@@ -104,7 +104,7 @@ class LintReservationWidensPod(LintWarning):
     )
     why = (
         "The preferred number of NUMA nodes is that of the smallest set that could hold the "
-        "request on an empty machine; every node more is one that others can not use alone."
+        "request on an empty machine; every further node cannot be used alone by others."
     )
     mend = "run 'numalet reserve --strategy {strategy}'"
     pod: str

@@ -32,8 +32,8 @@ class LintPodsNotChecked(LintNote):
     sentence = (
         "pods not checked: {count}, because the kubelet would not start with this configuration"
     )
-    why = "Pods are asked about on the node that the configuration makes."
-    mend = "mend what keeps the kubelet from starting, then check again"
+    why = "Pods are checked on a node with this configuration."
+    mend = "fix the errors that keep the kubelet from starting, then check again"
     count: int
 
 
@@ -56,10 +56,10 @@ class LintPodNeverAdmitted(LintFinding):
 
 class LintPodNotWholeUnits(LintFinding):
     sentence = (
-        "pod {pod}, container {container} asks for {asked} of {resource}, which is no whole "
+        "pod {pod}, container {container} asks for {asked} of {resource}, which is not a whole "
         "number of units ({reason}); {most} would be admitted"
     )
-    why = "With full-pcpus-only CPUs are given by whole cores, and huge pages by whole pages."
+    why = "With full-pcpus-only the kubelet allocates whole cores, and always whole huge pages."
     mend = "ask for {most} of {resource}, or for the next smaller whole unit"
     pod: str
     container: str
@@ -116,7 +116,7 @@ class LintPodLargerThanNode(LintFinding):
 class LintPodCrashesKubelet(LintFinding):
     sentence = "pod {pod} makes the kubelet crash or hang: {cause}"
     why = (
-        "The kubelet panics, or never comes to an end, while it admits such a pod, and "
+        "The kubelet panics, or loops forever, while it admits such a pod, and "
         "again after every restart."
     )
     mend = "do not let the pod come to this node, or fix the cause named above"
@@ -296,7 +296,7 @@ def _requests(pod: Pod) -> Iterator[tuple[Container, str]]:
 def _larger_than_node(
     subject: LintSubject, node: Node, pod: Pod, rejection: OutOfResource, more: str
 ) -> Iterator[Finding]:
-    """Yield every resource of which the whole node has less than the pod requests in sum.
+    """Yield every resource that the whole node has less of than the pod requests.
 
     The kubelet reports only the first one, so each is decided without those before it.
     """

@@ -37,7 +37,7 @@ class LintContainerWithoutLimits(LintFinding):
 
 class LintFractionalCpus(LintFinding):
     sentence = (
-        "pod {pod}, container {container} asks for {asked} of cpu, which is no whole number: it "
+        "pod {pod}, container {container} asks for {asked} of cpu, which is not a whole number: it "
         "gets no exclusive CPUs"
     )
     why = (
@@ -58,7 +58,7 @@ class LintResourceAlmostOffered(LintWarning):
     )
     why = (
         "Resources are known by their exact names. The scheduler finds no node for a name that "
-        "none offers; a kubelet that gets the pod anyway starts it without the device, or rejects "
+        "none offers; a kubelet that still gets the pod starts it without the device, or rejects "
         "it for huge pages that are not there."
     )
     mend = "write {offered}"
@@ -76,12 +76,12 @@ class LintStatusCounts(LintWarning):
     why = (
         "Such a kubelet reads allocatedResources in the status of a container instead of its "
         "requests, also where the status has an entry without them. A kubelet v1.32 wrote none, so "
-        "when it is replaced, running pods count for nothing: they are rejected, or lose their "
+        "when it is replaced, it ignores running pods: they are rejected, or lose their "
         "CPUs and memory."
     )
     mend = (
-        "drain the node before its kubelet is replaced, so that its pods are admitted anew; or set "
-        "the feature gate InPlacePodVerticalScaling to false"
+        "drain the node before its kubelet is replaced, so that its pods are admitted again; or "
+        "set the feature gate InPlacePodVerticalScaling to false"
     )
     pod: str
     container: str

@@ -49,7 +49,7 @@ class LintDefaultEvictionNotMerged(LintFinding):
         "reservedMemory keeps back {given}, {threshold} more than the {expected} that is needed: "
         "evictionHard is given without memory.available, so the default is gone"
     )
-    why = "evictionHard is taken as a whole: as soon as it is given, no default of it is left."
+    why = "evictionHard replaces all defaults as soon as it is set."
     mend = "add memory.available: {threshold} to evictionHard{or_merge}, or take it off one entry"
     given: Quantity
     threshold: Quantity
@@ -64,7 +64,7 @@ class LintNoMemoryThreshold(LintWarning):
     )
     why = (
         "Without a threshold the kubelet evicts nothing before memory runs out, and the kernel "
-        "kills what it likes. evictionHard is taken as a whole, and a kubelet that is run with "
+        "kills any process. evictionHard replaces all defaults, and a kubelet that is run with "
         "flags only has no default."
     )
     mend = "add memory.available to evictionHard{or_merge}, and the same amount to reservedMemory"
@@ -78,7 +78,7 @@ class LintEvictionPercentage(LintFinding):
         "{capacity_bytes}, and another number on every other"
     )
     why = (
-        "A percentage is taken of the memory of the machine in 32-bit floating point, and "
+        "The kubelet applies a percentage to the machine's memory in 32-bit floating point, and "
         "reservedMemory has to match the result to the byte."
     )
     mend = "write an amount of bytes, such as 500Mi, if machines differ"
@@ -89,7 +89,7 @@ class LintEvictionPercentage(LintFinding):
 
 
 class LintReservedMemoryNotRead(LintWarning):
-    sentence = "reservedMemory is given, but memoryManagerPolicy {policy!r} does not read it"
+    sentence = "reservedMemory is set, but memoryManagerPolicy {policy!r} does not read it"
     why = "Only the memory policy Static, or BestEffort on Windows, reads it."
     mend = "set memoryManagerPolicy to Static, or remove reservedMemory"
     policy: str

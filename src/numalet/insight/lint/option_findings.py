@@ -19,7 +19,7 @@ class LintManyNodes(LintNote):
         "the machine has {nodes} NUMA nodes; every topology policy but none refuses more than "
         "{limit} unless max-allowable-numa-nodes is set"
     )
-    why = "The Topology Manager goes through all combinations of hints."
+    why = "The Topology Manager tries all combinations of hints."
     mend = (
         "set max-allowable-numa-nodes to {nodes} together with the policy, and expect slow "
         "admissions"
@@ -34,7 +34,7 @@ class LintManyNodesAreSlow(LintWarning):
         "kubelet minutes"
     )
     why = (
-        "The kubelet goes through every combination of the hints of all resources, and "
+        "The kubelet tries every combination of the hints of all resources, and "
         "there are up to 2^nodes hints for each."
     )
     mend = "measure the admission of a pod with several resources first, or use the policy none"
@@ -44,10 +44,10 @@ class LintManyNodesAreSlow(LintWarning):
 
 class LintTopologyOptionsNotRead(LintWarning):
     sentence = (
-        "topologyManagerPolicyOptions ({options}) are given, but the topology policy none reads "
-        "none of them"
+        "topologyManagerPolicyOptions ({options}) are given, but the topology policy none ignores "
+        "them"
     )
-    why = "Options belong to a policy; none has no use for any."
+    why = "The policy none has no options."
     mend = "set topologyManagerPolicy, or remove the options"
     options: str
 
@@ -63,7 +63,7 @@ class LintOptionWithoutGate(LintWarning):
 
 class LintFieldOfALaterRelease(LintWarning):
     sentence = "{field} does nothing in release {release}; Kubernetes has it since {since}"
-    why = "The kubelet passes over a field that it does not know, and logs that it does."
+    why = "The kubelet ignores an unknown field and logs a warning."
     mend = "remove {field}, or run a kubelet v{since}"
     field: str
     release: str
@@ -88,7 +88,7 @@ class LintAlignmentWithoutHints(LintNote):
 
 class LintCpuReservationOverridden(LintWarning):
     sentence = (
-        "{field} is {amount} and counts for nothing: reservedSystemCPUs sets the CPUs that are "
+        "{field} is {amount} and is ignored: reservedSystemCPUs sets the CPUs that are "
         "reserved, here {cpus}"
     )
     why = (
@@ -116,14 +116,14 @@ class LintReservedCpusSplitCores(LintWarning):
 
 class LintPartOfACpuReserved(LintWarning):
     sentence = (
-        "{reserved} of cpu are kept back; the static CPU policy rounds that up to {cpus}, but the "
+        "{reserved} of cpu are reserved; the static CPU policy rounds that up to {cpus}, but the "
         "node offers the difference to pods"
     )
     why = (
-        "The static policy keeps whole CPUs back. The scheduler goes by the exact number, and "
-        "sends pods whose CPUs are not there."
+        "The static policy reserves whole CPUs. The scheduler uses the exact number, and "
+        "sends pods for CPUs that the node lacks."
     )
-    mend = "keep back {cpus} of cpu, or name CPUs in reservedSystemCPUs"
+    mend = "reserve {cpus} of cpu, or name CPUs in reservedSystemCPUs"
     reserved: Quantity
     cpus: int
 
@@ -137,7 +137,7 @@ class LintCpuPolicyMayHang(LintWarning):
         "Distributing hands out whole cores in turns; on NUMA nodes with an odd number of free "
         "threads the turns never end."
     )
-    mend = "name all threads of these cores in reservedSystemCPUs, or none"
+    mend = "name either all threads of these cores in reservedSystemCPUs, or no thread"
     cores: str
 
 

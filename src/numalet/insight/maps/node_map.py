@@ -1,4 +1,4 @@
-"""A node as it is drawn: NUMA nodes with their CPUs, memory and devices, and their holders.
+"""The drawn values of a node: NUMA nodes with their CPUs, memory and devices, and their holders.
 
 All outputs draw this value. A machine without a kubelet has the same form without allocations.
 Sizes are in bytes; there are no times.

@@ -68,12 +68,12 @@ def explain(
         config: the configuration of the node. With it, changes are searched that would admit a
             rejected pod or align an admitted one; the node must then be one that just started, with
             these ``files`` and ``devices``.
-        files: state files with which the node started.
-        devices: devices with which the node started.
+        files: state files at the start of the node.
+        devices: devices at the start of the node.
         budget_seconds: time limit of the search; 0 for no limit.
 
     Raises:
-        ValueError: a configuration is given, and pods are already active on the node.
+        ValueError: there is a configuration, and pods are already active on the node.
     """
     if config is not None and node.snapshot.pods:
         raise ValueError("with a config the node is one that was just started; see 'after'")
@@ -212,7 +212,7 @@ def check(
     Args:
         config: the configuration.
         machine: the machine in any form.
-        pods: pods that the node is to run.
+        pods: pods for the node.
         files: state files that the kubelet would find.
         devices: devices that plugins report; by default those of the machine's profile.
         behaviour: the rules of exact or of native mode.
@@ -252,7 +252,7 @@ def reserve(
     """A ``reservedMemory`` with which the kubelet starts; its ``entries`` go into the config.
 
     Args:
-        config: the configuration; what it reserves already decides how much it has to be.
+        config: the configuration; its reservations determine the amount.
         machine: the machine in any form.
         strategy: how it is shared between NUMA nodes, as ``--strategy`` of the command has it.
         behaviour: the rules of exact or of native mode.
@@ -269,7 +269,7 @@ def read_state_files(path: AnyPath) -> dict[str, str]:
     """Read the state files of a directory, or one state file, by their kubelet names.
 
     Raises:
-        BadInput: there are no state files, or one cannot be read.
+        BadInput: state files are missing, or one cannot be read.
     """
     return dict(state_doctor.read(Path(path)).files)
 
@@ -300,7 +300,7 @@ def check_restart(
     behaviour: Behaviour = EXACT,
     release: str | Release | None = None,
 ) -> RestoreCheck:
-    """Check whether a kubelet would start with these state files, and what has changed since.
+    """Check whether a kubelet would start with these state files, and the changes since.
 
     Args:
         config: the configuration.

@@ -21,7 +21,7 @@ class Prune(Value, kw_only=True):
 
     measure: ClassVar[Measure] = Measure.PRUNE
     verb: ClassVar[str] = "prune"
-    undo: ClassVar[str] = "none is needed: no container of the pod ever ran"
+    undo: ClassVar[str] = "not needed: no container of the pod ever ran"
     namespace: str
     name: str
     uid: str
@@ -39,7 +39,7 @@ class Inform(Value, kw_only=True):
 
     measure: ClassVar[Measure] = Measure.INFORM
     verb: ClassVar[str] = "inform"
-    undo: ClassVar[str] = "none is needed: the API server forgets events"
+    undo: ClassVar[str] = "not needed: the API server deletes events"
     reason: ClassVar[str] = "PodsRejected"
     owner: TopOwner
     about: OwnerLink
@@ -83,7 +83,7 @@ class LiftTaint(Value, kw_only=True):
 
     measure: ClassVar[Measure] = Measure.TAINT
     verb: ClassVar[str] = "lift"
-    undo: ClassVar[str] = "none is needed: the taint comes again if the node rejects pods again"
+    undo: ClassVar[str] = "not needed: the taint returns if the node rejects pods again"
     node: str
     why: str
 
@@ -122,7 +122,7 @@ class ResumeJob(Value, kw_only=True):
 
     measure: ClassVar[Measure] = Measure.SUSPEND
     verb: ClassVar[str] = "resume"
-    undo: ClassVar[str] = "none is needed: the Job is as it was"
+    undo: ClassVar[str] = "not needed: the Job is unchanged"
     namespace: str
     name: str
     uid: str
@@ -173,7 +173,7 @@ class LiftCause(Enum):
 
     EXPIRED = "its time is over"
     ROOM = "the node would admit the shape now"
-    CALM = "no pod of the shape waits, and none was rejected lately"
+    CALM = "no pod of the shape waits or was rejected recently"
     FAR = "its end is further away than any that the breaker sets"
     CAP = "more nodes of its pool have the taint than may have it"
     UNDO = "undone on request"

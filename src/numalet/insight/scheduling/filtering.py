@@ -22,7 +22,7 @@ from numalet.insight.scheduling.shape_verdicts import ShapeMemory, ShapeVerdicts
 
 NOT_EXAMINED: Final = "numalet: not examined in time"
 NOT_KNOWN: Final = "numalet: nothing is known of this node"
-LEFT_ALONE: Final = "numalet: its kubelet refused this shape lately"
+LEFT_ALONE: Final = "numalet: its kubelet recently rejected an identical pod"
 _MOST_TEXTS: Final = 100_000
 _NODES_IN_A_TURN: Final = 8
 
@@ -151,7 +151,7 @@ class NodeFilter:
     ) -> Iterator[str]:
         """Yield those of these refusing nodes on which no eviction could help.
 
-        Nodes for which there is no time are left out: the scheduler calls preempt before it evicts
+        Nodes not examined in time are left out: the scheduler calls preempt before it evicts
         there.
         """
         asked = 0

@@ -63,7 +63,7 @@ class Preempted(Value, kw_only=True):
     """The sets that help, by node name.
 
     ``useless`` are nodes whose sets do not help; ``enlarged`` are nodes whose sets got more
-    victims; ``unexamined`` counts nodes for which there was no time.
+    victims; ``unexamined`` counts nodes not examined in time.
     """
 
     sets: Mapping[str, VictimSet]

@@ -96,7 +96,7 @@ def _of_rejection(rejection: Rejection) -> str:
         case AllocationRefused():
             return _of_cause(rejection.cause, rejection.provider)
         case KubeletWouldCrash():
-            return "its kubelet would crash or hang on this pod"
+            return "this pod would crash or hang its kubelet"
         case OutOfResource(resource, requested):
             if resource == node_resources.PODS:
                 return "no room for another pod"
@@ -122,7 +122,7 @@ def _of_cause(cause: Reason, provider: str) -> str:
         case TooFewWholeCores():
             return f"fewer than {numbers.counted(cause.requested, 'CPU')} free on whole cores"
         case NotAnInteger() | PartNotAnInteger():
-            return f"{cause.quantity} of {cause.resource} is no whole number of bytes"
+            return f"{cause.quantity} of {cause.resource} is not a whole number of bytes"
         case NotRegistered() | NoneHealthy():
             return f"no healthy {cause.resource}"
         case TooFewFree():

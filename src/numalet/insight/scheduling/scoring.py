@@ -24,7 +24,7 @@ _NODES_IN_A_TURN: Final = 32
 class Scored(Value):
     """Points from 0 to 10 for every node of the call, and the best node if one was examined.
 
-    ``unexamined`` counts the nodes for which there was no time.
+    ``unexamined`` counts the nodes not examined in time.
     """
 
     points: Mapping[str, int]

@@ -59,8 +59,8 @@ class StateBlockNodes(Finding):
 
 class StateBlockPartOfAPage(Finding):
     sentence = (
-        "container {container} of pod {pod} has {size} bytes of {type}, which is no whole number "
-        "of pages"
+        "container {container} of pod {pod} has {size} bytes of {type}, which is not a whole "
+        "number of pages"
     )
     why = PAGES
     pod: str

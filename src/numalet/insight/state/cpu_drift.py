@@ -22,7 +22,7 @@ class DriftEmptyPool(Finding):
 
 
 class DriftCpusGone(Finding):
-    sentence = "the CPUs {cpus} are gone; {containers} containers hold some of them"
+    sentence = "the CPUs {cpus} are missing; {containers} containers hold some of them"
     cpus: str
     containers: int
 

@@ -49,7 +49,7 @@ class StateEmptyDefault(WarningFinding):
         "the pool is empty, and {pods} pods hold CPUs; the next start of the kubelet fails. It "
         "comes about itself when strict-cpu-reservation is on and all other CPUs are given away"
     )
-    why = "Under policy static the pool is never empty while CPUs are given away."
+    why = "Under the policy static the pool is never empty while containers have exclusive CPUs."
     pods: int
 
 

@@ -2,7 +2,7 @@
 
 A *group* is a set of NUMA nodes whose memory is allocated together. Only its sums are reliable,
 because the kubelet's figures per node inside a group depend on the order of events. A single node
-is a group of its own. Sizes are in bytes.
+is a separate group. Sizes are in bytes.
 """
 
 from __future__ import annotations

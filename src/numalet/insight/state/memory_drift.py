@@ -21,7 +21,7 @@ from numalet.wording import numbers
 
 
 class DriftNodeLost(Finding):
-    sentence = "NUMA node {node} is gone; {containers} containers hold memory there"
+    sentence = "NUMA node {node} is missing; {containers} containers hold memory there"
     node: int
     containers: int
 

@@ -50,7 +50,7 @@ class StateWindowsPolicy(WarningFinding):
 
 
 class StateNodeId(Finding):
-    sentence = "{node} is no id of a NUMA node; 0 to {most} are allowed"
+    sentence = "{node} is not an id of a NUMA node; must be 0 to {most}"
     why = "Node ids are 0 to 1023."
     node: int
     most: int
@@ -70,7 +70,7 @@ class StateTypeName(Finding):
 
 
 class StatePartOfAPage(Finding):
-    sentence = "NUMA node {node} has {size} bytes of {type}, which is no whole number of pages"
+    sentence = "NUMA node {node} has {size} bytes of {type}, which is not a whole number of pages"
     why = PAGES
     node: int
     type: str

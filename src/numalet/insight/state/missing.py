@@ -18,7 +18,7 @@ class StateFileMissing(WarningFinding):
         "{file} is missing, and {beside} has {pods} pods: a kubelet that starts treats it as "
         "empty and may allocate again what these pods hold"
     )
-    why = "The CPU file and the memory file are both there, or none of them."
+    why = "The CPU file and the memory file either both exist or are both missing."
     file: str
     beside: str
     pods: int

@@ -44,8 +44,8 @@ class StateNativeManyNodes(NativeNote):
 
 class StateNativeReservedPages(NativeNote):
     sentence = (
-        "a kubelet does not start with this file: {size_bytes} bytes of {type} are kept back on "
-        "NUMA node {node}, and a kubelet can not keep back huge pages"
+        "a kubelet does not start with this file: {size_bytes} bytes of {type} are reserved on "
+        "NUMA node {node}, and a kubelet cannot reserve huge pages"
     )
     node: int
     type: str

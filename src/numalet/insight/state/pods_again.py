@@ -37,7 +37,7 @@ class RestartPodMoved(WarningFinding):
         "container {container} of pod {pod} runs with {held} and gets {holds} when the kubelet "
         "sees the pod again"
     )
-    why = "The kubelet places some pods a second time, and forgets what they had."
+    why = "The kubelet places some pods a second time, and forgets their former allocation."
     mend = "drain the node before the kubelet starts again"
     pod: str
     container: str

@@ -54,7 +54,7 @@ class RebaseMalformed(Finding):
 
 
 class RebaseNodeGone(Finding):
-    sentence = "NUMA nodes {nodes} are gone; there are {known}"
+    sentence = "NUMA nodes {nodes} are missing; there are {known}"
     nodes: list[int]
     known: list[int]
 

@@ -43,7 +43,7 @@ from numalet.insight.state.restart import Restart
 
 
 class DriftUnreadable(Finding):
-    sentence = "the file is damaged: it can not be decoded ({error})"
+    sentence = "the file is damaged: it cannot be decoded ({error})"
     error: str
 
 

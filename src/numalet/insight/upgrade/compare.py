@@ -19,7 +19,7 @@ from numalet.wording import kubelet_start
 
 class UpgradeDoesNotStart(Finding):
     sentence = "a kubelet v{after} does not start where v{before} starts: {error}"
-    mend = "mend what is found below before the kubelet is replaced"
+    mend = "fix the findings below before the kubelet is replaced"
     before: str
     after: str
     error: str
@@ -27,7 +27,7 @@ class UpgradeDoesNotStart(Finding):
 
 class UpgradeNeitherStarts(Finding):
     sentence = "a kubelet v{after} does not start either: {error}"
-    mend = "'numalet check' with --release {after} says what to mend"
+    mend = "'numalet check' with --release {after} lists the fixes"
     after: str
     error: str
 
@@ -62,7 +62,7 @@ class UpgradeGateSet(NoteFinding):
         "feature gate {gate}, which is set, is {standing_before} in v{before} and "
         "{standing_after} in v{after}"
     )
-    why = "A gate that is locked will be gone some releases later, and then stops the start."
+    why = "A locked gate is removed some releases later, and then prevents the start."
     mend = "remove the gate from featureGates once every node runs v{after}, where it is locked"
     gate: str
     standing_before: str

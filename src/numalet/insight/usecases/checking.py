@@ -92,7 +92,7 @@ class CheckResult(Value):
 
 
 class CheckCombination(Value):
-    """One of several configurations on one of several machines, with the names that were given.
+    """One of several configurations on one of several machines, with the names in the arguments.
 
     ``config`` is None without a file, ``machine`` is None for the live one. ``result`` is None if a
     part cannot be read; ``unusable`` gives the reasons.

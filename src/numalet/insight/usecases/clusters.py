@@ -73,7 +73,7 @@ def open_cluster(sources: ClusterSources) -> Cluster:
     """Read a cluster into memory.
 
     Raises:
-        BadInput: a file cannot be read, or there are no nodes in it.
+        BadInput: a file cannot be read, or contains no nodes.
     """
     return opened(sources).cluster
 
@@ -82,7 +82,7 @@ def opened(sources: ClusterSources) -> OpenedCluster:
     """Read a cluster with the classes of its nodes.
 
     Raises:
-        BadInput: a file cannot be read, or there are no nodes in it.
+        BadInput: a file cannot be read, or contains no nodes.
     """
     yaml_source.refuse_second_reader((*sources.paths, sources.class_file or ""))
     with _without_collection():
@@ -107,7 +107,7 @@ def listed_cluster(listed: ClusterObjects, sources: ClusterSources) -> OpenedClu
     """Build the cluster from objects that were listed or read; ``paths`` are their sources.
 
     Raises:
-        BadInput: the class file cannot be read, or there are no nodes.
+        BadInput: the class file cannot be read, or the cluster has no nodes.
     """
     given = classes_of(sources)
     rules = given.rules()

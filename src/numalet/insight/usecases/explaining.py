@@ -61,15 +61,14 @@ class ExplainSeveralPods(Finding):
 
 
 class ExplainAskedAnew(NoteFinding):
-    sentence = "a kubelet rejected {pod} ({reason}); it is asked about as if it came now"
+    sentence = "a kubelet rejected {pod} ({reason}); the explanation treats it as a new pod"
     pod: str
     reason: str
 
 
 class ExplainBudget(Finding):
     sentence = (
-        "--budget {value!r} is no time to search for; write seconds such as 5s or 0.5s, or 0 for "
-        "no search"
+        "--budget {value!r} is not a duration; write seconds such as 5s or 0.5s, or 0 for no search"
     )
     value: str
 
@@ -166,7 +165,7 @@ def prepare(question: ExplainInputs) -> PreparedCase:
 
 
 def _names(known: PodNames, prepared: Prepared) -> Mapping[str, str]:
-    """Return the names of the pods of the state files by uid, as far as they are known."""
+    """Return the names of the pods of the state files by uid, as far as known."""
     if not known.by_uid and not known.listed:
         return {}
     states = reading.read(prepared.scenario.state_files)

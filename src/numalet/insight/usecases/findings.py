@@ -13,7 +13,7 @@ from numalet.wording import numbers
 
 
 class FilesNoPods(Finding):
-    sentence = "no pod manifests were given; name at least one file with pods"
+    sentence = "no pod manifests; name at least one file with pods"
 
 
 class FilesPodsIgnored(NoteFinding):

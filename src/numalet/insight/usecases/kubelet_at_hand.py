@@ -205,7 +205,7 @@ def _files_of(process: KubeletProcess, notes: list[Finding]) -> Mapping[str, str
                 what="the state files",
                 who=process.who,
                 problem=str(bad.findings[0]),
-                instead="the node counts as empty",
+                instead="the node is treated as empty",
             )
         )
         return {}

@@ -23,7 +23,7 @@ from numalet.io.documents import kubelet_version
 
 
 class ScenariosEmpty(Finding):
-    sentence = "there is no scenario in it; at least one is needed"
+    sentence = "it contains no scenario; at least one is needed"
 
 
 _CHUNK = 8

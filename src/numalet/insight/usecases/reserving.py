@@ -45,8 +45,8 @@ from numalet.io.machines import MachineChoice
 
 class ReserveStrategy(Finding):
     sentence = (
-        "{value!r} is no strategy; allowed are even, proportional, node0 and spare=N, where N is "
-        "the NUMA node that keeps all its memory"
+        "{value!r} is not a strategy; allowed are even, proportional, node0 and spare=N, where N "
+        "is the NUMA node that keeps all its memory"
     )
     value: str
 
@@ -75,7 +75,7 @@ class ReservePolicyIsNone(NoteFinding):
 
 
 class ReserveHugepagesDropped(WarningFinding):
-    sentence = "reservedMemory names {types}; huge pages can not be reserved, so they are left out"
+    sentence = "reservedMemory names {types}; huge pages cannot be reserved, so they are left out"
     types: str
 
 
@@ -148,7 +148,7 @@ def plan(pieces: ReserveInputs) -> Plan:
     """Return the validated reservation for these inputs.
 
     Raises:
-        BadInput: one of them cannot be read, or there is no legal reservation.
+        BadInput: one of them cannot be read, or a legal reservation does not exist.
     """
     parse_strategy(pieces.strategy)
     machine = pieces.machine.open()
@@ -165,7 +165,7 @@ def plan_for(
     """Return the reservation for a configuration and a machine that were read already.
 
     Raises:
-        BadInput: there is no legal reservation, or the strategy is not known.
+        BadInput: a legal reservation does not exist, or the strategy is not known.
     """
     chosen = parse_strategy(strategy)
     given = config

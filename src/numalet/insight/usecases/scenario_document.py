@@ -58,7 +58,9 @@ class ScenariosOtherRelease(Finding):
 
 
 class ScenariosStep(Finding):
-    sentence = "{value} is no step; a step is an object with exactly one of these fields: {allowed}"
+    sentence = (
+        "{value} is not a step; a step is an object with exactly one of these fields: {allowed}"
+    )
     value: str
     allowed: str
 

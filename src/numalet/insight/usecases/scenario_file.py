@@ -37,7 +37,7 @@ from numalet.io.findings.documents import (
 
 
 class ScenariosNotJson(Finding):
-    sentence = "this line is no JSON: {problem}; every line holds one scenario"
+    sentence = "this line is not JSON: {problem}; every line must hold one scenario"
     problem: str
 
 

@@ -133,7 +133,7 @@ def read(path: Path) -> StateSource:
     """Read the state files of a directory, or one file.
 
     Raises:
-        BadInput: there are no state files, or one cannot be read.
+        BadInput: state files are missing, or one cannot be read.
     """
     if path.is_file():
         text = state_directory.read_file(path) or ""

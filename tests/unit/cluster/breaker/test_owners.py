@@ -100,7 +100,7 @@ async def test_an_owner_that_may_not_be_read_ends_the_chain_and_is_said_once(
     assert await resolving.chain(reference) == expected
     assert resolving.said == [
         "Deployment of apps/v1 can not be read (403 Refused): "
-        "pods count for the nearest owner that is known"
+        "its pods are attributed to the nearest known owner"
     ]
 
 

@@ -96,7 +96,7 @@ def test_what_the_user_and_the_accounts_may_not_is_listed_by_resource() -> None:
         )
     }
     assert sentences(replace(HEALTHY, may_not=pods, accounts=lacking)) == [
-        "you may not list, watch pods, so what depends on it is not known",
+        "you may not list, watch pods, so facts that depend on it are unknown",
         "the account numalet-publisher may not create, patch numanodes.numalet.dev",
     ]
 
@@ -124,7 +124,9 @@ def test_a_clock_that_differs_is_a_finding_and_one_that_may_not_is_none() -> Non
 def test_nodes_without_objects_and_objects_without_nodes_are_named() -> None:
     facts = replace(HEALTHY, numa_nodes=(published("b"), published("gone")))
     first, second = rules.findings(facts)
-    assert str(first) == "1 node without a NumaNode: a; what they hold is rebuilt from their pods"
+    assert (
+        str(first) == "1 node without a NumaNode: a; their allocations are rebuilt from their pods"
+    )
     assert "--field-selector spec.nodeName=a" in mend(first)
     assert str(second) == "1 NumaNode without a Node: gone"
     assert mend(second) == "kubectl delete numanodes.numalet.dev gone"

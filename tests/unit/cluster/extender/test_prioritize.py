@@ -61,4 +61,4 @@ async def test_a_call_that_can_not_be_answered_is_one_that_schedulers_pass_over(
     async with at_work() as extender:
         answer = await extender.call("prioritize", b"{")
         assert answer.status_code == 500
-        assert answer.text.startswith("numalet: the request can not be read")
+        assert answer.text.startswith("numalet: cannot read the request")

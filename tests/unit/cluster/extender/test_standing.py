@@ -232,7 +232,7 @@ async def test_a_promise_ends_when_its_time_is_over_and_not_before() -> None:
         assert await extender.metric("promises_made_total") == 3
         assert await extender.metric("promises_late_total") == 2
         assert await extender.metric("promises") == 1
-        assert len(extender.said("a promise came to nothing")) == 2
+        assert len(extender.said("promise expired")) == 2
 
 
 @pytest.mark.parametrize("jump_seconds", [-86_400.0, 86_400.0])

@@ -232,7 +232,7 @@ def test_what_was_tried_in_vain_is_counted() -> None:
 
 def test_a_price_is_said_only_where_there_is_one() -> None:
     assert explanations.price([]) == ""
-    assert explanations.price(["default/a"]) == "at the price of default/a"
+    assert explanations.price(["default/a"]) == "but would displace default/a"
 
 
 @pytest.mark.parametrize(

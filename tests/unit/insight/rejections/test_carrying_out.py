@@ -146,10 +146,10 @@ RECREATE = RecreatePod(
 @pytest.mark.parametrize(
     ("action", "text"),
     [
-        (PRUNE, "prune pod ml/p: old (undo: none is needed: no container of the pod ever ran)"),
+        (PRUNE, "prune pod ml/p: old (undo: not needed: no container of the pod ever ran)"),
         (
             INFORM,
-            "inform Deployment default/web: no room (undo: none is needed: the API server forgets "
+            "inform Deployment default/web: no room (undo: not needed: the API server deletes "
             "events)",
         ),
         (
@@ -159,7 +159,7 @@ RECREATE = RecreatePod(
         ),
         (
             LIFT,
-            "lift node n0: its time is over (undo: none is needed: the taint comes again if the "
+            "lift node n0: its time is over (undo: not needed: the taint returns if the "
             "node rejects pods again)",
         ),
         (
@@ -167,7 +167,7 @@ RECREATE = RecreatePod(
             "suspend job ml/train, until 20231114T221320Z: no (undo: numalet breaker undo, or "
             'kubectl patch job -n ml train -p \'{"spec":{"suspend":false}}\')',
         ),
-        (RESUME, "resume job ml/train: room (undo: none is needed: the Job is as it was)"),
+        (RESUME, "resume job ml/train: room (undo: not needed: the Job is unchanged)"),
         (
             RECREATE,
             "recreate pod ml/p-again-1: first attempt (undo: kubectl delete pod -n ml p-again-1)",

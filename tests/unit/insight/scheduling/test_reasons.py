@@ -127,7 +127,7 @@ class FromOutside:
 WORDS: list[tuple[Rejection, str]] = [
     (NotAligned("pod", "restricted", ZERO_HINT), "no NUMA nodes that restricted accepts have room"),
     (KubeletWouldCrash("c", "memory", of_memory.UnknownMemoryType("x", 0)),
-     "its kubelet would crash or hang on this pod"),
+     "this pod would crash or hang its kubelet"),
     (OutOfResource("pods", 1, 110, 110), "no room for another pod"),
     (OutOfResource("cpu", 1500, 0, 0), "fewer than 1.5 CPUs free in all"),
     (OutOfResource("memory", 1 << 30, 0, 0), "less than 1Gi of memory free in all"),
@@ -145,7 +145,7 @@ CAUSES: list[tuple[str, Reason, str]] = [
     ("cpu", of_cpus.NoCpusToShare(4, 4),
      "nothing of spec.resources is left for containers that share"),
     ("memory", of_memory.NotAnInteger("c", "memory", "1.5Gi"),
-     "1.5Gi of memory is no whole number of bytes"),
+     "1.5Gi of memory is not a whole number of bytes"),
     ("memory", of_memory.NoNodeFits("c"), "no NUMA nodes that go together have the memory free"),
     ("device", of_devices.NotRegistered("c", GPU), f"no healthy {GPU}"),
     ("device", of_devices.TooFewFree("c", GPU, 4, 2), f"too few {GPU} free"),
