@@ -167,4 +167,4 @@ def _chart(node: Node, decision: Decision, way: Offer | None) -> NodeMap:
         assert not isinstance(way.outcome.decision, StartRefused)
         decision = way.outcome.decision
     after = node.at(decision.after) if decision.admitted else node
-    return node_map.of_node(after, "The node in thought")
+    return node_map.of_node(after, "Simulated node")

@@ -63,7 +63,7 @@ CATEGORIES: Final[Mapping[str, str]] = {
 """Titles of the kinds of changes."""
 
 ENDED_EARLY: Final = "the search stopped early (--budget), there may be more"
-IN_VAIN: Final = "tried in vain"
+IN_VAIN: Final = "tried without success"
 WOULD_ADMIT: Final = "What would have admitted it"
 WOULD_ALIGN: Final = "What would have aligned it"
 SUGGESTION: Final = "Suggestion"

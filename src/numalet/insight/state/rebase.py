@@ -101,7 +101,7 @@ class RebaseCpusTaken(Finding):
 
 
 class RebasePoolWouldBeEmpty(Finding):
-    sentence = "with the CPUs {cpus} given away the pool would be empty"
+    sentence = "allocating CPUs {cpus} would empty the shared pool"
     cpus: str
 
 
