@@ -173,7 +173,7 @@ def test_zstd_is_left_to_who_knows_it() -> None:
         (b"", "no boot header"),
         (b"x" * 4096, "no boot header"),
         (bzimage(b"what"), "unknown compression 77686174"),
-        (bzimage(gzipped(b"no kernel")), "no ELF"),
+        (bzimage(gzipped(b"no kernel")), "not an ELF"),
         (bzimage(lzma.compress(ELF)[:40] + b"\xff" * 60), "[Cc]orrupt"),
         (bzimage(b"\x1f\x8b" + b"\xff" * 60), "decompressing"),
     ],

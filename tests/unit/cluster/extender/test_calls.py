@@ -120,7 +120,7 @@ async def test_what_can_not_be_read_is_an_error_that_the_user_can_read(body: byt
         assert set(answer.json()) == {"Error"}
         assert answer.json()["Error"].startswith("numalet: ")
         assert "Traceback" not in answer.text
-        assert len(extender.said("can not be read")) == 1
+        assert len(extender.said("cannot read")) == 1
         assert await extender.metric("requests_total", verb="filter", result="unreadable") == 1
         assert (await extender.asked(4, "empty"))["NodeNames"] == ["empty"]
 
@@ -142,7 +142,7 @@ async def test_what_comes_again_and_again_is_said_ever_more_seldom() -> None:
     async with at_work() as extender:
         for _ in range(9):
             await extender.call("filter", b"")
-        lines = extender.said("can not be read")
+        lines = extender.said("cannot read")
         assert [each.keys["times"] for each in lines] == [1, 2, 4, 8]
 
 

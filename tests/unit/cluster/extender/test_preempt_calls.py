@@ -60,4 +60,4 @@ async def test_what_can_not_be_read_fails_the_call() -> None:
     async with at_work() as extender:
         answer = await extender.call("preempt", b"{}")
         assert answer.status_code == 500
-        assert "can not be read" in answer.text
+        assert "cannot read" in answer.text

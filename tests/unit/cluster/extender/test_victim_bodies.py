@@ -48,13 +48,13 @@ def test_no_victims_are_no_sets(nothing: Any) -> None:
     "body", [b"", b"[]", b"{}", b'{"Pod": {}, "NodeNameToVictims": 1}', b"\xff"]
 )
 def test_what_can_not_be_read_is_said(body: bytes) -> None:
-    with pytest.raises(BadInput, match="can not be read"):
+    with pytest.raises(BadInput, match="cannot read"):
         victim_bodies.arguments(body)
 
 
 def test_victims_of_a_node_that_can_not_be_read_are_said() -> None:
     for member in ("NodeNameToVictims", "NodeNameToMetaVictims"):
-        with pytest.raises(BadInput, match="can not be read"):
+        with pytest.raises(BadInput, match="cannot read"):
             sets(**{member: {"n": 1}})
 
 
