@@ -193,9 +193,7 @@ def test_files_that_hold_no_pods_are_refused(
 
 
 def test_no_pods_at_all_are_refused(numalet: Runner) -> None:
-    assert numalet.simulate().err == (
-        "error: no pod manifests; name at least one file with pods\n"
-    )
+    assert numalet.simulate().err == ("error: no pod manifests; name at least one file with pods\n")
 
 
 def test_an_empty_list_shows_the_empty_node(numalet: Runner, tmp_path: Path) -> None:
