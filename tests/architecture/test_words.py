@@ -69,6 +69,7 @@ _TERMS = frozenset(
         "book_id",  # A level of the CPU topology of mainframes, as in cAdvisor's MachineInfo.
         "not_looked_at",  # A field of the document of ``check``.
         "_NOT_LOOKED_AT",
+        "NotFound",  # As ``field.NotFound`` of Kubernetes.
         "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
         "NotFound",
         "not_found",

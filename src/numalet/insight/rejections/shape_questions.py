@@ -47,7 +47,7 @@ def settled(cluster: Cluster) -> Cluster:
     """Return the cluster after kubelets have decided on the pods on their way.
 
     In a storm many pods are on their way; the sums include them although they will be rejected, and
-    a node would look fuller than it is. Returns the same object if there are no such pods.
+    a node would seem fuller than it is. Returns the same object if there are no such pods.
     """
     names = {
         each.pod.node_name
