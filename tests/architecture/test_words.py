@@ -71,7 +71,6 @@ _TERMS = frozenset(
         "_NOT_LOOKED_AT",
         "NotFound",  # As ``field.NotFound`` of Kubernetes.
         "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
-        "NotFound",
         "not_found",
         "_NOT_FOUND",  # As execve says of a program that is not there.
         "EXIT_NOT_FOUND",
