@@ -21,6 +21,8 @@ from numalet.core.snapshot import placement
 from numalet.shared.kubernetes.pod_object import pod_object
 from running import agent_laws, agents
 
+EARLIER_RECORD = Path(__file__).parents[1] / "unit/io/documents/golden/pod_record_with_text.jsonl"
+
 
 async def _two_pods(root: Path) -> None:
     async with agents.running(agents.settings(root)) as agent:
@@ -75,12 +77,12 @@ async def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(
 ) -> None:
     await _two_pods(tmp_path)
     said = "'mine' was not found; name its path, or set PATH"
-    record = json.loads(record_file.read(tmp_path).by_uid["uid-one"])
-    (run,) = record["run"]["containers"]
-    at = record["run"]["acceptedAt"]
-    run["lastExit"] = {"code": 128, "reason": "StartError", "finishedAt": at, "message": said}
+    earlier = EARLIER_RECORD.read_text(encoding="utf-8").strip()
+    for old, new in (("uid-1", "uid-one"), ("web", "one"), ("a", "main")):
+        earlier = earlier.replace(f'"{old}"', f'"{new}"')
+    assert said in earlier
     with (tmp_path / record_file.FILE_NAME).open("ab") as file:
-        file.write(record_file.line({"uid-one": json.dumps(record).encode()}, []))
+        file.write(record_file.line({"uid-one": earlier.encode()}, []))
     for _ in range(2):
         async with agents.running(agents.settings(tmp_path)) as agent:
             await agent.keeper.settled()
@@ -208,7 +210,7 @@ async def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_pat
 def _spoil(root: Path, uid: str) -> bytes:
     """Write into the record what no reader takes; returns the text."""
     text = record_file.read(root).by_uid[uid]
-    bad = text.replace(b'"runAsUser":null', b'"runAsUser":-1')
+    bad = text.replace(b'"run_as_user":null', b'"run_as_user":-1')
     assert bad != text
     with (root / record_file.FILE_NAME).open("ab") as file:
         file.write(record_file.line({uid: bad}, []))

@@ -169,7 +169,7 @@ def test_a_capture_shows_the_same_machine(
     [
         (("nosuchthing",), "'nosuchthing' is no machine"),
         (("1n1c", "-m", "2n1c"), "'1n1c' and '2n1c' both name a machine"),
-        (("1n1c", "--capture", "x.tar.gz"), "'1n1c' can not be captured"),
+        (("1n1c", "--capture", "x.tar.gz"), "cannot capture '1n1c'"),
         (("1n1c", "--hugepages-per-node", "1Gi"), "'1Gi' is no number of huge pages"),
         (("1n1c", "--hugepages-per-node", "1Gi=1;1Gi=2"), "'1Gi=2' is no number"),
         (("1n1c", "--hugepages-per-node", ""), "'' is no number of huge pages"),

@@ -246,10 +246,10 @@ def test_nodes_without_cpus_that_must_help_out_are_named(numalet: Runner) -> Non
     [
         (("--strategy", "odd"), "error: --strategy: 'odd' is not a strategy"),
         (("--strategy", "spare=x"), "'spare=x' is not a strategy"),
-        (("--strategy", "spare=7"), "error: --strategy: NUMA node 7 is to keep all its memory"),
-        (("--kube-reserved", "memory=1Ti"), "error: 1048676Mi of memory are to be kept back"),
-        (("--kube-reserved", "memory=much"), "'much' is no quantity"),
-        (("--no-config-file",), "come to 0 bytes of memory"),
+        (("--strategy", "spare=7"), "error: --strategy: NUMA node 7 should keep all its memory"),
+        (("--kube-reserved", "memory=1Ti"), "error: cannot reserve 1048676Mi of memory"),
+        (("--kube-reserved", "memory=much"), "invalid quantity 'much'"),
+        (("--no-config-file",), "add up to 0 bytes of memory"),
     ],
 )
 def test_what_can_not_be_computed_is_exit_2(

@@ -175,7 +175,7 @@ def test_a_damaged_state_file_is_named_and_stays(
         ((*CONFIGURED, "-m", "2n4c2t"), "does not match this machine"),
         (
             (*DOCUMENTED, "--topology-manager-policy", "sometimes"),
-            "unknown topologyManagerPolicy 'sometimes'",
+            '"sometimes" must be one of',
         ),
     ],
     ids=["policy", "node", "machine", "configuration"],

@@ -54,7 +54,7 @@ def test_reserve_says_it_next_to_what_else_is_wrong(numalet: Runner, misspelt: s
 
     assert ended.status == 2
     assert HINT in ended.err
-    assert "come to 0 bytes of memory" in ended.err
+    assert "add up to 0 bytes of memory" in ended.err
 
 
 def test_a_flag_that_is_gone_is_an_error_of_that_release_alone(

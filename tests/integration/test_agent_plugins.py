@@ -167,4 +167,4 @@ def test_a_command_in_the_foreground_gets_what_a_plugin_hands_out(root: Path) ->
             two = ended(*asks, "--device", f"{GPU}=2", "--", "env")
             assert two.returncode == 125
         unknown = ended(*asks, "--device", "example.com/nic=1", "--", "env")
-        assert "there are no devices example.com/nic" in unknown.stderr
+        assert "unknown devices example.com/nic" in unknown.stderr

@@ -415,7 +415,7 @@ def test_options_that_the_agent_decides_are_refused(site: Site) -> None:
     assert done.stderr.count("decides by its own configuration") == 2
     device = site.run("--device", "example.com/gpu=1", "--", "true")
     assert device.returncode == 2
-    assert "there are no devices example.com/gpu" in device.stderr
+    assert "unknown devices example.com/gpu" in device.stderr
 
 
 def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:

@@ -48,7 +48,7 @@ def test_a_comparison_without_a_distance_is_refused_there_and_then() -> None:
     node = nodes.start(replace(CLOSEST, **STATIC_MEMORY), _numbered(0, 8))
     assert isinstance(node, Node)
 
-    # One set of both nodes: nothing to compare. Then nodes 0 and 8, and place 8 of a row of two.
+    # One set of both nodes: nothing to compare. Then nodes 0 and 8, and index 8 of a row of two.
     alone, wide = node.admit(guaranteed("wide", "15Gi"))
     _, narrow = node.admit(guaranteed("narrow", "1Gi"))
 
@@ -56,7 +56,7 @@ def test_a_comparison_without_a_distance_is_refused_there_and_then() -> None:
     assert isinstance(narrow.rejection, KubeletWouldCrash)
     assert isinstance(narrow.rejection.cause, NoDistance)
     assert kubelet.reason(narrow.rejection) == "KubeletWouldCrash"
-    assert "place 8 of a row" in kubelet.message(narrow.rejection)
+    assert "index 8 of a row" in kubelet.message(narrow.rejection)
     # Beside the first pod only its own set is offered, so there is nothing to compare again.
     assert alone.admit(guaranteed("next", "1Gi"))[1].admitted
 

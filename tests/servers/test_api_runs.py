@@ -70,7 +70,7 @@ def test_only_one_container_and_known_devices_are_taken(client: AgentClient) -> 
     assert (
         answer.code,
         answer.message,
-    ) == (422, "there are no devices example.com/gpu; known are none")
+    ) == (422, "unknown devices example.com/gpu; known are none")
 
 
 def test_a_dry_run_says_where_and_keeps_nothing(api: Api, client: AgentClient) -> None:

@@ -310,8 +310,8 @@ def test_the_bucket_fills_again_up_to_its_burst() -> None:
     ("words", "says"),
     [
         (("get",), "needs the name of a pod"),
-        (("list", "web"), "takes no name, but 'web'"),
-        (("allocatable", "--api", "v1alpha1"), "v1alpha1 has no 'allocatable'"),
+        (("list", "web"), "takes no name, but got 'web'"),
+        (("allocatable", "--api", "v1alpha1"), "v1alpha1 does not support 'allocatable'"),
         (("--socket", "/nonexistent/kubelet.sock"), "no server listens at"),
     ],
 )

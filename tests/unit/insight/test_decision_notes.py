@@ -53,10 +53,10 @@ def test_the_notes_of_an_explanation_are_those_of_its_decision() -> None:
 @pytest.mark.parametrize(
     ("reason", "said"),
     [
-        (OutOfResource("memory", 700 << 30, 0, 64 << 30), "700Gi requested, 0 used, 64Gi there"),
-        (OutOfResource("cpu", 100_000, 1500, 8000), "100 requested, 1.5 used, 8 there"),
-        (OutOfResource("hugepages-1Gi", 2 << 30, 0, 1 << 30), "2Gi requested, 0 used, 1Gi there"),
-        (OutOfResource("pods", 1, 110, 110), "1 requested, 110 used, 110 there"),
+        (OutOfResource("memory", 700 << 30, 0, 64 << 30), "700Gi requested, 0 of 64Gi in use"),
+        (OutOfResource("cpu", 100_000, 1500, 8000), "100 requested, 1.5 of 8 in use"),
+        (OutOfResource("hugepages-1Gi", 2 << 30, 0, 1 << 30), "2Gi requested, 0 of 1Gi in use"),
+        (OutOfResource("pods", 1, 110, 110), "1 requested, 110 of 110 in use"),
         (NothingToPreempt((("memory", 1 << 30), ("cpu", 500))), "1Gi of memory, 0.5 of cpu"),
     ],
 )

@@ -140,4 +140,4 @@ def test_a_pod_that_is_not_aligned_lacks_a_sum() -> None:
     pod = replace(
         gpu_fleet.pod("p"), app_containers=(only,), qos_class=QosClass.BURSTABLE, constraints=None
     )
-    assert "too little cpu" in str(why_not(gpu_fleet.empty(), pod))
+    assert "insufficient cpu" in str(why_not(gpu_fleet.empty(), pod))
