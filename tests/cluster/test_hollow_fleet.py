@@ -278,7 +278,9 @@ async def one_cpu_is_noticed(all_of_it: Watched) -> None:
     await asyncio.to_thread(write, all_of_it.plane, name, to_shared)
     await all_of_it.until_none(lambda: [] if all_of_it.differences() else ["distrust"])
     (difference,) = all_of_it.differences()
-    assert re.match(rf"{name}: rebuilt: not trusted: .* requests \d+ of CPUs, but its state has", difference)
+    assert re.match(
+        rf"{name}: rebuilt: not trusted: .* requests \d+ of CPUs, but its state has", difference
+    )
 
     mine, yours = min(cpus_of(state, one)), min(cpus_of(state, other))
     swapped = {
