@@ -21,7 +21,7 @@ from numalet.core.findings.reservation import (
     ReservedMemoryEntryFinding,
 )
 from numalet.core.model import cpu_set, resources
-from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.findings import Finding
 from numalet.core.model.go_text import GoText
 
 _PODS: Final = "pods"
@@ -34,70 +34,59 @@ _ENFORCE: Final = "enforceNodeAllocatable"
 
 
 def enforcement(of: Checked) -> Iterator[Finding]:
-    config, findings = of.config, Findings()
+    config = of.config
     keys = config.enforce_node_allocatable
     for whole, compressible in _RESERVED_PAIRS:
         if whole in keys and compressible in keys:
-            findings.add(
-                ConfigEnforceBothForms(
-                    whole=GoText(whole),
-                    compressible=GoText(compressible),
-                    where=config.where(_ENFORCE),
-                )
+            yield ConfigEnforceBothForms(
+                whole=GoText(whole),
+                compressible=GoText(compressible),
+                where=config.where(_ENFORCE),
             )
     for index, key in enumerate(keys):
         place = f"{_ENFORCE}[{index}]"
         if key in keys[:index]:
-            findings.add(ConfigEnforceDuplicate(key=GoText(key), where=config.where(place)))
+            yield ConfigEnforceDuplicate(key=GoText(key), where=config.where(place))
         else:
-            _validate_enforcement_key(config, key, place, findings)
-    yield from findings.all
+            yield from _enforcement_key(config, key, place)
 
 
-def _validate_enforcement_key(
-    config: KubeletConfig, key: str, place: str, findings: Findings
-) -> None:
+def _enforcement_key(config: KubeletConfig, key: str, place: str) -> Iterator[Finding]:
     """Check one key; ``none`` and unknown keys skip the check of the QoS cgroups."""
     cgroups = (config.system_reserved_cgroup, config.kube_reserved_cgroup)
     if key == _NONE:
         if len(config.enforce_node_allocatable) > 1:
-            findings.add(ConfigEnforceNoneWithOthers(where=config.where(place)))
+            yield ConfigEnforceNoneWithOthers(where=config.where(place))
         return
     pair = next((pair for pair in _RESERVED_PAIRS if key in pair), None)
     if pair is None and key != _PODS:
-        findings.add(ConfigEnforceUnknown(key=GoText(key), where=config.where(place)))
+        yield ConfigEnforceUnknown(key=GoText(key), where=config.where(place))
         return
     if pair is not None and not cgroups[_RESERVED_PAIRS.index(pair)]:
         owner = pair[0].removesuffix("-reserved")
-        findings.add(
-            ConfigEnforceWithoutCgroup(owner=owner, key=GoText(key), where=config.where(place))
-        )
+        yield ConfigEnforceWithoutCgroup(owner=owner, key=GoText(key), where=config.where(place))
     if not config.cgroups_per_qos:
-        findings.add(ConfigEnforceWithoutQosCgroups(key=GoText(key), where=config.where(place)))
+        yield ConfigEnforceWithoutQosCgroups(key=GoText(key), where=config.where(place))
 
 
 def reserved_cpus(of: Checked) -> Iterator[Finding]:
-    config, findings = of.config, Findings()
-    cpus, place = config.reserved_system_cpus, "reservedSystemCPUs"
+    config = of.config
+    cpus, where = config.reserved_system_cpus, config.where("reservedSystemCPUs")
     if not cpus:
         return
     if config.system_reserved_cgroup or config.kube_reserved_cgroup:
-        findings.add(ConfigReservedCpusWithCgroups(cpus=cpus, where=config.where(place)))
+        yield ConfigReservedCpusWithCgroups(cpus=cpus, where=where)
     try:
         cpu_set.parse(cpus)
     except cpu_set.CpuListError as error:
-        findings.add(
-            ConfigReservedCpus(cpus=cpus, problem=error.go_text, where=config.where(place))
-        )
-    yield from findings.all
+        yield ConfigReservedCpus(cpus=cpus, problem=error.go_text, where=where)
 
 
 def reserved_memory(of: Checked) -> Iterator[Finding]:
-    config, findings = of.config, Findings()
+    config = of.config
     seen: set[tuple[int, str]] = set()
     for index, entry in enumerate(config.reserved_memory):
         for name in sorted(entry.limits):
-            place = f"reservedMemory[{index}].limits.{name}"
             problems: list[type[ReservedMemoryEntryFinding]] = []
             if not resources.is_memory_type(name):
                 problems.append(ConfigReservedMemoryType)
@@ -105,9 +94,7 @@ def reserved_memory(of: Checked) -> Iterator[Finding]:
                 problems.append(ConfigReservedMemoryZero)
             if (entry.numa_node, name) in seen:
                 problems.append(ConfigReservedMemoryDuplicate)
-            findings.extend(
-                problem(numa_node=entry.numa_node, type=GoText(name), where=config.where(place))
-                for problem in problems
-            )
+            where = config.where(f"reservedMemory[{index}].limits.{name}")
+            for problem in problems:
+                yield problem(numa_node=entry.numa_node, type=GoText(name), where=where)
             seen.add((entry.numa_node, name))
-    yield from findings.all

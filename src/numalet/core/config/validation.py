@@ -8,6 +8,7 @@ Kubelet v1.32: ``ValidateKubeletConfiguration``; rules of releases guard what la
 from __future__ import annotations
 
 import posixpath
+from itertools import chain
 from typing import Final
 
 from numalet.core.config import feature_gates, reservation_checks
@@ -28,7 +29,7 @@ from numalet.core.config.field_checks import (
 from numalet.core.config.kubelet_config import KubeletConfig
 from numalet.core.config.releases.release import ReleaseRules
 from numalet.core.findings.kubelet_fields import ConfigTracingRate
-from numalet.core.model.findings import Finding, Findings
+from numalet.core.model.findings import Finding
 from numalet.core.model.go_duration import MILLISECOND_NS, SECOND_NS
 
 TOPOLOGY_POLICIES: Final = ("none", "best-effort", "restricted", "single-numa-node")
@@ -44,11 +45,8 @@ def validate(
     config: KubeletConfig, rules: ReleaseRules, gates: FeatureGates
 ) -> tuple[Finding, ...]:
     """Everything that the kubelet's own validation finds, in its order."""
-    findings = Findings()
     of = Checked(config, rules, gates)
-    for check in _CHECKS:
-        findings.extend(check(of))
-    return findings.all
+    return tuple(chain.from_iterable(check(of) for check in _CHECKS))
 
 
 def _has_shutdown_periods(of: Checked) -> bool:
