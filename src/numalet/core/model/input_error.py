@@ -5,8 +5,7 @@ the sentence: which input is wrong, and how to correct it (docs/decisions/0026).
 
     raise input_error.Invalid(f"invalid memory {text!r}", expected="a size such as 1Gi").bad_input()
 
-``expected`` stands at the end of the sentence and quotes nothing of the input; ``value`` is the
-offending value, for programs.
+``expected`` stands at the end of the sentence and quotes nothing of the input.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ class InputFinding(Finding, kw_only=False):
     sentence = "{message}"
     message: str
     expected: str = ""
-    value: str = ""
 
     def __str__(self) -> str:
         return f"{self.message}; expected {self.expected}" if self.expected else self.message
