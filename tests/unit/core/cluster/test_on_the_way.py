@@ -170,3 +170,9 @@ def test_an_affinity_by_which_devices_come_later_is_said_of_a_pod() -> None:
     assert holding.may_hold(node, pod)
     admitted, _ = node.admit(pod)
     assert "p" in published.of_node(admitted).pods
+
+
+def test_in_container_scope_a_pod_as_a_whole_holds_what_its_containers_request() -> None:
+    node = placed_as_a_whole(EXACT, gpu_fleet.kubelet_config(scope="container"))
+    assert holding.may_hold(node, as_a_whole(gpu_fleet.pod("p", cpus=2, gib=1)))
+    assert not holding.may_hold(node, as_a_whole(burstable("p"), QosClass.BURSTABLE))

@@ -114,3 +114,15 @@ def test_a_full_table_of_states_begins_anew(monkeypatch: pytest.MonkeyPatch) -> 
     taken, _ = node.admit(gpu_fleet.pod("a", 8, 8))
     answers = [table.verdict(reader.facts(each)).admitted for each in (node, taken, node)]
     assert answers == [node.fits(table.pod), taken.fits(table.pod), node.fits(table.pod)]
+
+
+def test_memory_alone_is_compared_where_no_policy_hands_out_cpus() -> None:
+    config = replace(gpu_fleet.kubelet_config(), cpu_manager_policy="none")
+    node, two = gpu_fleet.empty(config=config), containers((2, 1), (2, 1))
+    asks = by_node(two, node)
+    assert asks is not None
+    assert asks.choices == ((0, 1 << 30), (0, 2 << 30))
+    admitted, _ = node.admit(replace(two, uid="q", name="q"))
+    released = admitted.remove("q")
+    assert key(two, admitted) != key(two, node)
+    assert key(two, released) == key(two, node)

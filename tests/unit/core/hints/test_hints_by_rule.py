@@ -452,3 +452,25 @@ def test_a_part_of_a_budget_is_used_up_and_the_rest_stays() -> None:
     with budget.at_most(100):
         budget.spend()
     assert budget.left == 6
+
+
+def test_a_requirement_that_mandatory_nodes_meet_leaves_the_set_free() -> None:
+    sets = OpenSets(0b111, 0b001, (by_node(4, {0: 4, 2: 4}),))
+
+    assert LowestSet(sets).lowest(2) == 0b011
+
+
+@pytest.mark.parametrize("visits", [4, 8])
+def test_a_stopped_search_among_devices_of_two_nodes_keeps_the_set_that_it_has(
+    visits: int,
+) -> None:
+    weights = {0: 4, 1: 7, 2: 5, 3: 6, 4: 3, 5: 8}
+    parts = tuple((1 << at, weight) for at, weight in weights.items())
+    sets = OpenSets(0b111111, 0, (Requirement(18, (*parts, (0b110000, 1))),))
+    rows = {i: {j: 10 if i == j else 12 + (i * j) % 3 for j in range(6)} for i in range(6)}
+    problem = SharingOut(0b111111, [open_sets.rule_of(sets)], Budget(visits))
+    assert not problem.is_a_sum
+    found = nearest_set.best_remaining(problem, 3, None, Distances(rows))
+
+    assert not found.exact
+    assert sets.offers(found.mask)

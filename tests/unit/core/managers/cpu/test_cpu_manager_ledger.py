@@ -60,3 +60,13 @@ def test_another_pod_does_not_inherit_what_may_be_used_again() -> None:
 
     assert cpus("") == before.of_pod("u")
     assert ReusableCpus("u", cpus("5")) == before.after(POD, INIT, cpus("5"))
+
+
+def test_a_whole_pods_cpus_stay_until_its_last_container_is_released() -> None:
+    whole = {"u": cpus("1-3")}
+    parts = {"u": {"i": cpus("1-3"), "c": cpus("2")}}
+    ledger = CpuLedger(cpus("0"), parts, pods=whole)
+    after = ledger.without(ContainerKey("u", "i"))
+
+    assert CpuLedger(cpus("0"), {"u": {"c": cpus("2")}}, pods=whole) == after
+    assert CpuLedger(cpus("0-3")) == after.without(ContainerKey("u", "c"))

@@ -114,3 +114,9 @@ def test_an_affinity_stands_for_its_nodes_or_for_their_sockets() -> None:
     assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.NODES)) == "1"
     assert text(take_aligned.cpus_of_affinity(of, 0b0010, Reach.SOCKETS)) == "0-1"
     assert text(take_aligned.cpus_of_affinity(of, 0b10000, Reach.NODES)) == ""
+
+
+def test_whole_cores_of_the_largest_size_leave_out_smaller_cores() -> None:
+    of = topology.discover(cpu_builders.machine([(0, (0, 1), None), (0, (2,), None)]))
+
+    assert [text(core) for core in free_cpus.whole_cores(of, mask("0-2"), 2)] == ["0-1"]

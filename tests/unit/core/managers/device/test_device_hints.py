@@ -221,3 +221,11 @@ def test_hints_may_name_the_nodes_of_devices_alone() -> None:
             node(gpu="a@9"), pod(container(gpu="1")), container(gpu="1")
         )
     )
+
+
+def test_hints_by_rule_are_those_by_enumeration() -> None:
+    ledger = node(gpu="a@0 b@1 c@1 d@0+2")
+    listed = family(hints_of(ledger, container(gpu="2"), nodes=3))
+    by_rule = replace(listed, tried=None)
+    assert listed.hints() == by_rule.hints()
+    assert shown(listed) == shown(by_rule)

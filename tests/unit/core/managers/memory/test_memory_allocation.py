@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from numalet.core.admission import counting
+from numalet.core.config.behaviour import EXACT
 from numalet.core.hints.hint import ZERO_HINT, Hint
-from numalet.core.hints.provider import Refused
+from numalet.core.hints.provider import WHOLE_POD, Refused
 from numalet.core.managers.memory import demand, tables
 from numalet.core.managers.memory.ledger import (
     UINT64,
@@ -15,7 +17,9 @@ from numalet.core.managers.memory.ledger import (
     MemoryLedger,
     MemoryTable,
     NodeMemory,
+    ReusableMemory,
 )
+from numalet.core.managers.memory.pod_pool import MemoryPodPools
 from numalet.core.managers.memory.reasons import (
     CanNotExtend,
     CutsGroup,
@@ -28,7 +32,7 @@ from numalet.core.managers.memory.reasons import (
 from numalet.core.managers.memory.static_policy import MemoryStaticPolicy
 from numalet.core.model.pod import ContainerKey, ContainerKind, Pod, QosClass
 from numalet.core.model.quantity import Quantity
-from values import builders
+from values import builders, whole_pods
 from values.builders import GI, container, init, pod, sidecar, simple
 
 
@@ -344,3 +348,25 @@ def test_quantities_with_whole_values_in_odd_forms_are_accepted_after_the_round_
     canonical = Quantity.parse("1.5Gi").canonical()
 
     assert canonical.as_int64() == 3 * GI // 2
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_memory_of_a_pod_that_is_gone_may_be_reused_by_nobody_in_native_mode(
+    outlives: bool,
+) -> None:
+    policy = MemoryStaticPolicy(replace(EXACT, reuse_outlives_the_pod=outlives))
+    ledger = replace(empty(10), reusable=ReusableMemory("u", {(1, "memory"): GI}))
+
+    assert policy.forget_stale(ledger, {ContainerKey("u", "c")}) == ledger
+    kept = policy.forget_stale(ledger, set()).reusable.of_pod("u")
+    assert bool(kept) is outlives
+
+
+def test_a_whole_pod_that_fits_no_nodes_is_refused() -> None:
+    pools = MemoryPodPools(MemoryStaticPolicy())
+    asked = whole_pods.pod("u", whole_pods.asked("1", "30Gi"), {"c0": None})
+    whole = counting.counted(asked, whole_pods.node().rules.release_rules)
+    refused = pools.allocate(empty(10, 10), whole, ZERO_HINT)
+
+    assert isinstance(refused, Refused)
+    assert refused.reason == NoNodeFits(WHOLE_POD)
