@@ -283,5 +283,5 @@ def test_a_guest_is_made_of_a_description(cache: Path, tmp_path: Path) -> None:
     words = ("boot", "-m", str(path), "--memory", "1Gi", "--")
     ended = numalet(*words, "sh", "-c", "cd /sys/devices/system/node; cat has_cpu node2/distance")
     assert (ended.returncode, ended.stdout) == (0, "0-1\n14 24 10\n")
-    assert "MiB of memory, 1/" in ended.stderr
-    assert "numbers nodes anew, from 0 without gaps: 2 -> 1, 1 -> 2" in ended.stderr
+    assert "the guest has 1152 MiB of memory, 1/228 of the machine's" in ended.stderr
+    assert "numbers nodes from 0 without gaps: 2 -> 1, 1 -> 2" in ended.stderr

@@ -112,7 +112,7 @@ def of_node(value: object, place: Place) -> KubeletAtHand | None:
 def choose(
     named: Release | None, named_by: str, kubelets: Iterable[KubeletAtHand], findings: Findings
 ) -> ChosenRelease:
-    """The named release with its source, or else the release of the kubelet at hand.
+    """The named release with its source; without one, the release of the detected kubelet.
 
     A version that cannot be read does not count. Kubelets of an unknown release, or of several,
     are a finding unless a release was named.

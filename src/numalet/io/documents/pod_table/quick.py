@@ -1,4 +1,4 @@
-"""A quick check for lists of thousands of objects, most of which are valid.
+"""A quick check for lists of thousands of objects, which are mostly valid.
 
 msgspec converts a value to types made from the table, in one step of C. That is a little stricter
 than ``checking`` (a moment on a 31st, for example), so after a failure ``checking`` decides.
