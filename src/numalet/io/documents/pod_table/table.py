@@ -9,34 +9,22 @@ from typing import Final
 import msgspec
 
 from numalet.core.model.value import Mutable, field
-from numalet.io.documents.pod_table.kinds import (
-    INT32,
-    INT64,
-    Field,
-    Kind,
-    ListOf,
-    MapOf,
-    ObjectType,
-    PlainKind,
-    TextKind,
-    Use,
-    Whole,
-)
+from numalet.io.documents.pod_table import kinds
 from numalet.io.documents.pod_table.uses import USES, WORDS
 from numalet.io.documents.pod_table.values import NEEDED, OPTIONAL, VALUES
 from numalet.io.findings.documents import DocumentFieldMissing
 
-_KINDS: Final[Mapping[str, Kind]] = {
-    "boolean": PlainKind.FLAG,
-    "int-or-string": PlainKind.INT_OR_TEXT,
-    "int32": Whole(*INT32),
-    "int64": Whole(*INT64),
-    "object": PlainKind.OBJECT,
-    "quantity": PlainKind.QUANTITY,
-    "string": TextKind(),
-    "time": PlainKind.MOMENT,
+_KINDS: Final[Mapping[str, kinds.Kind]] = {
+    "boolean": kinds.PlainKind.FLAG,
+    "int-or-string": kinds.PlainKind.INT_OR_TEXT,
+    "int32": kinds.Whole(*kinds.INT32),
+    "int64": kinds.Whole(*kinds.INT64),
+    "object": kinds.PlainKind.OBJECT,
+    "quantity": kinds.PlainKind.QUANTITY,
+    "string": kinds.TextKind(),
+    "time": kinds.PlainKind.MOMENT,
 }
-_NO_USE: Final = Use()
+_NO_USE: Final = kinds.Use()
 _WORKLOADS: Final = (
     *("CronJob", "DaemonSet", "Deployment", "Job"),
     *("ReplicaSet", "ReplicationController", "StatefulSet"),
@@ -54,15 +42,15 @@ class _Group(Mutable):
     """The types of one group while they are made; ``written``: texts and releases by field."""
 
     written: Mapping[str, Mapping[str, tuple[str, str]]]
-    others: Mapping[str, ObjectType]
-    made: dict[str, ObjectType] = field(default_factory=dict)
+    others: Mapping[str, kinds.ObjectType]
+    made: dict[str, kinds.ObjectType] = field(default_factory=dict)
 
-    def type(self, name: str) -> ObjectType:
+    def type(self, name: str) -> kinds.ObjectType:
         if name not in self.written:
             return self.others[name]
         if name not in self.made:
             fields = sorted(self.written[name].items())
-            self.made[name] = ObjectType(
+            self.made[name] = kinds.ObjectType(
                 name=name,
                 words=WORDS.get(name, ""),
                 fields={each: self._field(name, each, *written) for each, written in fields},
@@ -70,10 +58,10 @@ class _Group(Mutable):
             )
         return self.made[name]
 
-    def _field(self, name: str, each: str, text: str, since: str) -> Field:
+    def _field(self, name: str, each: str, text: str, since: str) -> kinds.Field:
         path = f"{_LIKE.get(name, name)}.{each}"
         use = USES.get(path, _NO_USE)
-        return Field(
+        return kinds.Field(
             kind=self._kind(text.rstrip("!"), path),
             is_needed=(text.endswith("!") and path not in OPTIONAL) or path in NEEDED,
             missing=NEEDED.get(path, DocumentFieldMissing),
@@ -84,15 +72,15 @@ class _Group(Mutable):
             finding=use.finding,
         )
 
-    def _kind(self, text: str, path: str) -> Kind:
+    def _kind(self, text: str, path: str) -> kinds.Kind:
         if text.startswith("{}"):
-            return MapOf(self._kind(text[2:], path))
+            return kinds.MapOf(self._kind(text[2:], path))
         if text.startswith("[]"):
-            return ListOf(self._kind(text[2:], path))
+            return kinds.ListOf(self._kind(text[2:], path))
         return VALUES.get(path) or _KINDS.get(text) or self.type(text)
 
 
-def types_of(group: str, others: Mapping[str, ObjectType]) -> Mapping[str, ObjectType]:
+def types_of(group: str, others: Mapping[str, kinds.ObjectType]) -> Mapping[str, kinds.ObjectType]:
     """All types of a group by name, with the fields of all releases.
 
     The groups are ``pods``, for the workloads too, and the versions of the claims. ``others`` has
