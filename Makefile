@@ -55,7 +55,7 @@ hooks: $(READY)  ## run the quick checks at every git commit
 demo: $(READY)  ## the documented example, then programs pinned on this machine
 	@NUMALET=$(TOOLS)/numalet examples/demo.sh
 
-fmt: $(READY)  ## format, and mend what ruff can mend
+fmt: $(READY)  ## format, and fix what ruff can fix
 	$(TOOLS)/ruff format .
 	$(TOOLS)/ruff check --fix .
 

@@ -26,8 +26,8 @@ clean_up() {
   trap '' INT TERM HUP
   trap - EXIT
   if [ -n "$agent" ] && ! end_agent >/dev/null 2>&1; then
-    # Without an agent the watchers go; with each of them the kernel ends its program.
-    sed -n 's/.*"watcher": *\([0-9]*\).*/\1/p' "$root"/runs/*/*/*/started.json 2>/dev/null |
+    # Without an agent the shims go; with each of them the kernel ends its program.
+    sed -n 's/.*"shim": *\([0-9]*\).*/\1/p' "$root"/runs/*/*/*/started.json 2>/dev/null |
       xargs -r kill -KILL 2>/dev/null || true
     kill -KILL "$agent" 2>/dev/null || true
   fi

@@ -45,7 +45,7 @@ forgotten_exceptions.log_without_traceback()
 # A test may start what looks like a kubelet; programs of other tests are not beside that one.
 os.environ["NUMALET_KUBELET_ROOT"] = "/nowhere/kubelet"
 
-# So are programs under other books: those of one process of tests meet in none of another.
+# Each process of tests has its own scope, so its programs never meet those of another.
 os.environ["NUMALET_SCOPE"] = f"tests-{os.getpid()}"
 
 # Programs that tests start keep what they compiled, as those of users do: an agent that is compiled

@@ -1,4 +1,4 @@
-"""An agent that starts on a machine that has changed since its books were written."""
+"""An agent that starts on a machine that has changed since its node state was written."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from harness.bad_inputs import refused_with
+from numalet.agent.controller import journal
+from numalet.agent.controller.recovery import OnInvalidState
+from numalet.agent.controller.settings import AgentSettings
+from numalet.agent.controller.wiring import RUNS
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.keeper import journal
-from numalet.agent.keeper.recovery import OnInvalidState
-from numalet.agent.keeper.settings import AgentSettings
-from numalet.agent.keeper.wiring import RUNS
 from numalet.agent.servers import metrics
 from numalet.agent.telemetry import metric_definitions
 from numalet.cli.ps_view import PodTable
@@ -39,20 +39,20 @@ def _with_less(given: AgentSettings, **less_bytes: int) -> AgentSettings:
 
 
 def _held(agent: agents.Agent, uid: str) -> placement.Placement | None:
-    return placement.of_all(agent.keeper.view().node.snapshot).get(ContainerKey(uid, "main"))
+    return placement.of_all(agent.controller.view().node.snapshot).get(ContainerKey(uid, "main"))
 
 
 def _reasons(agent: agents.Agent, uid: str) -> list[str]:
-    return [each.reason for each in agent.keeper.view().events if each.pod_uid == uid]
+    return [each.reason for each in agent.controller.view().events if each.pod_uid == uid]
 
 
 async def _filled(given: AgentSettings, sizes: dict[str, str]) -> dict[str, Any]:
     """Run a pod of each size, and say where they are."""
     async with agents.running(given) as agent:
         for name, size in sizes.items():
-            await agent.keeper.create(agents.pod(name, memory=size))
+            await agent.controller.create(agents.pod(name, memory=size))
         await agent.until(lambda: all(agent.phase(name) == "running" for name in sizes))
-        await agent.keeper.settled()
+        await agent.controller.settled()
         return {name: _held(agent, f"uid-{name}") for name in sizes}
 
 
@@ -63,21 +63,23 @@ async def test_a_few_pages_more_or_less_keep_no_native_agent_down(
     given = agents.settings(tmp_path)
     before = await _filled(given, {"one": "2Gi", "two": "3Gi"})
     async with agents.running(_with_less(given, node0=4096 * pages)) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         for name, held in before.items():
             assert held == _held(agent, f"uid-{name}")
             assert agent.record(name).run.of("main").attempt == 1
             assert agent.record(name).run.causes == ()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
-async def test_empty_books_of_another_machine_keep_no_native_agent_down(tmp_path: Path) -> None:
+async def test_empty_node_state_of_another_machine_keep_no_native_agent_down(
+    tmp_path: Path,
+) -> None:
     given = agents.settings(tmp_path)
     async with agents.running(given) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
     async with agents.running(_with_less(given, node0=4096)) as agent:
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -88,15 +90,15 @@ async def test_an_exact_agent_stays_down_as_a_kubelet_and_so_does_one_that_is_to
 
     given = agents.settings(tmp_path, exact=exact, on_invalid_state=choice)
     async with agents.running(given) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
     changed = _with_less(given, node0=4096)
     with refused_with("agent/state-invalid"):
         async with agents.running(changed):
             pass
     rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
     async with agents.running(replace(changed, premises=rebasing)) as agent:
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 async def test_another_configuration_is_no_other_machine(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
     runtime = FakeRuntime(tmp_path / RUNS)
     lost, stays = ("one", "two") if _node(before["one"]) == 0 else ("two", "one")
     async with agents.running(less, runtime) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert {name: agent.record(name).run.of("main").attempt for name in before} == {
             "one": 1,
             "two": 1,
@@ -133,8 +135,8 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         assert held is not None
         assert before[lost].cpus == held.cpus
         assert held.memory == ()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-        view = agent.keeper.view()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
+        view = agent.controller.view()
         page = metrics.text(view).decode()
         assert f"{metric_definitions.UNPROMISED} 1.0" in page
         assert f'{metric_definitions.RECORDS_LOST}{{file="memory_manager_state"}} 1.0' in page
@@ -146,31 +148,31 @@ async def test_a_running_pod_that_does_not_fit_any_more_goes_on_and_is_marked(
         assert condition["status"] == "False"
         placed = pod_placement.pod_placement(record, view.node.snapshot, {})
         assert lost_promises.why(record.run.causes) == placed["unpromised"] == condition["message"]
-        (event,) = (each for each in agent.keeper.view().events if each.reason == "Unpromised")
+        (event,) = (each for each in agent.controller.view().events if each.reason == "Unpromised")
         assert placed["unpromised"] in event.message
-        said = [(each.reason, each.message) for each in agent.keeper.view().events]
+        said = [(each.reason, each.message) for each in agent.controller.view().events]
         written = (tmp_path / journal.FILE_NAME).read_text()
         assert '"event/unpromised"' in written
         assert "It goes on running" not in written
-    # A later start with the same machine tells nothing anew, and one with room mends it.
+    # A later start with the same machine tells nothing anew, and one with room fixes it.
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert record.run.causes == agent.record(lost).run.causes
-        assert [(each.reason, each.message) for each in agent.keeper.view().events] == said
-        await agent.keeper.delete("default", stays, grace_seconds=0)
+        assert [(each.reason, each.message) for each in agent.controller.view().events] == said
+        await agent.controller.delete("default", stays, grace_seconds=0)
         await agent.until(lambda: agent.names() == [lost])
     async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert agent.record(lost).run.causes == ()
         assert agent.record(lost).run.of("main").attempt == 1
         held = _held(agent, record.uid)
         assert held is not None
         assert held.memory
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-        await agent.keeper.delete("default", lost, grace_seconds=0)
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
+        await agent.controller.delete("default", lost, grace_seconds=0)
         await agent.until(lambda: not agent.names())
-        await agent.keeper.settled()
-        assert placement.of_all(agent.keeper.view().node.snapshot) == {}
+        await agent.controller.settled()
+        assert placement.of_all(agent.controller.view().node.snapshot) == {}
 
 
 def _node(held: placement.Placement) -> int:
@@ -186,11 +188,11 @@ async def test_an_unpromised_pod_that_is_deleted_leaves_nothing(tmp_path: Path) 
     async with agents.running(less, FakeRuntime(tmp_path / RUNS)) as agent:
         for name in ("one", "two"):
             assert agent.record(name).run.causes
-            await agent.keeper.delete("default", name, grace_seconds=0)
+            await agent.controller.delete("default", name, grace_seconds=0)
         await agent.until(lambda: not agent.names())
-        await agent.keeper.settled()
-        assert placement.of_all(agent.keeper.view().node.snapshot) == {}
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert placement.of_all(agent.controller.view().node.snapshot) == {}
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 def test_the_list_of_pods_marks_who_has_no_promise() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from numalet.agent.keeper.settings import RuntimeKind
+from numalet.agent.controller.settings import RuntimeKind
 from running import crash_rounds
 from running.crash_rounds import Rounds
 from running.crash_victims import AT_A_POINT, separate

@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from harness.bad_inputs import refusal
-from numalet.agent.keeper import wiring
-from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.controller import wiring
+from numalet.agent.controller.controller import Controller
 from numalet.agent.servers.dashboard import AgentNode, DashboardLinks
 from numalet.dashboard import live
 from numalet.io.agent_client.client import AgentClient, AgentRefused
@@ -34,7 +34,7 @@ _WITHIN_SECONDS = 60
 @dataclass(frozen=True)
 class _Shown:
     root: Path
-    keeper: Keeper
+    controller: Controller
     base_url: str
     trusted: ssl.SSLContext
 
@@ -59,12 +59,12 @@ async def _shown(root: Path) -> AsyncIterator[_Shown]:
     links = DashboardLinks()
     async with (
         running(wanted) as agent,
-        wiring.served(agent.keeper, wanted, links=links),
-        wiring.reached(agent.keeper, wanted, links=links) as serving,
+        wiring.served(agent.controller, wanted, links=links),
+        wiring.reached(agent.controller, wanted, links=links) as serving,
     ):
         assert serving is not None
         trusted = ssl.create_default_context(cafile=root / "kube-api" / "ca.crt")
-        yield _Shown(root, agent.keeper, serving.url, trusted)
+        yield _Shown(root, agent.controller, serving.url, trusted)
 
 
 async def test_a_link_of_the_socket_opens_the_pages(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_change_is_sent_and_the_stream_ends_with_the_agent(
             answer = await stack.enter_async_context(browser.stream("GET", "/ui/events"))
             lines = answer.aiter_lines()
             first = await _revision(lines)
-            await shown.keeper.create(pod("seen"))
+            await shown.controller.create(pod("seen"))
             async with asyncio.timeout(_WITHIN_SECONDS):
                 while "seen" not in (await browser.get("/ui/node")).text:
                     assert await _revision(lines) > first
@@ -160,7 +160,7 @@ def test_a_thousand_clients_of_the_stream(tmp_path: Path) -> None:
 
 async def test_an_agent_without_a_port_says_which_option_it_needs(tmp_path: Path) -> None:
     wanted = settings(tmp_path)
-    async with running(wanted) as agent, wiring.served(agent.keeper, wanted):
+    async with running(wanted) as agent, wiring.served(agent.controller, wanted):
 
         def ask() -> None:
             with AgentClient(tmp_path / "agent.sock") as client:
@@ -178,11 +178,11 @@ def test_no_agent(tmp_path: Path) -> None:
 
 async def test_the_rows_of_a_view(tmp_path: Path) -> None:
     async with running(settings(tmp_path)) as agent:
-        source = AgentNode(agent.keeper, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        source = AgentNode(agent.controller, lambda: datetime(2026, 1, 1, tzinfo=UTC))
         before = source.view()
         assert source.view() is before
-        await agent.keeper.create(pod("good"))
-        await agent.keeper.create(pod("large", memory="900Gi"))
+        await agent.controller.create(pod("good"))
+        await agent.controller.create(pod("large", memory="900Gi"))
         await agent.until(lambda: agent.phase("good") == "running")
         view = source.view()
         assert view.revision > before.revision
@@ -201,7 +201,7 @@ async def test_the_rows_of_a_view(tmp_path: Path) -> None:
 
 async def test_the_history_is_kept_in_a_file_of_the_root_folder(tmp_path: Path) -> None:
     async with _shown(tmp_path) as shown, shown.entered() as browser:
-        await shown.keeper.create(pod("seen"))
+        await shown.controller.create(pod("seen"))
         async with asyncio.timeout(_WITHIN_SECONDS):
             while "<svg" not in (await browser.get("/ui/history")).text:
                 pass  # Each answer takes its time.

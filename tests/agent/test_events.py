@@ -12,7 +12,7 @@ from running import agents
 
 def told(agent: agents.Agent) -> list[tuple[str, str]]:
     """Reason and message of every event, oldest first."""
-    return [(event.reason, event.message) for event in agent.keeper.view().events]
+    return [(event.reason, event.message) for event in agent.controller.view().events]
 
 
 def status(agent: agents.Agent, name: str) -> str:
@@ -22,40 +22,40 @@ def status(agent: agents.Agent, name: str) -> str:
 
 async def test_a_container_is_created_started_and_asked_to_end_once(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
         assert status(agent, "one") == "Running"
-        await agent.keeper.delete("default", "one", grace_seconds=30)
+        await agent.controller.delete("default", "one", grace_seconds=30)
         await agent.until(lambda: not agent.names())
         assert told(agent) == [
             ("Created", "Created container: main"),
             ("Started", "Started container main"),
             ("Killing", "Stopping container main"),
         ]
-        assert [event.count for event in agent.keeper.view().events] == [1, 1, 1]
+        assert [event.count for event in agent.controller.view().events] == [1, 1, 1]
 
 
 async def test_a_container_that_ends_again_and_again_backs_off(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
         value = agents.manifest("one")
         value["spec"]["containers"][0]["command"] = ["exit", "3"]
-        await agent.keeper.create(agents.workload(value))
+        await agent.controller.create(agents.workload(value))
         await agent.until(lambda: status(agent, "one") == "CrashLoopBackOff")
         text = "Back-off restarting failed container main in pod one_default(uid-one)"
         assert ("BackOff", text) in told(agent)
-        assert counts(agent.keeper.view().events)["Started"] == 2
-        await agent.keeper.delete("default", "one", grace_seconds=0)
+        assert counts(agent.controller.view().events)["Started"] == 2
+        await agent.controller.delete("default", "one", grace_seconds=0)
         await agent.until(lambda: not agent.names())
-        await agent.keeper.settled()
-        before = agent.keeper.view().events
+        await agent.controller.settled()
+        before = agent.controller.view().events
     # The journal has a line for each time that an event was counted.
     async with agents.running(agents.settings(tmp_path)) as agent:
-        assert agent.keeper.view().events == before
+        assert agent.controller.view().events == before
 
 
 async def test_a_refused_pod_says_why_in_its_status(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("big", cpu="2", memory="40Gi"))
+        await agent.controller.create(agents.pod("big", cpu="2", memory="40Gi"))
         [(reason, message)] = told(agent)
         assert status(agent, "big") == reason
         shown = kube_pod.pod_object(agent.record("big"))["status"]

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from numalet.agent.keeper import shortage
-from numalet.agent.keeper.manifests import ManifestFolder
-from numalet.agent.keeper.shortage import NOTE, Shortage
-from numalet.agent.keeper.wiring import utc_now
+from numalet.agent.controller import shortage
+from numalet.agent.controller.manifests import ManifestFolder
+from numalet.agent.controller.shortage import NOTE, Shortage
+from numalet.agent.controller.wiring import utc_now
 from numalet.agent.telemetry.metric_definitions import ACCEPT_PAUSES
 from numalet.core.model.findings import Finding
 from numalet.io.files import folder_news

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.controller import wiring
+from numalet.agent.controller.plugin_servers import make_plugin_servers
+from numalet.agent.controller.settings import AgentSettings
+from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.keeper import wiring
-from numalet.agent.keeper.plugin_servers import make_plugin_servers
-from numalet.agent.keeper.settings import AgentSettings
-from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.agent.servers.endpoints import PodResourcesSettings
 from numalet.core.model.pod import ContainerKey
@@ -57,11 +57,11 @@ async def _scene(given: AgentSettings) -> AsyncIterator[tuple[agents.Agent, Slow
     runtime = FakeRuntime(given.root / RUNS)
     slow = Slow()
     async with (
-        wiring.opened(given, Hooks(runtime=runtime), near) as keeper,
-        near.served(keeper, given.root),
+        wiring.opened(given, Hooks(runtime=runtime), near) as controller,
+        near.served(controller, given.root),
     ):
-        agent = agents.Agent(keeper, runtime)
-        await agent.until(lambda: keeper.view().ready)
+        agent = agents.Agent(controller, runtime)
+        await agent.until(lambda: controller.view().ready)
         plugin = Liar(given.root, "gpu0", allocation=slow.answer, starting=slow.start, more_lists=1)
         await plugin.start()
         try:
@@ -75,7 +75,7 @@ async def _scene(given: AgentSettings) -> AsyncIterator[tuple[agents.Agent, Slow
 
 
 def _devices(agent: agents.Agent) -> int:
-    inventory = agent.keeper.view().node.snapshot.device.inventory
+    inventory = agent.controller.view().node.snapshot.device.inventory
     return len(inventory.healthy(GPU))
 
 
@@ -94,22 +94,24 @@ def _is_admitted(answer: PodRecord | RequestRefused) -> bool:
 
 
 def _devices_of(agent: agents.Agent, name: str) -> frozenset[str]:
-    held = placement.of_all(agent.keeper.view().node.snapshot)[ContainerKey(f"uid-{name}", "main")]
+    held = placement.of_all(agent.controller.view().node.snapshot)[
+        ContainerKey(f"uid-{name}", "main")
+    ]
     return frozenset(each for ids in held.devices.values() for each in ids)
 
 
 async def _gone(agent: agents.Agent, name: str) -> None:
-    await agent.keeper.delete("default", name, grace_seconds=0)
+    await agent.controller.delete("default", name, grace_seconds=0)
     await agent.until(lambda: name not in agent.names())
 
 
 async def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Path) -> None:
     async with _scene(agents.settings(tmp_path)) as (agent, slow):
-        await agent.keeper.create(agents.pod("before"))
-        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        await agent.controller.create(agents.pod("before"))
+        first = asyncio.create_task(agent.controller.create(_with_gpu("first")))
         await slow.asked.wait()
-        second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
-        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
+        second = asyncio.create_task(agent.controller.create(_with_gpu("second")))
+        assert _is_admitted(await agent.controller.create(agents.pod("other")))
         await agent.until(lambda: agent.phase("other") == "running")
         await _gone(agent, "before")
         assert not first.done()
@@ -120,7 +122,7 @@ async def test_natively_others_are_decided_while_a_plugin_is_asked(tmp_path: Pat
         slow.may_start.set()
         assert _is_admitted(await first)
         assert _is_admitted(await second)
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert {"gpu0", "0"} == _devices_of(agent, "first") | _devices_of(agent, "second")
 
 
@@ -129,11 +131,11 @@ async def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_o
 ) -> None:
     decided: list[str] = []
     async with _scene(agents.settings(tmp_path, exact=True)) as (agent, slow):
-        await agent.keeper.create(agents.pod("before"))
+        await agent.controller.create(agents.pod("before"))
         await agent.until(lambda: agent.phase("before") == "running")
 
         async def create(workload: Workload) -> None:
-            assert _is_admitted(await agent.keeper.create(workload))
+            assert _is_admitted(await agent.controller.create(workload))
             decided.append(workload.pod.name)
 
         async with together() as group:
@@ -151,7 +153,7 @@ async def test_in_exact_mode_pods_wait_in_the_kubelets_order_and_all_else_goes_o
 async def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, tmp_path: Path) -> None:
     async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
         slow.veto = True
-        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        first = asyncio.create_task(agent.controller.create(_with_gpu("first")))
         await slow.asked.wait()
         slow.may_answer.set()
         slow.may_start.set()
@@ -160,11 +162,11 @@ async def test_a_veto_that_comes_late_refuses_the_pod(exact: bool, tmp_path: Pat
 
 async def test_an_agent_that_stops_tells_those_who_wait_for_a_plugin(tmp_path: Path) -> None:
     async with _scene(agents.settings(tmp_path)) as (agent, slow):
-        first = asyncio.create_task(agent.keeper.create(_with_gpu("first")))
+        first = asyncio.create_task(agent.controller.create(_with_gpu("first")))
         await slow.asked.wait()
-        second = asyncio.create_task(agent.keeper.create(_with_gpu("second")))
-        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
-        await agent.keeper.stop()
+        second = asyncio.create_task(agent.controller.create(_with_gpu("second")))
+        assert _is_admitted(await agent.controller.create(agents.pod("other")))
+        await agent.controller.stop()
     for each in (first, second):
         answer = await each
         assert isinstance(answer, RequestRefused)
@@ -187,7 +189,7 @@ async def test_a_pod_of_the_folder_that_waits_for_a_plugin_holds_up_no_other_fil
         slow.may_answer.set()
         slow.may_start.set()
         await agent.until(lambda: len(agent.names()) == 2)
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert agent.names() == ["other-node-a", "first-node-a"]
 
 
@@ -203,13 +205,13 @@ async def test_a_plugin_that_hangs_before_a_start_holds_up_no_other_container(
 ) -> None:
     async with _scene(agents.settings(tmp_path, exact=exact)) as (agent, slow):
         slow.may_answer.set()
-        assert _is_admitted(await agent.keeper.create(_with_gpu("first")))
+        assert _is_admitted(await agent.controller.create(_with_gpu("first")))
         await agent.until(lambda: agent.phase("first") == "starting")
-        assert _is_admitted(await agent.keeper.create(agents.pod("other")))
+        assert _is_admitted(await agent.controller.create(agents.pod("other")))
         await agent.until(lambda: agent.phase("other") == "running")
         await _gone(agent, "other")
         assert agent.phase("first") == "starting"
         slow.may_start.set()
         await agent.until(lambda: agent.phase("first") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert agent.runtime.starts.count((ContainerKey("uid-first", "main"), 1)) == 1

@@ -21,8 +21,8 @@ import pytest
 import yaml
 
 from harness.bad_inputs import refused_with
-from numalet.agent.keeper import kube_api
-from numalet.agent.keeper.kube_api import Serving
+from numalet.agent.controller import kube_api
+from numalet.agent.controller.kube_api import Serving
 from numalet.agent.servers import endpoints
 from numalet.agent.servers.api import tls_listening
 from numalet.agent.servers.endpoints import Address, KubeApi
@@ -66,7 +66,7 @@ async def reached(root: Path, wanted: KubeApi = ANY_PORT) -> AsyncIterator[Reach
     now = datetime.now(UTC)
     async with (
         running(settings(root)) as agent,
-        kube_api.served(agent.keeper, wanted, root, now) as serving,
+        kube_api.served(agent.controller, wanted, root, now) as serving,
     ):
         yield Reached(serving, root)
 
@@ -171,7 +171,7 @@ def test_a_thousand_watch_at_once(tmp_path: Path, count: int) -> None:
 
     async def scene() -> None:
         async with running(settings(tmp_path)) as agent:
-            wanted = kube_api.served(agent.keeper, ANY_PORT, tmp_path, datetime.now(UTC))
+            wanted = kube_api.served(agent.controller, ANY_PORT, tmp_path, datetime.now(UTC))
             async with wanted as serving, contextlib.AsyncExitStack() as stack:
                 api = Reached(serving, tmp_path)
                 trusted = ssl.create_default_context(cafile=tmp_path / "kube-api" / "ca.crt")
@@ -182,7 +182,7 @@ def test_a_thousand_watch_at_once(tmp_path: Path, count: int) -> None:
                         opening += [
                             group.create_task(watch(api, trusted, stack)) for _ in range(50)
                         ]
-                await agent.keeper.create(pod("seen"))
+                await agent.controller.create(pod("seen"))
                 async with together() as group:
                     reading = [group.create_task(first_line(each.result())) for each in opening]
                 names = {each.result()["object"]["metadata"]["name"] for each in reading}

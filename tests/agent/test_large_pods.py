@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.controller import decisions, steps, transitions
+from numalet.agent.controller.desired_settings import SettingsByFormula
+from numalet.agent.controller.manifests import ManifestFolder
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.requests import Began
 from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
 from numalet.agent.host.runtime.port import Ended, Launch, Started
-from numalet.agent.keeper import decisions, steps, transitions
-from numalet.agent.keeper.desired_settings import SettingsByFormula
-from numalet.agent.keeper.manifests import ManifestFolder
-from numalet.agent.keeper.node_state import NodeState
-from numalet.agent.keeper.requests import Began
 from numalet.core.enforcement import limits
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.findings import Findings
@@ -69,9 +69,9 @@ async def test_other_work_has_a_turn_after_each_container(tmp_path: Path) -> Non
 
     runtime = FakeRuntime(fate=fate)
     async with agents.running(agents.settings(tmp_path), runtime) as agent, tasks.beside(work()):
-        await agent.keeper.create(agents.workload(_manifest(60)))
+        await agent.controller.create(agents.workload(_manifest(60)))
         await agent.until(lambda: len(runtime.running()) == 60)
-        await agent.keeper.delete("default", "big", grace_seconds=0)
+        await agent.controller.delete("default", "big", grace_seconds=0)
         await agent.until(lambda: not agent.names())
     assert len(set(seen)) == 60
 
@@ -151,11 +151,11 @@ def test_a_file_of_a_pod_that_is_too_large_is_named(tmp_path: Path) -> None:
 
 async def test_every_container_of_a_large_pod_is_told_to_end_once(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.workload(_manifest(60)))
-        await agent.keeper.settled()
-        await agent.keeper.delete("default", "big", grace_seconds=30)
+        await agent.controller.create(agents.workload(_manifest(60)))
+        await agent.controller.settled()
+        await agent.controller.delete("default", "big", grace_seconds=30)
         await agent.until(lambda: not agent.names())
         killing = [
-            each.container for each in agent.keeper.view().events if each.reason == "Killing"
+            each.container for each in agent.controller.view().events if each.reason == "Killing"
         ]
         assert 60 == len(killing) == len(set(killing))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.keeper import manifests
-from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.controller import manifests
+from numalet.agent.controller.manifests import ManifestFolder
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.findings import Severity
 from numalet.core.snapshot import placement
@@ -93,7 +93,9 @@ async def test_what_the_author_of_a_file_should_know_is_an_event_of_its_pod(tmp_
     given = agents.settings(tmp_path / "root", manifests=folder)
     async with agents.running(given) as agent:
         await agent.until(lambda: agent.names() == ["one-node-a", "two-node-a"])
-        (event,) = (each for each in agent.keeper.view().events if each.reason == "ManifestRemarks")
+        (event,) = (
+            each for each in agent.controller.view().events if each.reason == "ManifestRemarks"
+        )
         assert (event.pod_name, event.kind) == ("one-node-a", EventKind.WARNING)
         for said in ("a.yaml", "kind", "1 after it are ignored", "image"):
             assert said in event.message
@@ -128,18 +130,18 @@ async def test_a_folder_that_can_not_be_read_leaves_its_pods_as_they_are(
         raise OSError(errno.EIO, "Input/output error")
 
     async with agents.running(agents.settings(tmp_path / "root")) as agent:
-        agent.keeper.enqueue(read)
-        await agent.keeper.settled()
+        agent.controller.enqueue(read)
+        await agent.controller.settled()
         assert agent.phase("one-node-a") == "running"
         with monkeypatch.context() as patch:
             patch.setattr(Path, "iterdir", broken)
             unread, again = source.read(), source.read()
         assert [(str(folder),), ()] == [tuple(each.broken) for each in (unread, again)]
-        agent.keeper.enqueue(unread)
-        await agent.keeper.settled()
+        agent.controller.enqueue(unread)
+        await agent.controller.settled()
         assert agent.phase("one-node-a") == "running"
         (folder / "a.yaml").unlink()
-        agent.keeper.enqueue(source.read())
+        agent.controller.enqueue(source.read())
         await agent.until(lambda: not agent.names())
 
 
@@ -178,22 +180,22 @@ async def test_the_agent_follows_the_folder(tmp_path: Path) -> None:
         _put(manifests, "a.yaml", agents.manifest("one", cpu="3"))
         await agent.until(
             lambda: (
-                [first] != [each.uid for each in agent.keeper.view().records.values()]
+                [first] != [each.uid for each in agent.controller.view().records.values()]
                 and agent.names() == ["one-node-a"]
                 and agent.phase("one-node-a") == "running"
             )
         )
-        held = placement.of_all(agent.keeper.view().node.snapshot)
+        held = placement.of_all(agent.controller.view().node.snapshot)
         assert [len(each.cpus) for each in held.values()] == [3]
         (manifests / "a.yaml").write_text("{half")
-        await agent.until(lambda: bool(agent.keeper.view().events))
+        await agent.until(lambda: bool(agent.controller.view().events))
         await agent.until(
-            lambda: any(e.reason == "InvalidManifest" for e in agent.keeper.view().events)
+            lambda: any(e.reason == "InvalidManifest" for e in agent.controller.view().events)
         )
         assert agent.phase("one-node-a") == "running"
         (manifests / "a.yaml").unlink()
         await agent.until(lambda: not agent.names())
-        assert not placement.of_all(agent.keeper.view().node.snapshot)
+        assert not placement.of_all(agent.controller.view().node.snapshot)
 
 
 async def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ async def test_a_pod_that_keeps_its_uid_comes_back_changed(tmp_path: Path) -> No
         _put(manifests, "a.yaml", changed)
 
         def has_three() -> bool:
-            held = placement.of_all(agent.keeper.view().node.snapshot)
+            held = placement.of_all(agent.controller.view().node.snapshot)
             return [len(each.cpus) for each in held.values()] == [3]
 
         await agent.until(has_three)
@@ -259,7 +261,7 @@ async def test_what_is_of_another_type_is_one_event_and_no_end_of_the_agent(tmp_
     async with agents.running(given) as agent:
 
         def told() -> list[str]:
-            events = agent.keeper.view().events
+            events = agent.controller.view().events
             found = [each for each in events if each.reason == "InvalidManifest"]
             return [each.message for each in found for _ in range(each.count)]
 

@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 import numalet
 from architecture import tree
-from numalet.agent.keeper import kube_api
+from numalet.agent.controller import kube_api
 from numalet.agent.publish.metrics import PublishMetrics
 from numalet.agent.servers import metrics
 from numalet.agent.servers.door import OwnershipMode
@@ -142,7 +142,7 @@ def test_what_the_example_configures_is_answered(tmp_path: Path) -> None:
         wanted = KubeApi(Address("127.0.0.1", 0))
         async with (
             running(settings(root)) as agent,
-            kube_api.served(agent.keeper, wanted, root, datetime.now(UTC)) as serving,
+            kube_api.served(agent.controller, wanted, root, datetime.now(UTC)) as serving,
         ):
             port = int(serving.url.rpartition(":")[2])
             example = _example().replace(IN_THE_EXAMPLE, str(root / "kube-api"))

@@ -21,8 +21,8 @@ from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.enforcement.settings import CgroupSettings
 from running import agent_laws, agents, faults
@@ -96,12 +96,12 @@ class NodeOverTime(RuleBasedStateMachine):
     @precondition(lambda self: self.promised)
     @rule(data=st.data())
     def settings_drift(self, data: st.DataObject) -> None:
-        """Somebody else writes into a cgroup, and the next look mends it."""
+        """Somebody else writes into a cgroup, and the next look fixes it."""
         running = sorted(self.agent.runtime.running())
         if running:
             key = data.draw(st.sampled_from(running))
             self.agent.runtime.drift(key, CgroupSettings(memory_nodes=(0, 1)))
-            self._run(self._call(self.agent.keeper.resync))
+            self._run(self._call(self.agent.controller.resync))
 
     @rule()
     def restart(self) -> None:
@@ -145,8 +145,8 @@ class NodeOverTime(RuleBasedStateMachine):
         """The laws of ``agent_laws``, and every answered pod is there."""
         if not hasattr(self, "agent"):
             return
-        assert agent_laws.broken(self.root, self.agent.keeper, self.agent.runtime) == []
-        there = {r.workload.pod.name: r.uid for r in self.agent.keeper.view().records.values()}
+        assert agent_laws.broken(self.root, self.agent.controller, self.agent.runtime) == []
+        there = {r.workload.pod.name: r.uid for r in self.agent.controller.view().records.values()}
         assert self.promised == there
 
     def teardown(self) -> None:
@@ -163,28 +163,28 @@ class NodeOverTime(RuleBasedStateMachine):
         self.count += 1
         value = agents.manifest(name, cpus, f"{memory}Gi")
         work = asyncio.ensure_future(
-            self.agent.keeper.create(agents.workload(value, f"uid-{self.count}"))
+            self.agent.controller.create(agents.workload(value, f"uid-{self.count}"))
         )
         answer = await self._unless_dead(work)
         self.is_answered = True
         if not isinstance(answer, RequestRefused):
             self.promised[name] = answer.uid
-        await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
+        await self._unless_dead(asyncio.ensure_future(self.agent.controller.settled()))
 
     async def _delete(self, name: str) -> None:
-        work = asyncio.ensure_future(self.agent.keeper.delete("default", name, grace_seconds=0))
+        work = asyncio.ensure_future(self.agent.controller.delete("default", name, grace_seconds=0))
         answer = await self._unless_dead(work)
         self.is_answered = True
         if not isinstance(answer, RequestRefused):
             self.promised.pop(name, None)
-        await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
+        await self._unless_dead(asyncio.ensure_future(self.agent.controller.settled()))
 
     async def _call(self, what: Any) -> None:
         what()
         # What the runtime tells comes over a queue of its own.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
+        await self._unless_dead(asyncio.ensure_future(self.agent.controller.settled()))
 
     async def _unless_dead(self, work: asyncio.Future[T]) -> T:
         await self._first_of(work, self.life)
@@ -223,7 +223,7 @@ class NodeOverTime(RuleBasedStateMachine):
             if not begun.done():
                 self.life.result()
             self.agent = begun.result()
-            await self._unless_dead(asyncio.ensure_future(self.agent.keeper.settled()))
+            await self._unless_dead(asyncio.ensure_future(self.agent.controller.settled()))
 
         self.loop.run_until_complete(wait())
 
@@ -248,7 +248,7 @@ class NodeOverTime(RuleBasedStateMachine):
 
     def _take_what_came_of(self, name: str) -> None:
         """A request that was not answered may have come to something or to nothing."""
-        there = {r.workload.pod.name: r.uid for r in self.agent.keeper.view().records.values()}
+        there = {r.workload.pod.name: r.uid for r in self.agent.controller.view().records.values()}
         if name in there:
             self.promised[name] = there[name]
         else:

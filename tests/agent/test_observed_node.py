@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.keeper import observed_node
-from numalet.agent.keeper.observing import KubeletPlaces
-from numalet.agent.keeper.settings import AgentOptions
+from numalet.agent.controller import observed_node
+from numalet.agent.controller.observing import KubeletPlaces
+from numalet.agent.controller.settings import AgentOptions
 from numalet.agent.servers.dashboard import AgentNode
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey, QosClass

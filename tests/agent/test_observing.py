@@ -1,4 +1,4 @@
-"""An agent beside a kubelet: follows its books, compares them with the kernel, writes nothing."""
+"""An agent next to a kubelet follows its state, compares it with the kernel, writes nothing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.keeper import record_file, settings, wiring
-from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.observing import KubeletPlaces
-from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.controller import record_file, settings, wiring
+from numalet.agent.controller.controller import Controller
+from numalet.agent.controller.observing import KubeletPlaces
+from numalet.agent.controller.wiring import Hooks
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import MISSED_AFTER, SETTLED_WITHIN, KubeletObservation
 from numalet.agent.servers import metrics
@@ -47,13 +47,13 @@ TWO = ContainerKey("uid-two", "main")
 class Observer:
     """An agent that looks on, its clock, and what its log was given."""
 
-    keeper: Keeper
+    controller: Controller
     clock: list[datetime] = field(default_factory=lambda: [datetime(2026, 1, 1, tzinfo=UTC)])
     said: list[Finding] = field(default_factory=list)
 
     @property
     def look(self) -> KubeletObservation:
-        found = self.keeper.view().kubelet
+        found = self.controller.view().kubelet
         assert found is not None
         return found
 
@@ -66,14 +66,14 @@ class Observer:
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(agents.PATIENCE_SECONDS):
             while not condition():
-                await self.keeper.changed()
+                await self.controller.changed()
 
     async def after_writing(self, file: Path, condition: Callable[[], bool]) -> None:
         """Wait for it; the file is written once more now and then, in case nobody watched yet."""
         async with asyncio.timeout(agents.PATIENCE_SECONDS):
             while not condition():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.keeper.changed(), 1.0)
+                    await asyncio.wait_for(self.controller.changed(), 1.0)
                     continue
                 os.utime(file)
 
@@ -99,9 +99,9 @@ async def observing(
         kubelet=KubeletPlaces(cgroups=kubelet.cgroups, logs=kubelet.logs, proc=processes),
     )
     seeing = settings.observing(asked, processes)
-    async with wiring.opened(seeing, hooks) as keeper:
-        found = Observer(keeper, clock, said)
-        await found.until(lambda: keeper.view().ready)
+    async with wiring.opened(seeing, hooks) as controller:
+        found = Observer(controller, clock, said)
+        await found.until(lambda: controller.view().ready)
         yield found
 
 
@@ -114,18 +114,18 @@ def kubelet(tmp_path: Path) -> KubeletNode:
     return node
 
 
-def test_it_shows_the_kubelet_s_books_and_decides_nothing(
+def test_it_shows_the_kubelet_s_node_state_and_decides_nothing(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
-            view = observer.keeper.view()
+            view = observer.controller.view()
             assert OwnershipMode.OBSERVING is view.standing
             assert kubelet.node.state_files() == view.node.state_files()
             assert {Soundness.SOUND} == {each.soundness for each in observer.look.files}
             assert list(observer.look.lasting_problems) == []
             assert view.audits[ONE].aligned
-            answer = await observer.keeper.create(agents.pod("two"))
+            answer = await observer.controller.create(agents.pod("two"))
             assert isinstance(answer, RequestRefused)
             assert RequestRefusal.OBSERVING is answer.why
 
@@ -149,9 +149,9 @@ async def test_it_follows_every_change_of_the_state_files(
         await observer.after_writing(
             kubelet.root / "memory_manager_state", lambda: TWO in observer.look.held
         )
-        assert kubelet.node.state_files() == observer.keeper.view().node.state_files()
+        assert kubelet.node.state_files() == observer.controller.view().node.state_files()
         assert "kubelet/state-changed" in {each.code for each in observer.said}
-        page = metrics.text(observer.keeper.view()).decode()
+        page = metrics.text(observer.controller.view()).decode()
         changes = 'numalet_kubelet_state_changes_total{file="memory_manager_state"} 1.0'
         assert changes in page
         rows = {each["metadata"]["name"]: each for each in document.placements(observer.look)}
@@ -177,7 +177,7 @@ async def test_a_file_that_stays_broken_is_reported(kubelet: KubeletNode, tmp_pa
         assert {"memory-state/corrupted", "kubelet/would-not-start"} <= {
             each.code for each in observer.said
         }
-        view = observer.keeper.view()
+        view = observer.controller.view()
         assert {"StateInDoubt"} == {each.reason for each in view.events}
         assert {""} == {each.pod_uid for each in view.events}
         page = metrics.text(view).decode()
@@ -189,7 +189,7 @@ async def test_a_file_that_stays_broken_is_reported(kubelet: KubeletNode, tmp_pa
         assert shown["startsWithItsFiles"] is False
         file.write_text(sound)
         await observer.after_writing(file, lambda: not observer.codes())
-        assert f"{broken} 0.0" in metrics.text(observer.keeper.view()).decode()
+        assert f"{broken} 0.0" in metrics.text(observer.controller.view()).decode()
 
 
 async def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
@@ -200,7 +200,7 @@ async def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
     kubelet.container(ONE, "default", "one", everything, pages)
 
     async with observing(kubelet, tmp_path) as observer:
-        audit = observer.keeper.view().audits[ONE]
+        audit = observer.controller.view().audits[ONE]
         assert not audit.aligned
         assert audit.misplaced_bytes == 5 * 4096
         # The kubelet may be about to put it right.
@@ -215,10 +215,10 @@ async def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
         assert told <= {each.code for each in observer.said}
         (event,) = {
             (each.reason, each.pod_name, each.container, each.pod_uid)
-            for each in observer.keeper.view().events
+            for each in observer.controller.view().events
         }
         assert event == ("NotAsPromised", "one", "main", "uid-one")
-        page = metrics.text(observer.keeper.view()).decode()
+        page = metrics.text(observer.controller.view()).decode()
         misplaced = (
             'numalet_container_misplaced_bytes{container="main",namespace="default",pod="one"}'
         )
@@ -226,7 +226,7 @@ async def test_what_the_kernel_has_otherwise_is_reported_when_it_lasts(
         assert 'numalet_kubelet_containers{aligned="false"} 1.0' in page
         kubelet.container(ONE, "default", "one", kubelet.promised(ONE))
         await observer.until(lambda: not observer.codes())
-        assert observer.keeper.view().audits[ONE].aligned
+        assert observer.controller.view().audits[ONE].aligned
 
 
 def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
@@ -237,7 +237,7 @@ def test_a_kubelet_whose_configuration_is_not_known_is_checked_all_the_same(
     async def scene() -> None:
         async with observing(kubelet, tmp_path) as observer:
             assert ONE in observer.look.held
-            assert observer.keeper.view().audits[ONE].aligned
+            assert observer.controller.view().audits[ONE].aligned
             shown = document.kubelet_document(observer.look)
             assert shown is not None
             assert shown["startsWithItsFiles"] is None
@@ -256,10 +256,10 @@ async def test_the_configuration_that_is_named_wins(kubelet: KubeletNode, tmp_pa
         observer.later(SETTLED_WITHIN.total_seconds())
         await observer.until(lambda: {"kubelet/would-not-start"} == observer.codes())
         # What the files promise is shown nevertheless.
-        node = observer.keeper.view().node
+        node = observer.controller.view().node
         assert placement.of_all(kubelet.node.snapshot) == placement.of_all(node.snapshot)
         # What the files promise is held against the kernel nevertheless.
-        assert observer.keeper.view().audits[ONE].aligned
+        assert observer.controller.view().audits[ONE].aligned
 
 
 def test_a_broken_configuration_of_the_kubelet_is_a_note(
@@ -292,9 +292,9 @@ async def test_a_folder_that_comes_later_is_followed(tmp_path: Path) -> None:
 
     hooks = Hooks(resync_seconds=0.05)
     given = agents.settings(tmp_path / "root", kubelet_root=later / "root")
-    async with wiring.opened(replace(given, observe=True), hooks) as keeper:
-        observer = Observer(keeper)
-        await observer.until(lambda: keeper.view().ready)
+    async with wiring.opened(replace(given, observe=True), hooks) as controller:
+        observer = Observer(controller)
+        await observer.until(lambda: controller.view().ready)
         # Another owner need not be a kubelet.
         assert (set(), ()) == (observer.codes(), observer.look.files)
         kubelet_node.made(later)
@@ -371,7 +371,7 @@ def test_the_configuration_is_that_of_the_kubelet_that_runs_now(
             observer.later(60)
             await observer.until(lambda: observer.look.at == observer.clock[0])
             assert set() == observer.codes()
-            view = observer.keeper.view()
+            view = observer.controller.view()
             assert view.config.kube_reserved["memory"] == "1948Mi"
             assert "kubelet/started" in {each.code for each in observer.said}
             assert "KubeletStarted" in {each.reason for each in view.events}
@@ -417,20 +417,20 @@ def test_a_kubelet_that_died_is_noticed(kubelet: KubeletNode, tmp_path: Path) ->
             _condition(observer)["status"],
             _condition(observer)["reason"],
         ) == ("False", "KubeletNotRunning")
-        assert "KubeletNotRunning" in {each.reason for each in observer.keeper.view().events}
+        assert "KubeletNotRunning" in {each.reason for each in observer.controller.view().events}
         assert "kubelet/not-running" in {each.code for each in observer.said}
 
     asyncio.run(_with_stack(scene))
 
 
 def _metric(observer: Observer, name: str) -> str:
-    page = metrics.text(observer.keeper.view()).decode()
+    page = metrics.text(observer.controller.view()).decode()
     (line,) = [each for each in page.splitlines() if each.startswith(f"{name} ")]
     return line.partition(" ")[2]
 
 
 def _condition(observer: Observer) -> dict[str, Any]:
-    node = projections.node(observer.keeper.view())
+    node = projections.node(observer.controller.view())
     (found,) = [each for each in node["status"]["conditions"] if each["type"] == "KubeletRunning"]
     return dict(found)
 
@@ -439,7 +439,7 @@ async def test_what_a_kubelet_shows_itself_is_not_shown_a_second_time(
     kubelet: KubeletNode, tmp_path: Path
 ) -> None:
     async with observing(kubelet, tmp_path) as observer:
-        page = metrics.text(observer.keeper.view()).decode()
+        page = metrics.text(observer.controller.view()).decode()
         assert [each for each in page.splitlines() if each.startswith("kubelet_")] == []
         assert _metric(observer, "numalet_kubelet_exclusive_cpus") == "2.0"
         assert _metric(observer, "numalet_kubelet_shared_pool_millicores") == "13000.0"
@@ -472,4 +472,4 @@ async def test_a_thousand_double_writes_raise_no_alarm_and_a_lasting_one_does(
         write(half)
         async with asyncio.timeout(120):
             while "kubelet/would-not-start" not in observer.codes():
-                await observer.keeper.changed()
+                await observer.controller.changed()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.test_observing import Observer, observing
-from numalet.agent.keeper import settings
+from numalet.agent.controller import settings
 from numalet.agent.kubelet import document
 from numalet.agent.kubelet.observed import SETTLED_WITHIN
 from numalet.agent.servers import metrics
@@ -33,7 +33,7 @@ def kubelet(tmp_path: Path) -> KubeletNode:
 
 def _shown(observer: Observer) -> tuple[str, str, str, dict[str, Any]]:
     """The release that counts, the metric, the status of the condition, the kubelet document."""
-    view = observer.keeper.view()
+    view = observer.controller.view()
     page = metrics.text(view).decode().splitlines()
     (info,) = [each for each in page if each.startswith("numalet_kubelet_release_info{")]
     conditions = projections.node(view)["status"]["conditions"]

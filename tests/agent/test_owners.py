@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.keeper import owners
-from numalet.agent.keeper.owners import Owner, OwnerKind, Places
+from numalet.agent.controller import owners
+from numalet.agent.controller.owners import Owner, OwnerKind, Places
 from numalet.core.model.findings import BadInput
 
 
@@ -122,7 +122,7 @@ def test_a_kubelet_in_a_container_counts_if_it_pins(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from numalet.agent.keeper import owners
+from numalet.agent.controller import owners
 os.setgroups([])
 os.setuid(65534)
 root = Path(sys.argv[1])

@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc.aio
 import pytest
 
-from numalet.agent.keeper.plugins import Relay
-from numalet.agent.keeper.requests import PluginExpired, PluginNews
+from numalet.agent.controller.plugins import Relay
+from numalet.agent.controller.requests import PluginExpired, PluginNews
 from numalet.core.managers.device.inventory import Device, Health
 from numalet.wording.log_line import LogLine
 from running import agent_processes

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from numalet.agent.controller import wiring
+from numalet.agent.controller.settings import AgentSettings
+from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host.runtime.fake import FakeProgram, FakeRuntime
 from numalet.agent.host.runtime.port import Launch
-from numalet.agent.keeper import wiring
-from numalet.agent.keeper.settings import AgentSettings
-from numalet.agent.keeper.wiring import Hooks
 from numalet.agent.servers.door import RequestRefused
 from numalet.core.config.behaviour import EXACT, NATIVE, Behaviour
 from numalet.core.model.pod import ContainerKey
@@ -64,7 +64,7 @@ def _static(name: str, cpu: str) -> Workload:
 
 
 async def _create(agent: Agent, workload: Workload) -> PodRecord:
-    answer = await agent.keeper.create(workload)
+    answer = await agent.controller.create(workload)
     assert not isinstance(answer, RequestRefused)
     return answer
 
@@ -84,16 +84,16 @@ async def test_a_pod_that_does_not_fit_beside_the_others_is_refused_in_exact_mod
         status = pod_object.status(refused)
         assert (status["phase"], status["reason"]) == ("Failed", "OutOfcpu")
         assert status["message"].startswith("Pod was rejected: Node didn't have enough")
-        counted = agent.keeper.counts().of(
+        counted = agent.controller.counts().of(
             "kubelet_admission_rejections_total", (("reason", "OutOfcpu"),)
         )
         assert counted == 1
-        assert agent.keeper.counts().of("kubelet_topology_manager_admission_errors_total") == 0
+        assert agent.controller.counts().of("kubelet_topology_manager_admission_errors_total") == 0
         # What was refused takes no room.
         for name in ("three", "four"):
             assert _verdict(await _create(agent, agents.pod(name, "1"))) == (True, "")
         assert _verdict(await _create(agent, agents.pod("five", "1"))) == (False, "OutOfpods")
-        assert "OutOfcpu" in {each.reason for each in agent.keeper.view().events}
+        assert "OutOfcpu" in {each.reason for each in agent.controller.view().events}
 
 
 async def test_an_administrator_may_let_the_managers_alone_decide(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ async def test_a_port_of_the_host_is_given_to_one_pod_at_a_time(
         await _create(agent, asking("holder", {"containerPort": 1, "hostPort": 80}))
         record = await _create(agent, asking("one", port, **spec))
         assert (not reason, reason) == _verdict(record)
-        await agent.keeper.delete("default", "holder", grace_seconds=0.0)
+        await agent.controller.delete("default", "holder", grace_seconds=0.0)
         await agent.until(lambda: "holder" not in agent.names())
         assert _verdict(await _create(agent, asking("two", PORT))) == (True, "")
 
@@ -184,7 +184,7 @@ async def test_pods_are_evicted_for_a_static_one_and_stay_so_after_a_restart(
         assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
         assert [
             (each.reason, each.pod_name)
-            for each in agent.keeper.view().events
+            for each in agent.controller.view().events
             if each.reason == "Preempting"
         ] == [("Preempting", "small")]
         lacking = await _create(agent, _static("too-much", "16"))
@@ -214,20 +214,22 @@ async def test_a_critical_pod_starts_when_those_who_were_evicted_for_it_have_end
         await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
         await agent.until(lambda: agent.phase("small") == "running")
         assert _verdict(await _create(agent, _static("system", "5"))) == (True, "")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
         told = "waits for evicted pods to end: default/small"
         assert told == _until_told(agent, "system")
-        # It is in the books, so that it is held up after a crash too.
+        # It is in the node state, so that it is held up after a crash too.
     again = FakeRuntime(given.root / wiring.RUNS, fate=_stubborn)
     async with agents.running(given, again) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert (agent.phase("small"), agent.phase("system")) == ("running", "waiting")
         assert told == _until_told(agent, "system")
         again.end(ContainerKey("uid-small", "main"), 137)
         await agent.until(lambda: agent.phase("system") == "running")
         assert agent.phase("small") == "terminated"
-        assert [e for e in agent.keeper.view().events if e.reason == "ExceededGracePeriod"] == []
+        assert [
+            e for e in agent.controller.view().events if e.reason == "ExceededGracePeriod"
+        ] == []
         assert [(key.pod_uid, n) for key, n in again.starts] == [("uid-system", 1)]
 
 
@@ -238,7 +240,7 @@ async def test_a_critical_pod_starts_when_an_evicted_one_is_deleted_at_once(tmp_
         await _create(agent, agents.pod("small", "12", terminationGracePeriodSeconds=3600))
         await agent.until(lambda: agent.phase("small") == "running")
         await _create(agent, _static("system", "5"))
-        await agent.keeper.delete("default", "small", grace_seconds=0.0)
+        await agent.controller.delete("default", "small", grace_seconds=0.0)
         await agent.until(lambda: agent.phase("system") == "running")
         assert agent.names() == ["system"]
 
@@ -256,7 +258,7 @@ async def test_who_comes_while_evicted_pods_end_finds_the_node_as_after_their_en
         # There is room for it, and nobody is evicted a second time for it.
         for workload in (_static("second", "5"), agents.pod("third", "5")):
             assert _verdict(await _create(agent, workload)) == (True, "")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert evicted == agent.record("small").run
         assert {"waiting"} == {agent.phase(name) for name in ("system", "second", "third")}
         runtime.end(ContainerKey("uid-small", "main"), 137)
@@ -282,14 +284,16 @@ def test_an_evicted_pod_that_can_not_be_ended_holds_nobody_up_for_ever(tmp_path:
             await _create(agent, agents.pod("stuck", "12", terminationGracePeriodSeconds=20))
             await agent.until(lambda: agent.phase("stuck") == "running")
             await _create(agent, _static("system", "5"))
-            await agent.keeper.settled()
+            await agent.controller.settled()
             assert agent.phase("system") == "waiting"
         now += timedelta(seconds=30)
         async with agents.running(given, _Deaf(folder, clock=lambda: now), hooks) as agent:
             await agent.until(lambda: agent.phase("system") == "running")
             assert agent.phase("stuck") == "running"
             (event,) = (
-                each for each in agent.keeper.view().events if each.reason == "ExceededGracePeriod"
+                each
+                for each in agent.controller.view().events
+                if each.reason == "ExceededGracePeriod"
             )
             assert (event.pod_name, event.count) == ("stuck", 1)
             assert event.message == (
@@ -303,4 +307,4 @@ async def test_in_native_mode_nobody_ends_for_another_pod(tmp_path: Path) -> Non
     async with agents.running(_settings(tmp_path, NATIVE)) as agent:
         assert _verdict(await _create(agent, agents.pod("one", "9"))) == (True, "")
         assert _verdict(await _create(agent, _static("system", "9"))) == (False, "OutOfcpu")
-        assert [e for e in agent.keeper.view().events if e.reason == "Preempting"] == []
+        assert [e for e in agent.controller.view().events if e.reason == "Preempting"] == []

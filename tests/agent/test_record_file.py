@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.keeper import record_file
-from numalet.agent.keeper.record_file import RecordFile, RecordTexts
+from numalet.agent.controller import record_file
+from numalet.agent.controller.record_file import RecordFile, RecordTexts
 from running import faults
 
 UIDS = st.sampled_from(["a", "b", "ü\n", "../c", ""])

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refused_with
+from numalet.agent.controller import record_file
+from numalet.agent.controller.recovery import OnInvalidState
+from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.keeper import record_file
-from numalet.agent.keeper.recovery import OnInvalidState
-from numalet.agent.keeper.wiring import RUNS, Hooks
 from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
 from numalet.core.model.findings import BadInput, Finding
 from numalet.core.model.pod import ContainerKey
@@ -26,10 +26,10 @@ EARLIER_RECORD = Path(__file__).parents[1] / "unit/io/documents/golden/pod_recor
 
 async def _two_pods(root: Path) -> None:
     async with agents.running(agents.settings(root)) as agent:
-        await agent.keeper.create(agents.pod("one"))
-        await agent.keeper.create(agents.pod("two", memory="3Gi"))
+        await agent.controller.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("two", memory="3Gi"))
         await agent.until(lambda: agent.phase("one") == agent.phase("two") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
 
 
 def _lose_record(root: Path, uid: str) -> None:
@@ -42,10 +42,10 @@ async def test_a_hold_without_a_record_is_released_and_its_program_ended(tmp_pat
     await _two_pods(tmp_path)
     _lose_record(tmp_path, "uid-one")
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert agent.names() == ["two"]
         assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 async def test_an_end_that_was_not_seen_is_taken_over(tmp_path: Path) -> None:
@@ -85,12 +85,12 @@ async def test_an_end_that_an_earlier_release_recorded_as_a_text_is_still_shown(
         file.write(record_file.line({"uid-one": earlier.encode()}, []))
     for _ in range(2):
         async with agents.running(agents.settings(tmp_path)) as agent:
-            await agent.keeper.settled()
+            await agent.controller.settled()
             pod = pod_object(agent.record("one"))
             (status,) = pod["status"]["containerStatuses"]
             assert said == status["lastState"]["terminated"]["message"]
             # So that its record is written again.
-            await agent.keeper.delete("default", "two", grace_seconds=None)
+            await agent.controller.delete("default", "two", grace_seconds=None)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ async def test_a_running_pod_whose_promise_is_gone_stops_the_start(tmp_path: Pat
     await _two_pods(tmp_path)
     for name in ("cpu_manager_state", "memory_manager_state"):
         (tmp_path / name).unlink()
-    with refused_with("agent/books-lost-hold"):
+    with refused_with("agent/node-state-lost-hold"):
         async with agents.running(agents.settings(tmp_path)):
             pass
     given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
     async with agents.running(given) as agent:
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
-        assert len(placement.of_all(agent.keeper.view().node.snapshot)) == 2
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
+        assert len(placement.of_all(agent.controller.view().node.snapshot)) == 2
 
 
 async def test_files_of_another_machine_stop_the_start_until_they_are_rebased(
@@ -172,11 +172,11 @@ async def test_files_of_another_machine_stop_the_start_until_they_are_rebased(
     rebasing = replace(changed.premises, on_invalid_state=OnInvalidState.REBASE)
     told: list[Finding] = []
     hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
-    mended = replace(changed, premises=rebasing)
-    async with agents.running(mended, FakeRuntime(tmp_path / RUNS), hooks) as agent:
-        await agent.keeper.settled()
+    corrected = replace(changed, premises=rebasing)
+    async with agents.running(corrected, FakeRuntime(tmp_path / RUNS), hooks) as agent:
+        await agent.controller.settled()
         assert told
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
         assert agent.record("one").run.of("main").attempt == 1
 
 
@@ -189,22 +189,22 @@ async def test_a_state_file_that_is_no_text_any_more_is_rebased_too(tmp_path: Pa
     assert refused.value.findings[0].code == "agent/state-invalid"
     given = agents.settings(tmp_path, on_invalid_state=OnInvalidState.REBASE)
     async with agents.running(given, FakeRuntime(tmp_path / RUNS)) as agent:
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 async def test_what_was_deleted_while_no_agent_ran_to_the_end_still_goes(tmp_path: Path) -> None:
     given = agents.settings(tmp_path)
     async with agents.running(given) as agent:
-        await agent.keeper.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         # The agent stops between the answer and the end of the program.
-        await agent.keeper.delete("default", "one", grace_seconds=30)
+        await agent.controller.delete("default", "one", grace_seconds=30)
     async with agents.running(given) as agent:
         await agent.until(lambda: not agent.names())
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 def _spoil(root: Path, uid: str) -> bytes:
@@ -233,12 +233,12 @@ async def test_a_record_that_cannot_be_read_is_put_into_quarantine(
     hooks = replace(agents.NO_HOOKS, on_findings=told.extend)
     for times in (1, 0):
         async with agents.running(agents.settings(tmp_path), hooks=hooks) as agent:
-            await agent.keeper.settled()
+            await agent.controller.settled()
             assert agent.names() == ["two"]
             assert {ContainerKey("uid-two", "main"): 1} == agent.runtime.running()
-            assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+            assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
             labels = (("file", "pods.jsonl"),)
-            assert agent.keeper.counts().of(RECORDS_LOST, labels) == times
+            assert agent.controller.counts().of(RECORDS_LOST, labels) == times
         assert (tmp_path / "pods.unreadable").read_bytes() == bad + b"\n"
     assert [each.code for each in told] == [expected]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.keeper.requests import (
+from numalet.agent.controller.requests import (
     Create,
     FolderRead,
     PluginReported,
@@ -43,10 +43,10 @@ async def test_a_device_without_an_id_is_refused_and_the_others_are_not(
     gpu = "example.com/gpu"
 
     async with agents.running(agents.settings(tmp_path)) as agent:
-        agent.keeper.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
-        await agent.until(lambda: bool(agent.keeper.view().events))
-        (event,) = agent.keeper.view().events
+        agent.controller.enqueue(PluginReported(gpu, (Device(name, (0,)), Device("a", (1,)))))
+        await agent.until(lambda: bool(agent.controller.view().events))
+        (event,) = agent.controller.view().events
         assert (event.reason, event.kind) == ("DeviceWithoutId", EventKind.WARNING)
         assert gpu in event.message
-        inventory = agent.keeper.view().node.snapshot.device.inventory
+        inventory = agent.controller.view().node.snapshot.device.inventory
         assert [*inventory.devices_of(gpu).by_id] == ["a"]

@@ -8,9 +8,9 @@ from itertools import islice
 import msgspec
 import pytest
 
-from numalet.agent.keeper import recovery
-from numalet.agent.keeper.recovery import Premises
-from numalet.agent.keeper.store import StoredState
+from numalet.agent.controller import recovery
+from numalet.agent.controller.recovery import Premises
+from numalet.agent.controller.store import StoredState
 from numalet.core.config.behaviour import EXACT
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput

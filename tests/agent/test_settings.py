@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.keeper import settings
-from numalet.agent.keeper.settings import AgentOptions, RuntimeKind
+from numalet.agent.controller import settings
+from numalet.agent.controller.settings import AgentOptions, RuntimeKind
 from numalet.core.config.behaviour import Mode
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput
@@ -76,7 +76,7 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert len(refused.value.findings) == 2
 
 
-def test_the_books_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_node_state_of_a_user_are_in_their_own_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert Path("/var/lib/numalet") == places.default_root()
     monkeypatch.setattr("os.geteuid", lambda: 1000)

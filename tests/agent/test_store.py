@@ -1,4 +1,4 @@
-"""The books on a disk that fails: nothing half-written, nothing ahead of the disk, agent alive."""
+"""A failing disk: nothing half-written, nothing ahead of the disk, and the agent lives."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from harness.bad_inputs import refused_with
-from numalet.agent.keeper import journal, record_file
-from numalet.agent.keeper import store as store_module
-from numalet.agent.keeper.journal import Journal
-from numalet.agent.keeper.shared_state import SharedState
-from numalet.agent.keeper.store import Store
+from numalet.agent.controller import journal, record_file
+from numalet.agent.controller import store as store_module
+from numalet.agent.controller.journal import Journal
+from numalet.agent.controller.shared_state import SharedState
+from numalet.agent.controller.store import Store
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.model.findings import BadInput
 from numalet.core.workload.record import PodRecord
@@ -53,46 +53,46 @@ def _no_faults() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EIO])
 @pytest.mark.parametrize("point", ["file.create", "file.write", "file.replace", "records.append"])
-async def test_a_pod_is_refused_while_the_books_can_not_be_written(
+async def test_a_pod_is_refused_while_the_node_state_can_not_be_written(
     tmp_path: Path, number: int, point: str
 ) -> None:
     disk = Failing(number, point)
 
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
-        await agent.keeper.settled()
-        before = agent.keeper.view()
+        await agent.controller.settled()
+        before = agent.controller.view()
         faults.install(disk)
         disk.fails = True
-        answer = await agent.keeper.create(agents.pod("two"))
+        answer = await agent.controller.create(agents.pod("two"))
         assert isinstance(answer, RequestRefused)
         assert RequestRefusal.STORAGE is answer.why
         assert os.strerror(number) in answer.fields["problem"]
-        view = agent.keeper.view()
+        view = agent.controller.view()
         assert (before.node, before.records) == (view.node, view.records)
         assert Unready.STATE_UNWRITABLE is view.unready
-        assert "agent/books-unwritable" in view.notes
+        assert "agent/node-state-unwritable" in view.notes
         disk.fails = False
-        again = await agent.keeper.create(agents.pod("two"))
+        again = await agent.controller.create(agents.pod("two"))
         assert isinstance(again, PodRecord)
-        await agent.until(lambda: agent.keeper.view().ready)
+        await agent.until(lambda: agent.controller.view().ready)
         await agent.until(lambda: agent.phase("two") == "running")
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 async def test_an_end_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     disk = Failing(errno.ENOSPC, "records.append", "file.write")
 
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("one", restartPolicy="Never"))
+        await agent.controller.create(agents.pod("one", restartPolicy="Never"))
         await agent.until(lambda: agent.phase("one") == "running")
         (key,) = agent.runtime.running()
         faults.install(disk)
         disk.fails = True
         agent.runtime.end(key, 3)
-        await agent.until(lambda: not agent.keeper.view().ready)
+        await agent.until(lambda: not agent.controller.view().ready)
         assert agent.phase("one") == "running"
         disk.fails = False
         await agent.until(lambda: agent.phase("one") == "terminated")
@@ -108,24 +108,24 @@ def test_a_journal_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None
         async with agents.running(agents.settings(tmp_path)) as agent:
             faults.install(disk)
             disk.fails = True
-            assert isinstance(await agent.keeper.create(agents.pod("one")), PodRecord)
-            await agent.until(lambda: "agent/journal-unwritable" in agent.keeper.view().notes)
+            assert isinstance(await agent.controller.create(agents.pod("one")), PodRecord)
+            await agent.until(lambda: "agent/journal-unwritable" in agent.controller.view().notes)
             disk.fails = False
-            await agent.keeper.create(agents.pod("two"))
-            await agent.until(lambda: not agent.keeper.view().notes)
+            await agent.controller.create(agents.pod("two"))
+            await agent.until(lambda: not agent.controller.view().notes)
 
     asyncio.run(scene())
     told = [line.get("pod") for line in Journal(tmp_path).lines() if "verdict" in line]
     assert told == ["one", "two"]
 
 
-def test_only_one_process_holds_the_books(tmp_path: Path) -> None:
+def test_only_one_process_holds_the_node_state(tmp_path: Path) -> None:
     first, second = (Store(tmp_path, pod_record.encode, pod_record.decode) for _ in range(2))
     first.open()
     with pytest.raises(BadInput) as refused:
         second.open()
     (finding,) = refused.value.findings
-    assert ("agent/books-held", str(os.getpid())) == (finding.code, finding.fields["holder"])
+    assert ("agent/node-state-held", str(os.getpid())) == (finding.code, finding.fields["holder"])
     first.close()
     second.open()
     second.close()
@@ -138,7 +138,8 @@ def test_a_killed_agent_is_waited_for_as_long_as_a_child_of_it_has_its_files(
     # However busy the machine is.
     monkeypatch.setattr(store_module, "_RELEASE_SECONDS", agents.PATIENCE_SECONDS)
     code = (
-        "import os, sys; from pathlib import Path; from numalet.agent.keeper.store import Store\n"
+        "import os, sys; from pathlib import Path\n"
+        "from numalet.agent.controller.store import Store\n"
         "Store(Path(sys.argv[1]), None, None).open()\n"
         "if os.fork(): os._exit(0)\n"
         "sys.stdin.read()"
@@ -202,7 +203,7 @@ def test_what_writing_left_behind_is_swept_and_nothing_else(tmp_path: Path) -> N
     # As if it had been killed while it wrote.
     left = seen[0]
     left.write_text("half")
-    (tmp_path / "books.lock").touch()
+    (tmp_path / "node-state.lock").touch()
     for name in (".bashrc", ".profile", ".cpu_manager_state.swp"):
         (tmp_path / name).write_text("of somebody else")
     Store(tmp_path, pod_record.encode, pod_record.decode).open()
@@ -220,25 +221,25 @@ async def test_a_pod_that_was_refused_is_not_there_after_a_crash(
     disk = Failing(errno.EIO, point)
 
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         faults.install(disk)
         disk.fails = True
-        assert isinstance(await agent.keeper.create(agents.pod("two")), RequestRefused)
+        assert isinstance(await agent.controller.create(agents.pod("two")), RequestRefused)
         assert [*record_file.read(tmp_path).by_uid] == ["uid-one"]
 
 
 async def test_records_that_somebody_took_away_are_written_again(tmp_path: Path) -> None:
     async with agents.running(agents.settings(tmp_path)) as agent:
-        await agent.keeper.create(agents.pod("one"))
+        await agent.controller.create(agents.pod("one"))
         await agent.until(lambda: agent.phase("one") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         (tmp_path / record_file.FILE_NAME).unlink()
-        await agent.keeper.create(agents.pod("two"))
+        await agent.controller.create(agents.pod("two"))
         await agent.until(lambda: agent.phase("two") == "running")
-        await agent.keeper.settled()
-        assert agent_laws.broken(tmp_path, agent.keeper, agent.runtime) == []
+        await agent.controller.settled()
+        assert agent_laws.broken(tmp_path, agent.controller, agent.runtime) == []
 
 
 def _secretive(name: str, secret: str) -> dict[str, Any]:
@@ -268,18 +269,18 @@ async def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: P
 
     async with agents.running(agents.settings(root, manifests=folder)) as agent:
         await agent.until(lambda: agent.phase("fixed-node-a") == "running")
-        await agent.keeper.create(agents.workload(_secretive("one", "swordfish-2"), "one"))
-        await agent.keeper.create(agents.pod("two"))
+        await agent.controller.create(agents.workload(_secretive("one", "swordfish-2"), "one"))
+        await agent.controller.create(agents.pod("two"))
         await agent.until(lambda: agent.phase("one") == "running")
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert "swordfish-1" in _texts(root)
         assert "swordfish-2" in _texts(root)
         # It is in the record of the pod alone.
-        said = [str(each) for each in agent.keeper.view().events]
+        said = [str(each) for each in agent.controller.view().events]
         assert "swordfish" not in (root / journal.FILE_NAME).read_text() + str(said)
-        await agent.keeper.delete("default", "one", grace_seconds=0)
+        await agent.controller.delete("default", "one", grace_seconds=0)
         await agent.until(lambda: "one" not in agent.names())
-        await agent.keeper.settled()
+        await agent.controller.settled()
         assert "swordfish-2" not in _texts(root)
         # One that keeps its uid comes back as another pod.
         value["spec"]["containers"][0]["env"][0]["value"] = "swordfish-3"
@@ -288,7 +289,7 @@ async def test_the_environment_of_a_pod_that_went_is_not_on_the_disk(tmp_path: P
         await agent.until(lambda: "swordfish-1" not in _texts(root))
         await agent.until(lambda: agent.phase("fixed-node-a") == "running")
         assert "swordfish-3" in _texts(root)
-        assert agent_laws.broken(root, agent.keeper, agent.runtime) == []
+        assert agent_laws.broken(root, agent.controller, agent.runtime) == []
 
 
 def test_a_full_journal_begins_anew_and_keeps_the_older_one(tmp_path: Path) -> None:

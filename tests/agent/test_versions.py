@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numalet.agent.keeper import changes, node_file
-from numalet.agent.keeper.changes import History
-from numalet.agent.keeper.journal import FILE_NAME as JOURNAL
-from numalet.agent.keeper.node_state import NodeState
-from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.controller import changes, node_file
+from numalet.agent.controller.changes import History
+from numalet.agent.controller.journal import FILE_NAME as JOURNAL
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import ChangeKind, PodChange, RequestRefusal, RequestRefused
 from numalet.core.workload.record import EventKind, NodeEvent, PodRecord
 from numalet.core.workload.run import PodRun
@@ -102,7 +102,7 @@ def event(reason: str, count: int = 1) -> NodeEvent:
 
 
 def test_an_event_that_makes_room_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numalet.agent.keeper.node_state.EVENTS_KEPT", 2)
+    monkeypatch.setattr("numalet.agent.controller.node_state.EVENTS_KEPT", 2)
     before = NodeState(node=NODE).with_event(event("a")).with_event(event("b"))
     after = before.with_event(event("a")).with_event(event("c"))
     found = changes.of_events(before, after)
@@ -135,14 +135,14 @@ def at(moment: datetime) -> Hooks:
 async def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
     async def lived(hooks: Hooks) -> tuple[int, int]:
         async with running(settings(tmp_path), hooks=hooks) as agent:
-            keeper = agent.keeper
-            first = keeper.view().resource_version
-            await keeper.create(pod("a"))
+            controller = agent.controller
+            first = controller.view().resource_version
+            await controller.create(pod("a"))
             await agent.until(lambda: agent.phase("a") == "running")
-            await keeper.delete("default", "a", grace_seconds=0)
+            await controller.delete("default", "a", grace_seconds=0)
             await agent.until(lambda: not agent.names())
-            last = keeper.view().resource_version
-            too_new = keeper.pod_changes(last + 1)
+            last = controller.view().resource_version
+            too_new = controller.pod_changes(last + 1)
             assert isinstance(too_new, RequestRefused)
             assert too_new.why is RequestRefusal.TOO_NEW
             return first, last
@@ -153,7 +153,7 @@ async def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
     first, _ = await lived(at(later))
     assert first > last
     async with running(settings(tmp_path), hooks=at(later)) as agent:
-        old = agent.keeper.pod_changes(last)
+        old = agent.controller.pod_changes(last)
         assert isinstance(old, RequestRefused)
         assert old.why is RequestRefusal.TOO_OLD
 
@@ -161,7 +161,7 @@ async def test_no_version_comes_twice(tmp_path: Path, later: datetime) -> None:
 def test_the_node_keeps_its_age(tmp_path: Path) -> None:
     async def age(moment: datetime) -> datetime:
         async with running(settings(tmp_path), hooks=at(moment)) as agent:
-            return agent.keeper.view().node_created_at
+            return agent.controller.view().node_created_at
 
     assert [asyncio.run(age(moment)) for moment in (NOW, datetime.now(UTC))] == [NOW, NOW]
 

@@ -94,7 +94,7 @@ def test_words_show_what_their_class_has() -> None:
     lacking = {
         (each.__name__, what): missing
         for each in classes()
-        for what in ("sentence", "mend", "kubelet_text", "brief")
+        for what in ("sentence", "fix", "kubelet_text", "brief")
         if (missing := placeholders(getattr(each, what, "")) - fields_of(each) - computed(what))
     }
     assert lacking == {}

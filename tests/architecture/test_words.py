@@ -67,8 +67,6 @@ _PRIVATE = frozenset(
 _TERMS = frozenset(
     {
         "book_id",  # A level of the CPU topology of mainframes, as in cAdvisor's MachineInfo.
-        "not_looked_at",  # A field of the document of ``check``.
-        "_NOT_LOOKED_AT",
         "NotFound",  # As ``field.NotFound`` of Kubernetes.
         "NOT_FOUND",  # The reason ``NotFound`` of Kubernetes.
         "not_found",
@@ -82,14 +80,7 @@ _KEPT = frozenset(
         "found",  # A field of findings, in documents and records.
         # Classes named after their codes, which are a contract.
         "RebaseCpusTaken",
-        "AgentBooksHeld",
-        "AgentBooksLostHold",
-        "AgentBooksUnwritable",
-        "AgentOtherBooks",
-        "AgentOtherUsersBooks",
         "AgentRootNotOurs",
-        "RunBooksDamaged",
-        "RunOtherBooks",
         "RuntimeOfferNotTaken",
         "RuntimeProgramNotFound",
     }

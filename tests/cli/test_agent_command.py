@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from numalet.agent.keeper import notify
+from numalet.agent.controller import notify
 from numalet.cli.main import app
 from numalet.io.agent_client.client import AgentClient
 from running import agents, kubelet_node
@@ -60,7 +60,7 @@ def test_it_becomes_ready_and_stops_when_told(tmp_path: Path, number: signal.Sig
 
 
 @pytest.mark.slow
-def test_a_second_agent_is_refused_and_told_who_holds_the_books(tmp_path: Path) -> None:
+def test_a_second_agent_is_refused_and_told_who_holds_the_node_state(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(tmp_path / "notify"))
         told.settimeout(120)
@@ -84,7 +84,7 @@ def test_nobody_who_wants_to_know_is_told_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_beside_a_kubelet_its_pods_are_listed_and_its_books_left_alone(tmp_path: Path) -> None:
+def test_beside_a_kubelet_its_pods_are_listed_and_its_node_state_left_alone(tmp_path: Path) -> None:
     kubelet = kubelet_node.made(tmp_path / "k")
     kubelet.admit("one")
     before = {each.name: each.read_bytes() for each in kubelet.root.iterdir() if each.is_file()}

@@ -102,7 +102,7 @@ def test_the_page_shows_what_is_printed(numalet: Runner) -> None:
 
 def test_the_document_has_the_kubelets_own_error_first(numalet: Runner) -> None:
     found = document(numalet, "-c", "wrong.yaml")
-    assert found["schema"] == "numalet.check/1"
+    assert found["schema"] == "numalet.check/2"
     assert found["starts"] is False
     assert found["start_error"] == {
         "stage": "topology-manager",
@@ -182,7 +182,7 @@ def test_what_can_not_be_decoded_is_printed_in_the_form_that_was_asked_for(
     as_json = numalet("check", "-c", broken, *SHAPE, "-o", "json")
     found = json.loads(as_json.out)
     assert (as_json.status, as_json.err) == (2, "")
-    assert found["schema"] == "numalet.check/1"
+    assert found["schema"] == "numalet.check/2"
     assert (found["starts"], found["start_error"]) == (None, None)
     assert msgspec.json.decode(as_json.out, type=check_document.CheckDocument).starts is None
     (finding,) = found["findings"]
@@ -388,7 +388,7 @@ def test_a_code_is_explained(numalet: Runner) -> None:
     assert one.status == 0
     assert one.out.startswith("lint/unbalanced-reservation\n")
     assert "  rule: Pods of one size" in one.out
-    assert "  mend: " in one.out
+    assert "  fix: " in one.out
     area = numalet("check", "--explain", "lint")
     assert area.out.count("lint/") > 20
 
@@ -410,7 +410,7 @@ def test_pods_that_get_less_than_they_ask_for_are_reported(numalet: Runner) -> N
         ("lint/fractional-cpus", "warning", place),
         ("lint/resource-almost-offered", "warning", place),
     ]
-    assert found[1]["mend"] == "write nvidia.com/gpu"
+    assert found[1]["fix"] == "write nvidia.com/gpu"
 
 
 def test_a_configuration_that_does_not_do_what_it_says_is_reported(numalet: Runner) -> None:
@@ -441,6 +441,6 @@ def test_a_pod_of_the_standard_input_beside_a_file_has_its_place() -> None:
 def test_the_mend_of_a_misspelt_resource_says_what_can_be_reserved(numalet: Runner) -> None:
     path = write("a.yaml", KUBELET.replace("memory: 4Gi}", "memroy: 4Gi}"))
     found = {row["code"]: row for row in document(numalet, "-c", path)["findings"]}
-    assert found["config/reserved-resource"]["mend"] == (
+    assert found["config/reserved-resource"]["fix"] == (
         "write cpu, memory, ephemeral-storage or pid, or remove memroy"
     )

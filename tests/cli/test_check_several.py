@@ -41,7 +41,7 @@ def ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def results(numalet: Runner, *arguments: str) -> dict[str, Any]:
     """The check of every combination, by its name."""
     decoded = json.loads(numalet("check", *SIZES, "-o", "json", *arguments).out)
-    assert decoded["schema"] == "numalet.checks/1"
+    assert decoded["schema"] == "numalet.checks/2"
     return {f"{each['config']} on {each['machine']}": each["check"] for each in decoded["results"]}
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli.commands import DOCUMENTED, GUARANTEED, Runner
-from numalet.agent.keeper import wiring
+from numalet.agent.controller import wiring
 from numalet.cli import dashboard_links, dashboard_serving
 from numalet.cli.dashboard_links import LinkFormat
 from numalet.dashboard.sources import NodeSource
@@ -168,7 +168,7 @@ def test_without_an_agent_it_is_the_kubelet_of_this_machine(
 
 async def test_an_agent_serves_its_pages_where_it_does(numalet: Runner, tmp_path: Path) -> None:
     settings = agents.settings(tmp_path, kube_api="0")
-    async with agents.running(settings) as agent, wiring.served(agent.keeper, settings):
+    async with agents.running(settings) as agent, wiring.served(agent.controller, settings):
         words = ("dashboard", "--root", str(tmp_path), "--listen", "8080")
         ended = await asyncio.to_thread(numalet, *words)
     assert ended.status == 2

@@ -35,7 +35,7 @@ def _begin() -> subprocess.Popen[str]:
 
 
 def _processes_of(root: str) -> list[str]:
-    """Command lines that name the root folder of a demo: its agent, its watchers, its clients."""
+    """Command lines that name the root folder of a demo: its agent, its shims, its clients."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -48,7 +48,7 @@ def _processes_of(root: str) -> list[str]:
 
 
 def _nothing_is_left(said: str) -> bool:
-    """No folder, no agent and watchers, and the pinned program is gone too."""
+    """No folder, no agent and shims, and the pinned program is gone too."""
     found = re.search(r"--root (/tmp/numalet\.\w+)", said)
     assert found, said
     deadline = time.monotonic() + 180

@@ -1,4 +1,4 @@
-"""``numalet doctor cluster`` on a real API server: what is missing, and that its mends mend it."""
+"""``numalet doctor cluster`` on a real API server: what is missing, and that its fixes fix it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def doctor(plane: ControlPlane, *more: str, kubeconfig: Path | None = None) -> t
 
 def findings(plane: ControlPlane, kubeconfig: Path | None = None) -> dict[str, dict[str, Any]]:
     document = json.loads(doctor(plane, "-o", "json", kubeconfig=kubeconfig)[1])
-    assert document["schema"] == "numalet.doctor/1"
+    assert document["schema"] == "numalet.doctor/2"
     return {each["code"]: each for each in document["findings"]}
 
 
@@ -90,11 +90,11 @@ def test_an_empty_cluster_is_mended_by_the_commands_that_are_printed(
     code, said = doctor(plane)
     assert code == 1
     assert "the cluster does not know the resource numanodes.numalet.dev" in said
-    while mends := {
-        each["mend"] for each in findings(plane).values() if each["severity"] == "error"
+    while fixes := {
+        each["fix"] for each in findings(plane).values() if each["severity"] == "error"
     }:
-        for mend in mends:
-            program, *arguments = shlex.split(mend)
+        for fix in fixes:
+            program, *arguments = shlex.split(fix)
             assert (program, arguments[:2]) == ("kubectl", ["apply", "-k"])
             plane.kubectl("apply", "-k", str(ROOT / arguments[2]))
     assert doctor(plane, "--strict")[0] == 0
@@ -213,7 +213,7 @@ def test_schedulers_extenders_and_the_breaker_are_examined(
         source = "ConfigMap numalet/scheduler (scheduler.yaml)"
         assert source in shown["cluster/scheduler-whole-nodes"]["message"]
         assert "Deployment numalet/wrong" in shown["cluster/extender-asks-itself"]["message"]
-        assert shown["cluster/breaker-taint-past"]["mend"] == "numalet breaker undo"
+        assert shown["cluster/breaker-taint-past"]["fix"] == "numalet breaker undo"
     finally:
         plane.request("DELETE", f"{maps}/scheduler")
         plane.request("DELETE", f"{deployments}/wrong")

@@ -30,7 +30,7 @@ Facts: TypeAlias = Mapping[str, str]
 VARIABLE: Final = "NUMALET_TEST_SESSION"
 """Is in the environment of all that a run starts; its value is the run's own."""
 _MARK: Final = "NUMALET_CONTAINER"
-_WATCHER: Final = "numalet.agent.host.runtime.watcher.watch"
+_SHIM: Final = "numalet.agent.host.runtime.shim.watch"
 _OUTPUT: Final = "numalet_host_guard"
 _PATIENCE_SECONDS: Final = 60.0
 """So long something that was told to end may take; only a run that would fail waits."""
@@ -157,7 +157,7 @@ def _processes(session: str, since_ticks: int) -> Iterator[str]:
 def _is_orphan(variables: list[str], command: list[str]) -> bool:
     """Whether it belongs to an agent whose folder is gone: programs do not have our variable."""
     marks = [each.partition("=")[2] for each in variables if each.startswith(f"{_MARK}=/")]
-    if any(_WATCHER in word for word in command):
+    if any(_SHIM in word for word in command):
         marks += [word for word in command[-2:] if word.startswith("/")]
     return any(not Path(mark).exists() for mark in marks)
 
@@ -212,7 +212,7 @@ class HostGuard:
     def _tell(self, config: pytest.Config) -> None:
         lines = ["", "THE HOST IS NOT AS THE TESTS FOUND IT, so this run fails:"]
         lines += [f"  {each}" for each in self._problems]
-        lines += ["A test touches only what it made. Mend the test, and then the host.", ""]
+        lines += ["A test touches only what it made. Fix the test, and then the host.", ""]
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         for line in lines:
             if reporter is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from numalet.agent.host.runtime.attempts import RUNS, AttemptFolder, Attempts
 from numalet.agent.host.runtime.port import Offered
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree
+from numalet.agent.host.runtime.shim import attempt_files, process_tree
 from numalet.agent.run import joining
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.core.model.pod import ContainerKey

@@ -1,4 +1,4 @@
-"""Real programs, with real watchers, held by CPU affinity and memory policy."""
+"""Real programs, with real shims, held by CPU affinity and memory policy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import Arranged, NotStarted, Offered, Started
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.host.runtime.watcher import attempt_files, begin
+from numalet.agent.host.runtime.shim import attempt_files, begin
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
 from numalet.core.model.pod import ContainerKey
@@ -217,7 +217,7 @@ def test_a_start_that_fails_leaves_no_process(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def test_a_watcher_that_never_answers_is_killed(
+def test_a_shim_that_never_answers_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "_CODE", "import time; time.sleep(1000)")
@@ -227,9 +227,9 @@ def test_a_watcher_that_never_answers_is_killed(
         impatient = ProcessRuntime(tmp_path, on=NO_GROUPS, patience_seconds=0.05)
         answer = await impatient.start(launch("true"))
         assert isinstance(answer, NotStarted)
-        assert (answer.why.code, answer.is_transient) == ("runtime/watcher-silent", True)
+        assert (answer.why.code, answer.is_transient) == ("runtime/shim-silent", True)
         await until(lambda: _children() <= before)
-        # The next watcher of the same attempt is one that answers.
+        # The next shim of the same attempt is one that answers.
         monkeypatch.undo()
         await started(ours, "true")
         await next_end(ours)
@@ -408,23 +408,23 @@ def test_an_end_that_no_agent_saw_is_found(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def _watcher(folder: Path) -> int:
-    from numalet.agent.host.runtime.watcher import attempt_files
+def _shim(folder: Path) -> int:
+    from numalet.agent.host.runtime.shim import attempt_files
 
     started = attempt_files.read(folder / "runs" / "u-1" / "c" / "1", attempt_files.STARTED)
     assert started is not None
-    return int(started["watcher"])
+    return int(started["shim"])
 
 
-def test_a_program_dies_with_its_watcher_and_all_it_started(tmp_path: Path) -> None:
+def test_a_program_dies_with_its_shim_and_all_it_started(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sh", "-c", "setsid sleep 1000 & echo $!; wait")
         await until(lambda: len(words(ours)) == 1)
         orphan = int(words(ours)[0])
-        os.kill(_watcher(tmp_path), signal.SIGKILL)
+        os.kill(_shim(tmp_path), signal.SIGKILL)
         end = await next_end(ours)
         assert ExitReason.UNKNOWN is end.exit.reason
-        assert Cause("runtime/watcher-gone", {}) == end.exit.cause
+        assert Cause("runtime/shim-gone", {}) == end.exit.cause
         await until(lambda: not is_there(first.pid) and not is_there(orphan))
         (seen,) = await runtime(tmp_path).open()
         assert end.exit == seen.exit
@@ -432,16 +432,16 @@ def test_a_program_dies_with_its_watcher_and_all_it_started(tmp_path: Path) -> N
     run(tmp_path, body)
 
 
-def test_agent_and_watcher_killed_leave_nothing(tmp_path: Path) -> None:
+def test_agent_and_shim_killed_leave_nothing(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sh", "-c", "setsid sleep 1000 & echo $!; wait")
         await until(lambda: len(words(ours)) == 1)
         orphan = int(words(ours)[0])
         await ours.close()
-        os.kill(_watcher(tmp_path), signal.SIGKILL)
+        os.kill(_shim(tmp_path), signal.SIGKILL)
         await until(lambda: not is_there(first.pid))
         later = runtime(tmp_path)
-        await until(lambda: not is_there(_watcher(tmp_path)))
+        await until(lambda: not is_there(_shim(tmp_path)))
         (seen,) = await later.open()
         assert seen.exit is not None
         assert ExitReason.UNKNOWN is seen.exit.reason
@@ -450,14 +450,14 @@ def test_agent_and_watcher_killed_leave_nothing(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def test_a_watcher_that_does_not_answer_is_killed_with_its_program(
+def test_a_shim_that_does_not_answer_is_killed_with_its_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("numalet.agent.host.runtime.watched.STUBBORN_SECONDS", 0.05)
 
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sleep", "1000")
-        os.kill(_watcher(tmp_path), signal.SIGSTOP)
+        os.kill(_shim(tmp_path), signal.SIGSTOP)
         await ours.stop(KEY, 0)
         assert ExitReason.UNKNOWN is (await next_end(ours)).exit.reason
         await until(lambda: not is_there(first.pid))
@@ -478,7 +478,7 @@ def test_forget_kills_and_removes_everything(tmp_path: Path) -> None:
     run(tmp_path, body)
 
 
-def test_cpus_of_what_runs_are_mended(tmp_path: Path) -> None:
+def test_cpus_of_what_runs_are_corrected(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         first = await started(ours, "sleep", "1000")
         wanted = ContainerSettings(path="x", cgroup=CgroupSettings(cpus=frozenset({a_cpu()})))
@@ -576,11 +576,11 @@ def test_a_start_without_a_file_to_spare_leaves_nothing_behind(tmp_path: Path) -
     run(tmp_path, body)
 
 
-def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_path: Path) -> None:
+def test_a_shim_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         folder = tmp_path / "runs" / "u-1" / "c" / "1"
         assert isinstance(await ours.start(launch("/nowhere/program")), NotStarted)
-        # What the watcher writes where the kernel lets it have no process.
+        # What the shim writes where the kernel lets it have no process.
         refused = {"stage": "fork", "errno": errno.EAGAIN}
         (folder / attempt_files.REFUSED).write_text(json.dumps(refused))
         answer = await ours.start(launch("true"))
@@ -592,13 +592,13 @@ def test_a_watcher_that_can_not_fork_is_asked_again_for_the_same_attempt(tmp_pat
     run(tmp_path, body)
 
 
-def test_a_watcher_that_refused_and_has_not_ended_yet_is_waited_for(tmp_path: Path) -> None:
+def test_a_shim_that_refused_and_has_not_ended_yet_is_waited_for(tmp_path: Path) -> None:
     async def body(ours: ProcessRuntime) -> None:
         folder = tmp_path / "runs" / "u-1" / "c" / "1"
         assert isinstance(await ours.start(launch("/nowhere/program")), NotStarted)
         (folder / attempt_files.REFUSED).unlink()
         with (folder / attempt_files.LOCK).open("r+b") as held:
-            # The watcher of before may have it for a moment longer.
+            # The shim of before may have it for a moment longer.
             await asyncio.to_thread(fcntl.flock, held, fcntl.LOCK_EX)
             start = asyncio.ensure_future(ours.start(launch("true")))
             await asyncio.sleep(0)

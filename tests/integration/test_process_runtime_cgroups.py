@@ -1,7 +1,7 @@
-"""The process runtime with cgroups: real programs and watchers over a tree that enforces nothing.
+"""The process runtime with cgroups: real programs and shims over a tree that enforces nothing.
 
 What the kernel does with the settings is shown in the lab's guests. Here is that they are made,
-refused, mended and removed as they should.
+refused, corrected and removed as they should.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_nothing_starts_where_the_promise_is_not_in_force(tmp_path: Path) -> Non
     run(tmp_path, body)
 
 
-def test_levels_above_are_made_and_mended(tmp_path: Path) -> None:
+def test_levels_above_are_made_and_corrected(tmp_path: Path) -> None:
     levels = {
         "": CgroupSettings(memory_max_bytes=1 << 33),
         "burstable": CgroupSettings(cpu_weight=39, cpus=frozenset(), memory_nodes=()),

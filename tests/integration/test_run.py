@@ -229,7 +229,7 @@ def test_what_python_ignores_for_its_own_sake_is_not_ignored_in_a_command(tmp_pa
     assert int(done.stdout.split()[1], 16) & (1 << signal.SIGPIPE - 1) == 0
 
 
-def test_commands_share_one_set_of_books_and_wait_for_each_other(tmp_path: Path) -> None:
+def test_commands_share_one_set_of_node_state_and_wait_for_each_other(tmp_path: Path) -> None:
     most = str(CPUS - 1)
     first = begun(tmp_path, "sh", "-c", "echo up; read x < /dev/null; sleep 1000", cpus=most)
     assert len(holders(tmp_path)) == 1
@@ -283,7 +283,7 @@ def test_the_shared_pool_shrinks_and_grows_for_those_who_run_in_it(tmp_path: Pat
 
 
 def test_an_agent_that_holds_the_root_folder_is_asked(tmp_path: Path) -> None:
-    from numalet.agent.keeper.store import Store
+    from numalet.agent.controller.store import Store
     from numalet.agent.run import beside_agent
     from numalet.io.documents import pod_record
 
@@ -324,7 +324,7 @@ def test_an_interrupt_from_the_terminal_reaches_the_command_once(tmp_path: Path)
     os.close(terminal)
 
 
-def test_damaged_books_are_told(tmp_path: Path) -> None:
+def test_damaged_node_state_are_told(tmp_path: Path) -> None:
     assert run(tmp_path, "--", "true").returncode == 0
     (tmp_path / "run" / "runs.json").write_text("[{}]", encoding="utf-8")
     done = run(tmp_path, "--", "true")
@@ -347,7 +347,7 @@ def test_a_dry_run_prints_a_document(tmp_path: Path, cpus: str, status: int) -> 
     done = run(tmp_path, "--dry-run", "-o", "json", "--", "true", cpus=cpus)
     place = msgspec.json.decode(done.stdout, type=RunDocument)
     assert (status, status == 0) == (done.returncode, place.admitted)
-    assert (place.decided_by, place.schema) == ("books", "numalet.run/2")
+    assert (place.decided_by, place.schema) == ("node-state", "numalet.run/3")
     assert (cpus == "1", cpus == "500m") == (bool(place.cpus), bool(place.shared_cpus))
     assert (status == 0) == (not place.reason)
     refused = run(tmp_path, "-o", "json", "--", "true")
@@ -414,7 +414,7 @@ def test_those_who_wait_are_served_in_order_and_the_dead_are_passed_over(tmp_pat
     first.stdout.close()
 
 
-def test_nothing_is_started_while_other_books_are_in_use(tmp_path: Path) -> None:
+def test_nothing_is_started_while_other_node_state_are_in_use(tmp_path: Path) -> None:
     other, root = tmp_path / "other", tmp_path / "root"
     child = begun(other, "sh", "-c", UP)
     for rest in ("--dry-run", "--wait=10ms", "-q"):
@@ -422,7 +422,7 @@ def test_nothing_is_started_while_other_books_are_in_use(tmp_path: Path) -> None
         assert refused.returncode == 125
         said = f"process {child.pid} of user {os.geteuid()} allocates CPUs and memory from {other}"
         assert said in refused.stderr
-    # Under the same books they know each other.
+    # Under the same node state each sees the other.
     assert run(other, "--dry-run", "--", "true", cpus=str(CPUS - 1)).returncode == 125
     waiting = subprocess.Popen(words(root, "-q", "--wait", "--", "true"))
     child.terminate()

@@ -166,7 +166,7 @@ def site(forks: Forks) -> Iterator[Site]:
             made.agent.wait(PATIENCE_SECONDS)
 
 
-def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_books(
+def test_a_command_is_the_callers_own_and_the_agent_has_it_in_its_node_state(
     site: Site, tmp_path: Path
 ) -> None:
     site.start()
@@ -276,7 +276,7 @@ def test_a_place_is_free_for_the_next_as_soon_as_a_command_has_ended(site: Site)
     until(site.is_clean)
 
 
-def test_a_dry_run_asks_the_agents_books_and_takes_nothing(site: Site) -> None:
+def test_a_dry_run_asks_the_agents_node_state_and_takes_nothing(site: Site) -> None:
     site.start()
     done = site.run("--dry-run", "-o", "json", "--", "true")
     place = json.loads(done.stdout)
@@ -431,8 +431,8 @@ def test_an_agent_of_a_described_machine_runs_no_command(site: Site) -> None:
 
 
 # The pod comes, runs, ends; then its record goes, and the file of records is written anew. The
-# first replacements are those of the start: 5 is the books with the command, 8 the books without
-# it, 10 the records without it.
+# first replacements are those of the start: 5 is the node state with the command, 8 the node
+# state without it, 10 the records without it.
 PASSAGES = {
     "records.append": (1, 2, 3),
     "runs.make": (1,),
@@ -570,7 +570,7 @@ def test_commands_that_were_taken_over_outlive_that_agent_too(site: Site) -> Non
 
 @pytest.mark.parametrize(
     "fault",
-    [f"{point}:{moment}:1" for point in ("file.replace", "books.write") for moment in MOMENTS],
+    [f"{point}:{moment}:1" for point in ("file.replace", "node-state.write") for moment in MOMENTS],
 )
 def test_an_agent_that_dies_while_it_takes_commands_over_loses_none(site: Site, fault: str) -> None:
     first, pid = site.up()
@@ -647,12 +647,12 @@ def test_a_command_that_waits_goes_on_waiting_for_an_agent_that_is_gone(
 ) -> None:
     site.start()
     served = tmp_path / "served"
-    keeper = {
-        "name": "keeper",
+    controller = {
+        "name": "controller",
         "command": ["sleep", "1000"],
         "resources": {"limits": {"cpu": MOST, "memory": "64Mi"}},
     }
-    pod = {"metadata": {"name": "keeper"}, "spec": {"containers": [keeper]}}
+    pod = {"metadata": {"name": "controller"}, "spec": {"containers": [controller]}}
     with AgentClient(site.root / "agent.sock") as client:
         client.post("/api/v1/namespaces/default/pods", {**pod, "apiVersion": "v1", "kind": "Pod"})
     until(lambda: site.phases() == ["Running"])
@@ -686,7 +686,7 @@ def test_a_command_that_waits_goes_on_waiting_for_an_agent_that_is_gone(
     site.start()
     assert not served.exists()
     with AgentClient(site.root / "agent.sock") as client:
-        client.delete("/api/v1/namespaces/default/pods/keeper", {"gracePeriodSeconds": 0})
+        client.delete("/api/v1/namespaces/default/pods/controller", {"gracePeriodSeconds": 0})
     assert [each.wait(PATIENCE_SECONDS) for each in (first, second)] == [0, 0]
     assert served.read_text(encoding="utf-8").split() == ["first", "second"]
     until(site.is_clean)

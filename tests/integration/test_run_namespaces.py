@@ -96,11 +96,11 @@ def test_a_shared_command_of_a_container_is_moved_from_the_host(tmp_path: Path) 
 def test_a_command_in_another_namespace_is_none_for_an_agent(tmp_path: Path) -> None:
     root = tmp_path / "root"
     agent = [sys.executable, "-m", "numalet", "agent", "--root", str(root)]
-    with subprocess.Popen(agent, stderr=subprocess.PIPE, text=True) as keeper:
-        assert keeper.stderr is not None
-        assert any("Agent is ready" in line for line in keeper.stderr)
+    with subprocess.Popen(agent, stderr=subprocess.PIPE, text=True) as controller:
+        assert controller.stderr is not None
+        assert any("Agent is ready" in line for line in controller.stderr)
         refused = run(root, "true", where=INSIDE)
         assert refused.returncode == 2
         assert "another PID namespace than the agent" in refused.stderr
         assert run(root, "true").returncode == 0
-        keeper.terminate()
+        controller.terminate()

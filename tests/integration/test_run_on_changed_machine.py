@@ -1,4 +1,4 @@
-"""``numalet run`` over books that were written when the machine had other memory."""
+"""``numalet run`` over node state that was written when the machine had other memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _run(root: Path, *rest: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _books(root: Path) -> tuple[Path, MemoryLedger]:
+def _node_state(root: Path) -> tuple[Path, MemoryLedger]:
     path = root / "run" / memory_file.FILE_NAME
     document = memory_file.read(path.read_text())
     assert isinstance(document, memory_document.MemoryDocument)
@@ -46,8 +46,8 @@ def _books(root: Path) -> tuple[Path, MemoryLedger]:
 
 
 def _written_with_more(root: Path, more_bytes: int, held_bytes: int | None = None) -> None:
-    """Let the books be those of a machine that had more memory, and a run that held so much."""
-    path, ledger = _books(root)
+    """Let the node state be that of a machine that had more memory, and a run that held so much."""
+    path, ledger = _node_state(root)
     nodes = {
         node_id: replace(
             node,
@@ -98,7 +98,7 @@ def test_a_run_starts_beside_one_that_began_with_other_memory(
     _written_with_more(tmp_path, 1 << 20)
     done = _run(tmp_path, "--", "true")
     still_there = running.poll() is None
-    _, ledger = _books(tmp_path)
+    _, ledger = _node_state(tmp_path)
     _end(running)
     assert (done.returncode, still_there) == (0, True), done.stderr
     assert len(ledger.holders()) == 1

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numalet.agent.controller import journal
 from numalet.agent.findings import events
 from numalet.agent.findings.events import EventPromiseLost, EventStartFailed, Message
 from numalet.agent.findings.kubelet import KubeletCpusDiffer
-from numalet.agent.keeper import journal
 from numalet.core.model.findings import Finding, Location
 from numalet.core.workload.record import EventKind, NodeEvent
 from numalet.core.workload.run import Cause

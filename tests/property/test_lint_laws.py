@@ -175,7 +175,7 @@ def test_every_configuration_gets_an_answer_in_words(
     config = kubelet_config.decode(fields, "kubelet.yaml")
     checked = rules.check(LintSubject(config=config, machine=machine, pods=pods))
     told = rows.rows(checked.findings)
-    assert all(row.sentence and row.rule and row.mend for row in told)
+    assert all(row.sentence and row.rule and row.fix for row in told)
     if checked.refused is not None:
         assert Severity.ERROR in {each.severity for each in checked.findings}
         assert kubelet_start.text(checked.refused)

@@ -25,7 +25,7 @@ UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
 
 
 class PodLife(RuleBasedStateMachine):
-    """A keeper that obeys ``next_steps``, containers that end as they like, and news in disorder.
+    """A controller obeys ``next_steps``; containers end at any time; news come in any order.
 
     ``alive`` are the programs that really run, by container and attempt.
     """

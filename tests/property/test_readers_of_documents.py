@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.keeper import shared_state
+from numalet.agent.controller import shared_state
 from numalet.agent.servers.api import patches
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.checkpoint import device_file as device_checkpoint
@@ -286,7 +286,7 @@ def test_state_files(name: str) -> None:
     _each_place(json.loads(state_builders.files()[name]), read, step=7)
 
 
-def test_books_of_runs(tmp_path: Path) -> None:
+def test_node_state_of_runs(tmp_path: Path) -> None:
     state = shared_state.SharedState(tmp_path / "root")
     assert state.prepare()
 

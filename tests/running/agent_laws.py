@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from numalet.agent.controller import record_file
+from numalet.agent.controller.controller import Controller
+from numalet.agent.controller.desired_settings import SettingsByFormula
 from numalet.agent.host.cgroup_v2 import reading
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.port import Runtime
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.keeper import record_file
-from numalet.agent.keeper.desired_settings import SettingsByFormula
-from numalet.agent.keeper.keeper import Keeper
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.door import AgentView
 from numalet.core.enforcement import drift, limits, paths
 from numalet.core.model.pod import ContainerKey
@@ -24,14 +24,14 @@ from numalet.io.files import state_directory
 
 
 def broken(
-    root: Path, keeper: Keeper, runtime: Runtime, tree: CgroupTree | None = None
+    root: Path, controller: Controller, runtime: Runtime, tree: CgroupTree | None = None
 ) -> list[str]:
     """Every law that does not hold, in a few words.
 
-    To be asked while nothing is being written, as it is after ``keeper.settled()``.
+    To be asked while nothing is being written, as it is after ``controller.settled()``.
     """
-    view = keeper.view()
-    found = [*_books(view), *_disk(root, view), *_under_way(view)]
+    view = controller.view()
+    found = [*_node_state(view), *_disk(root, view), *_under_way(view)]
     if isinstance(runtime, FakeRuntime):
         return [*found, *_entries(view, runtime)]
     found += _processes(root, view)
@@ -39,7 +39,7 @@ def broken(
 
 
 def up(view: AgentView) -> dict[ContainerKey, int]:
-    """The containers that run according to the books, and their attempts."""
+    """The containers that run according to the node state, and their attempts."""
     return {key: run.attempt for key, run in _runs(view) if run.phase is ContainerPhase.RUNNING}
 
 
@@ -60,7 +60,7 @@ def processes(root: Path) -> dict[str, list[int]]:
     return found
 
 
-def watchers(root: Path) -> list[str]:
+def shims(root: Path) -> list[str]:
     """The folders of attempts below a root folder that are watched."""
     found = []
     for each in process_tree.all_processes():
@@ -69,12 +69,12 @@ def watchers(root: Path) -> list[str]:
         except OSError:
             continue
         last = words.rstrip("\0").rpartition("\0")[2]
-        if last.startswith(f"{root}/") and "watcher" in words and not each.is_dead:
+        if last.startswith(f"{root}/") and "shim" in words and not each.is_dead:
             found.append(last)
     return found
 
 
-def _books(view: AgentView) -> list[str]:
+def _node_state(view: AgentView) -> list[str]:
     snapshot = view.node.snapshot
     found = [f"invariant: {each}" for each in invariants.violations(snapshot)]
     goes_on = {uid for uid, record in view.records.items() if not _is_over(view, uid)}
@@ -99,7 +99,7 @@ def _is_over(view: AgentView, uid: str) -> bool:
 def _disk(root: Path, view: AgentView) -> list[str]:
     found = []
     if dict(state_directory.read(root).files) != view.node.state_files():
-        found.append("state files differ from the books")
+        found.append("state files differ from the node state")
     texts = record_file.read(root).by_uid
     records = {uid: pod_record.decode(text, uid) for uid, text in texts.items()}
     if records != dict(view.records):
@@ -121,10 +121,10 @@ def _under_way(view: AgentView) -> list[str]:
 
 
 def _processes(root: Path, view: AgentView) -> list[str]:
-    """Every running container has its program and its watcher, and nobody else has any."""
+    """Every running container has its program and its shim, and nobody else has any."""
     wanted = Counter((key.pod_uid, str(attempt)) for key, attempt in up(view).items())
     found = []
-    for what, folders in (("programs", processes(root)), ("watchers", watchers(root))):
+    for what, folders in (("programs", processes(root)), ("shims", shims(root))):
         there = Counter(
             (uid, Path(each).name) for each in folders for uid in Path(each).parts[-3:-2]
         )
@@ -150,7 +150,7 @@ def pod_cgroups(tree: CgroupTree) -> list[str]:
 
 
 def _cgroups(view: AgentView, tree: CgroupTree) -> list[str]:
-    """What runs is where the books say and as they say, and there is no cgroup of others."""
+    """What runs is where the node state says and as it says, and there is no cgroup of others."""
     pods = {paths.of_pod(record.workload.pod) for record in view.records.values()}
     there = pod_cgroups(tree)
     strangers = sorted(set(there) - pods)
@@ -175,7 +175,7 @@ def _entries(view: AgentView, runtime: FakeRuntime) -> list[str]:
     found = []
     running = up(view)
     if running != runtime.running():
-        found.append(f"books say {running} run, the runtime {runtime.running()}")
+        found.append(f"the node state says {running} run, the runtime {runtime.running()}")
     if runtime.doubled:
         found.append(f"started twice: {runtime.doubled}")
     strangers = set(runtime.known()) - set(view.records)

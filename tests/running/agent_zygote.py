@@ -33,7 +33,7 @@ _STREAMS: Final = 3
 _USED: Final = (
     *(
         "numalet.cli.main",
-        "numalet.agent.keeper.main",
+        "numalet.agent.controller.main",
         "numalet.agent.run.command",
         "numalet.agent.run.beside_agent",
         "anyio._backends._asyncio",

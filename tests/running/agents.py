@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from numalet.agent.controller import settings as agent_settings
+from numalet.agent.controller import wiring
+from numalet.agent.controller.controller import Controller
+from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
+from numalet.agent.controller.wiring import Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
-from numalet.agent.keeper import settings as agent_settings
-from numalet.agent.keeper import wiring
-from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
-from numalet.agent.keeper.wiring import Hooks
 from numalet.core.model.findings import Findings
 from numalet.core.workload.record import PodRecord
 from numalet.core.workload.spec import Workload
@@ -77,18 +77,18 @@ def pod(name: str, cpu: str = "2", memory: str = "2Gi", **spec: Any) -> Workload
 class Agent:
     """A running agent and its runtime."""
 
-    keeper: Keeper
+    controller: Controller
     runtime: FakeRuntime
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until it holds of the agent's view."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not condition():
-                await self.keeper.changed()
+                await self.controller.changed()
 
     def record(self, name: str) -> PodRecord:
         """The record of the pod of this name."""
-        for record in self.keeper.view().records.values():
+        for record in self.controller.view().records.values():
             if record.workload.pod.name == name:
                 return record
         raise KeyError(name)
@@ -99,7 +99,7 @@ class Agent:
 
     def names(self) -> list[str]:
         """The names of all pods."""
-        return [each.workload.pod.name for each in self.keeper.view().records.values()]
+        return [each.workload.pod.name for each in self.controller.view().records.values()]
 
 
 @asynccontextmanager
@@ -108,7 +108,7 @@ async def running(
 ) -> AsyncIterator[Agent]:
     """An agent that has heard all sources of pods."""
     there = runtime or FakeRuntime(given.root / wiring.RUNS)
-    async with wiring.opened(given, replace(hooks, runtime=there)) as keeper:
-        agent = Agent(keeper, there)
-        await agent.until(lambda: keeper.view().ready)
+    async with wiring.opened(given, replace(hooks, runtime=there)) as controller:
+        agent = Agent(controller, there)
+        await agent.until(lambda: controller.view().ready)
         yield agent

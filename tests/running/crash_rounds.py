@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from numalet.agent.controller import wiring
+from numalet.agent.controller.controller import Controller
+from numalet.agent.controller.settings import AgentSettings, RuntimeKind
+from numalet.agent.controller.wiring import RUNS, Hooks
 from numalet.agent.host.runtime.fake import FakeRuntime
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities, ground
 from numalet.agent.host.runtime.port import Runtime
 from numalet.agent.host.runtime.process import ProcessRuntime
-from numalet.agent.keeper import wiring
-from numalet.agent.keeper.keeper import Keeper
-from numalet.agent.keeper.settings import AgentSettings, RuntimeKind
-from numalet.agent.keeper.wiring import RUNS, Hooks
 from running import agent_laws, agents
 from running.crash_victims import AT_A_POINT, AT_ANY_MOMENT, Orders, Victim, doomed
 
@@ -85,7 +85,7 @@ class Rounds:
                 self._note(number, dead - begun, time.monotonic() - dead)
         finally:
             asyncio.run(self._end())
-        left = [*agent_laws.processes(self.root), *agent_laws.watchers(self.root)]
+        left = [*agent_laws.processes(self.root), *agent_laws.shims(self.root)]
         left += [] if self.ground.tree is None else agent_laws.pod_cgroups(self.ground.tree)
         if left:
             self.problems.append(f"left at the end: {left}")
@@ -155,55 +155,55 @@ class Rounds:
         """What a next agent finds, when it has nothing left to do."""
         runtime = self._runtime()
         hooks = Hooks(runtime=runtime, resync_seconds=3600)
-        async with wiring.opened(self._settings(), hooks) as keeper:
+        async with wiring.opened(self._settings(), hooks) as controller:
             deadline = time.monotonic() + self.patience_seconds
-            while problems := await self._problems(keeper, runtime):
+            while problems := await self._problems(controller, runtime):
                 if time.monotonic() > deadline:
                     return problems
                 with suppress(TimeoutError):
-                    # Watchers and the kernel tell nobody when they are done.
-                    await asyncio.wait_for(keeper.changed(), 0.2)
-            before, self.alive = self.alive, self._alive(keeper, runtime)
+                    # Shims and the kernel tell nobody when they are done.
+                    await asyncio.wait_for(controller.changed(), 0.2)
+            before, self.alive = self.alive, self._alive(controller, runtime)
             return [
                 f"lost: {uid} was {before[uid]} and is {self.alive.get(uid)}"
                 for uid in untouched
                 if self.alive.get(uid) != before[uid]
             ]
 
-    async def _problems(self, keeper: Keeper, runtime: Runtime) -> list[str]:
+    async def _problems(self, controller: Controller, runtime: Runtime) -> list[str]:
         """What does not hold yet, seen while nothing is being done."""
         try:
-            await asyncio.wait_for(keeper.settled(), self.patience_seconds)
+            await asyncio.wait_for(controller.settled(), self.patience_seconds)
         except TimeoutError:
             return ["lost: the agent does not come to rest"]
-        if not keeper.view().ready:
+        if not controller.view().ready:
             return ["lost: not ready"]
-        missing = self._missing(keeper)
+        missing = self._missing(controller)
         lost = [f"lost: {sorted(missing)}"] if missing else []
-        return [*agent_laws.broken(self.root, keeper, runtime, self.ground.tree), *lost]
+        return [*agent_laws.broken(self.root, controller, runtime, self.ground.tree), *lost]
 
     def _runtime(self) -> Runtime:
         if self.kind is RuntimeKind.FAKE:
             return FakeRuntime(self.root / RUNS)
         return ProcessRuntime(self.root, on=self.ground, patience_seconds=self.patience_seconds)
 
-    def _missing(self, keeper: Keeper) -> set[str]:
-        """Pods in the folder and not in the books, the other way round, or not gone yet."""
+    def _missing(self, controller: Controller) -> set[str]:
+        """Pods in the folder and not in the node state, the other way round, or not gone yet."""
         there = {f"{path.stem}-node-a" for path in self.manifests.glob("*.yaml")}
-        records = keeper.view().records.values()
+        records = controller.view().records.values()
         leaving = {each.uid for each in records if each.run.deletion is not None}
         return (there ^ {each.workload.pod.name for each in records}) | leaving
 
-    def _alive(self, keeper: Keeper, runtime: Runtime) -> dict[str, tuple[str, int, int]]:
+    def _alive(self, controller: Controller, runtime: Runtime) -> dict[str, tuple[str, int, int]]:
         """Every pod whose own program runs; what runs before it ends by itself."""
         pids = {
             Path(name).parts[-3:-1]: ids for name, ids in agent_laws.processes(self.root).items()
         }
         found = {}
-        for (uid, name), attempt in agent_laws.up(keeper.view()).items():
+        for (uid, name), attempt in agent_laws.up(controller.view()).items():
             if name != "main":
                 continue
-            manifest = Path(keeper.view().records[uid].workload.origin).stem
+            manifest = Path(controller.view().records[uid].workload.origin).stem
             pid = (
                 runtime.pid_of(uid, name)
                 if isinstance(runtime, FakeRuntime)
@@ -222,10 +222,10 @@ class Rounds:
             path.unlink()
         async with asyncio.timeout(self.patience_seconds):
             hooks = Hooks(runtime=self._runtime())
-            async with wiring.opened(self._settings(), hooks) as keeper:
-                while keeper.view().records:
-                    await keeper.changed()
-                await keeper.settled()
+            async with wiring.opened(self._settings(), hooks) as controller:
+                while controller.view().records:
+                    await controller.changed()
+                await controller.settled()
 
 
 def _is_at_a_point(number: int) -> bool:

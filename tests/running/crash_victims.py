@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numalet.agent.keeper import main
-from numalet.agent.keeper.settings import AgentSettings
+from numalet.agent.controller import main
+from numalet.agent.controller.settings import AgentSettings
 from running import faults
 
 AT_A_POINT = "at a fault point"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from numalet.agent.keeper import settings
+from numalet.agent.controller import settings
 from numalet.core.admission.decision import Decision
 from numalet.core.admission.reasons import AllocationRefused, KubeletWouldCrash, NotAligned
 from numalet.core.checkpoint import memory_file

@@ -59,7 +59,7 @@ RELABELS = [
 
 
 @pytest.mark.parametrize(("kind", "patch"), RELABELS)
-def test_labels_may_change_and_watchers_are_notified(
+def test_labels_may_change_and_shims_are_notified(
     api: Api, client: AgentClient, kind: str, patch: object
 ) -> None:
     before = client.post(PODS, pod("a"))["metadata"]["resourceVersion"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.keeper.wiring import Hooks
+from numalet.agent.controller.wiring import Hooks
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.workload.record import PodRecord
 from running import faults
@@ -66,23 +66,23 @@ def _tolerating(name: str, **toleration: Any) -> Any:
 
 async def test_a_cordon_holds_over_restarts(tmp_path: Path) -> None:
     async with running(settings(tmp_path)) as agent:
-        assert await agent.keeper.cordon(unschedulable=True) is None
+        assert await agent.controller.cordon(unschedulable=True) is None
     async with running(settings(tmp_path)) as agent:
-        keeper = agent.keeper
-        assert keeper.view().unschedulable
+        controller = agent.controller
+        assert controller.view().unschedulable
         for refused in (
-            await keeper.create(workload(manifest("a"))),
-            keeper.foresee_create(workload(manifest("a"))),
-            await keeper.create(_tolerating("a", key="other", operator="Exists")),
+            await controller.create(workload(manifest("a"))),
+            controller.foresee_create(workload(manifest("a"))),
+            await controller.create(_tolerating("a", key="other", operator="Exists")),
         ):
             assert isinstance(refused, RequestRefused)
             assert refused.why is RequestRefusal.CORDONED
         key = "node.kubernetes.io/unschedulable"
         for name, toleration in (("b", {"key": key}), ("c", {})):
             given = {**toleration, "operator": "Exists"}
-            assert isinstance(await keeper.create(_tolerating(name, **given)), PodRecord)
-        assert await keeper.cordon(unschedulable=False) is None
-        assert isinstance(await keeper.create(workload(manifest("a"))), PodRecord)
+            assert isinstance(await controller.create(_tolerating(name, **given)), PodRecord)
+        assert await controller.cordon(unschedulable=False) is None
+        assert isinstance(await controller.create(workload(manifest("a"))), PodRecord)
 
 
 async def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ async def test_a_cordon_that_can_not_be_kept_holds_up_nobody_who_waits(tmp_path:
         running(settings(tmp_path), hooks=HOOKS) as agent,
         asyncio.timeout(PATIENCE_SECONDS),
     ):
-        await agent.keeper.settled()
+        await agent.controller.settled()
         before = faults.install(full)
         try:
-            cordoned = asyncio.create_task(agent.keeper.cordon(unschedulable=True))
+            cordoned = asyncio.create_task(agent.controller.cordon(unschedulable=True))
             await asyncio.to_thread(is_writing.wait, PATIENCE_SECONDS)
-            settled = asyncio.create_task(agent.keeper.settled())
+            settled = asyncio.create_task(agent.controller.settled())
             # Nothing else waits: now it can only be waiting for what is being written.
             await asyncio.sleep(0)
             await asyncio.sleep(0)

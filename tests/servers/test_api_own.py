@@ -60,7 +60,7 @@ def test_a_refused_pod_has_no_placement(client: AgentClient) -> None:
     assert client.get(f"{OWN}/namespaces/default/podplacements", named)["items"] == []
 
 
-def test_the_state_of_the_node_is_the_books(api: Api, client: AgentClient) -> None:
+def test_the_state_of_the_node_is_the_node_state(api: Api, client: AgentClient) -> None:
     uid = client.post(PODS, pod("a"))["metadata"]["uid"]
     api.do(lambda door: door.change(audits={ContainerKey(uid, "c"): _audit(0)}))
     state = client.get(f"{OWN}/nodestates/node7")
@@ -161,9 +161,9 @@ def test_health_and_readiness(api: Api, client: AgentClient) -> None:
     for path in ("/healthz", "/readyz"):
         failed = refused(client.text, path)
         assert failed.code == 500
-        assert "[-]books failed: reason withheld\n" in failed.message
+        assert "[-]node-state failed: reason withheld\n" in failed.message
     assert client.text("/livez") == "ok"
-    assert _ready(client) == ("False", "BooksNotWritable")
+    assert _ready(client) == ("False", "NodeStateNotWritable")
 
 
 @pytest.mark.parametrize(

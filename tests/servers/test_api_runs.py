@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.door import RequestRefusal, RequestRefused
 from numalet.core.workload.spec import RestartPolicy, WorkloadSource
 from numalet.insight.output import run_document

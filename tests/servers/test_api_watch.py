@@ -294,7 +294,7 @@ def test_namespaces_and_nodes_are_watched(api: Api, client: AgentClient) -> None
         change = next(watch)
         assert _short(change) == ("MODIFIED", "node7")
         conditions = {each["type"]: each for each in change["object"]["status"]["conditions"]}
-        assert conditions["Ready"]["reason"] == "BooksNotWritable"
+        assert conditions["Ready"]["reason"] == "NodeStateNotWritable"
 
 
 def test_what_can_not_be_watched_says_so(api: Api) -> None:

@@ -39,7 +39,7 @@ def _page() -> str:
             counts, node.rules, decision, recording.events, 0.0005
         )
     counts = admission_counts.after_rejection(counts, "TopologyAffinityError")
-    counts = counts.plus(metric_definitions.DRIFT_MENDED, (("setting", "cpuset.mems"),))
+    counts = counts.plus(metric_definitions.DRIFT_CORRECTED, (("setting", "cpuset.mems"),))
     return metrics.text(views.view(node, counts=counts)).decode()
 
 
@@ -77,7 +77,7 @@ def test_values_are_where_prometheus_looks_for_them() -> None:
         'kubelet_admission_rejections_total{reason="TopologyAffinityError"} 1.0',
         "kubelet_cpu_manager_exclusive_cpu_allocation_count 1.0",
         'numalet_numa_reserved_bytes{numa_node="0",type="memory"} 4.294967296e+09',
-        'numalet_drift_mended_total{setting="cpuset.mems"} 1.0',
+        'numalet_drift_corrected_total{setting="cpuset.mems"} 1.0',
         'numalet_guarantee_level{level="process"} 1.0',
     ):
         assert line in page, line

@@ -98,7 +98,7 @@ def _record(each: Pod, admitted: bool) -> PodRecord:
 
 
 AT_ONCE: Final = replace(EXACT, release_at_once=True)
-"""Pods that are refused or go leave the books in the same step."""
+"""Pods that are refused or go leave the node state in the same step."""
 
 
 def without_policies() -> Node:

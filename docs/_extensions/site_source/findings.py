@@ -1,4 +1,4 @@
-"""Every code of a finding or reason: what it says, why it is a rule, and the mend."""
+"""Every code of a finding or reason: what it says, why it is a rule, and the fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def made() -> str:
             parts.append(f"### `{code}`\n\n{markdown.escaped(meaning.sentence)}\n")
             parts += [
                 f"{label}: {markdown.escaped(text)}\n"
-                for label, text in (("Rule", meaning.rule), ("Mend", meaning.mend))
+                for label, text in (("Rule", meaning.rule), ("Fix", meaning.fix))
                 if text
             ]
     return "\n".join(parts)

@@ -1,5 +1,5 @@
 """The node agent, and ``numalet run``: everything that waits, writes and serves.
 
-``keeper`` owns the node, ``host`` is the machine, ``kubernetes``, ``kubelet`` and ``telemetry``
+``controller`` owns the node, ``host`` is the machine, ``kubernetes``, ``kubelet`` and ``telemetry``
 are pure projections, ``servers`` listen, ``run`` is the command in the foreground.
 """

@@ -45,7 +45,7 @@ Exit status: 0 stopped, 1 the root folder or its cgroups are in use, 2 the agent
 """
 
 
-_HELD: Final = frozenset({"agent/books-held", "agent/other-books", "cgroup/held"})
+_HELD: Final = frozenset({"agent/node-state-held", "agent/other-node-state", "cgroup/held"})
 
 
 class RuntimeOption(StrEnum):
@@ -188,9 +188,9 @@ def agent(
     verbosity: node_options.Verbosity = 2,
 ) -> None:
     """Admit, start and pin pods on this machine; their allocations survive crashes."""
-    from numalet.agent.keeper import main, settings
-    from numalet.agent.keeper.recovery import OnInvalidState
-    from numalet.agent.keeper.settings import AgentOptions, OwnerChoice, RuntimeKind
+    from numalet.agent.controller import main, settings
+    from numalet.agent.controller.recovery import OnInvalidState
+    from numalet.agent.controller.settings import AgentOptions, OwnerChoice, RuntimeKind
     from numalet.cli.output import show_findings
     from numalet.io.agent_client import places
 

@@ -1,7 +1,7 @@
 """Findings on the terminal: the kubelet's own text first, then one block for each finding.
 
 A block has severity and code on its first line, then the place, what is wrong, what the kubelet
-says, the rule behind it and the mend. A rule is said once.
+says, the rule behind it and the fix. A rule is said once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _INDENT: Final = 9
-_NOT_LOOKED_AT: Final = {
+_SKIPPED_CHECKS: Final = {
     "swap": "whether swap is on",
     "cgroup-version": "the cgroup version",
     "container-runtime": "the container runtime",
@@ -46,7 +46,7 @@ def print_findings(result: CheckResult) -> None:
 
 
 def print_code(code: str, classes: Mapping[str, type[Any]]) -> None:
-    """Print what the findings of a code, or of the codes of an area, say, why, and the mend."""
+    """Print what the findings of a code, or of the codes of an area, say, why, and the fix."""
     output.print_all(_explained(code, classes))
 
 
@@ -59,14 +59,14 @@ def _explained(wanted: str, classes: Mapping[str, type[Any]]) -> Iterator[Render
         yield text(meaning.sentence, "", 2)
         if meaning.rule:
             yield text(f"rule: {meaning.rule}", "dim", 2)
-        if meaning.mend:
-            yield text(f"mend: {meaning.mend}", "green", 2)
+        if meaning.fix:
+            yield text(f"fix: {meaning.fix}", "green", 2)
 
 
 def print_json(
     rows: Sequence[FindingRow], checked: Checked | None = None, behaviour: Behaviour = EXACT
 ) -> None:
-    """Print the document that ``numalet.check/1`` describes."""
+    """Print the document that ``numalet.check/2`` describes."""
     from numalet.insight.output import check_document
 
     document = check_document.of(checked, tuple(rows), behaviour)
@@ -209,9 +209,9 @@ def _drawn(result: CheckResult, rules_said: set[str]) -> Iterator[RenderableType
     who = _who(result.behaviour)
     if refused is None:
         yield text(f"{who} would start with this configuration.", "", 0)
-        unknown = result.checked.not_looked_at
+        unknown = result.checked.skipped_checks
         if unknown:
-            listed = ", ".join(_NOT_LOOKED_AT[name] for name in unknown)
+            listed = ", ".join(_SKIPPED_CHECKS[name] for name in unknown)
             yield text(f"Not checked: {listed}.", "dim", 0)
     elif refused.is_undecided:
         yield text(kubelet_start.complaint(who, refused), "bold", 0)
@@ -263,8 +263,8 @@ def _paragraphs(
     if row.rule and row.rule not in rules_said:
         rules_said.add(row.rule)
         yield f"rule: {row.rule}", "dim"
-    if row.mend:
-        yield f"mend: {row.mend}", "green"
+    if row.fix:
+        yield f"fix: {row.fix}", "green"
 
 
 def text(text: str, style: str, indent: int) -> RenderableType:

@@ -168,7 +168,7 @@ def _of_agent(socket: Path | None, root: Path | None, wanted: Wanted) -> None:
         is_named = socket is not None or root is not None
         if is_named or bad.findings[0].code != "client/no-agent":
             raise
-        from numalet.agent.keeper import observed_node
+        from numalet.agent.controller import observed_node
 
         if not observed_node.is_there(kubelets.ROOT):
             raise
@@ -194,8 +194,8 @@ def _of_kubelet(
     others: tuple[str, ...] = (),
 ) -> None:
     """Serve the node of the kubelet with this root directory."""
-    from numalet.agent.keeper import observed_node
-    from numalet.agent.keeper.settings import AgentOptions
+    from numalet.agent.controller import observed_node
+    from numalet.agent.controller.settings import AgentOptions
     from numalet.cli import dashboard_serving
     from numalet.cli.output import show_findings
 

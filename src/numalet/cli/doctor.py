@@ -1,4 +1,4 @@
-"""``numalet doctor``: what is missing, and the command that mends it."""
+"""``numalet doctor``: what is missing, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EPILOG = """Examples:
   numalet doctor cluster
   numalet doctor cluster --kubeconfig admin.conf --context production
   numalet doctor cluster --scheduler-config scheduler.yaml
-  numalet doctor cluster -o json | jq -r '.findings[].mend'
+  numalet doctor cluster -o json | jq -r '.findings[].fix'
 
 Exit status: 0 nothing is missing (warnings, without --strict, and notes aside), 1 something is,
 2 the cluster can not be asked, 3 a bug.
@@ -32,7 +32,7 @@ Exit status: 0 nothing is missing (warnings, without --strict, and notes aside),
 
 doctor_app = typer.Typer(
     name="doctor",
-    help="Say what is missing, and print the command that mends it.",
+    help="Say what is missing, and print the command that fixes it.",
     rich_markup_mode=None,
     no_args_is_help=True,
     epilog=with_line_breaks(EPILOG),
@@ -69,7 +69,7 @@ def cluster(
 
     Nothing is changed.
 
-    Each finding comes with its mend, where there is one as a command to copy.
+    Each finding comes with its fix, where there is one as a command to copy.
     """
     import asyncio
 

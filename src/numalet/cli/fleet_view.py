@@ -76,8 +76,8 @@ def noted(cluster: Cluster) -> Iterator[RenderableType]:
     """
     kinds: dict[str, dict[str, list[str]]] = {}
     for name, each in sorted(cluster.undecided.items()):
-        mend = f"; {each.why.mend}" if each.why.mend else ""
-        text = f"not decided on: {each.why}{mend}"
+        fix = f"; {each.why.fix}" if each.why.fix else ""
+        text = f"not decided on: {each.why}{fix}"
         kinds.setdefault(each.why.code, {}).setdefault(text, []).append(name)
     for name, on in sorted(cluster.nodes.items()):
         for note in on.notes:

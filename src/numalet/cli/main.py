@@ -83,7 +83,7 @@ _COMMANDS: Final = (
     (_CLUSTER, "fleet", "Say over a whole cluster what fits, where, and why not."),
     (_CLUSTER, "extender", "Tell a scheduler what each kubelet would say."),
     (_CLUSTER, "breaker", "End storms of pods that kubelets reject again and again."),
-    (_CLUSTER, "doctor", "Say what a cluster lacks, and print the mend."),
+    (_CLUSTER, "doctor", "Say what a cluster lacks, and print the fix."),
     (_WITHOUT, "run", "Run a command on its own CPUs and NUMA nodes."),
     (_WITHOUT, "agent", "Run the node agent: admit, start and pin pods."),
     (_WITHOUT, "apply", "Submit pods to an agent."),

@@ -29,7 +29,7 @@ def print_changes(upgrade: Upgrade) -> None:
 
 
 def print_document(upgrade: Upgrade, chosen: output.OutputFormat) -> None:
-    """Print the document that ``numalet.upgrade/1`` describes."""
+    """Print the document that ``numalet.upgrade/2`` describes."""
     from numalet.insight.output import upgrade_document
 
     output.print_document(upgrade_document.of(upgrade.compared, upgrade.rows), chosen)

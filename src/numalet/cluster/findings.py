@@ -13,7 +13,7 @@ class ClusterCollectionAbsent(NoteFinding):
 
 class ClusterCollectionForbidden(WarningFinding):
     sentence = "these credentials may not list {path}; treated as empty"
-    mend = "grant get, list and watch of them"
+    fix = "grant get, list and watch of them"
     path: str
 
 

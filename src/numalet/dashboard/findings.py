@@ -9,7 +9,7 @@ class DashboardHistoryStopped(WarningFinding):
     sentence = "the history is not kept: {problem}"
     problem: str
     why = "what happens meanwhile is missing in the charts; the node is served as before"
-    mend = "make room, or make the file writable: the next figures are tried within seconds"
+    fix = "make room, or make the file writable: the next figures are tried within seconds"
 
 
 class DashboardHistorySetAside(WarningFinding):
@@ -19,4 +19,4 @@ class DashboardHistorySetAside(WarningFinding):
     problem: str
     path: str
     why = "the charts lack the points of the old file"
-    mend = "delete the file that was set aside when it is of no more use"
+    fix = "delete the file that was set aside when it is of no more use"

@@ -199,7 +199,7 @@ class _FleetPages(Value):
             drawing=templating.trusted(drawing),
             facts=[] if on is None else _facts(on),
             why="" if unknown is None else str(unknown.why),
-            mend="" if unknown is None else unknown.why.mend,
+            fix="" if unknown is None else unknown.why.fix,
             notes=[] if on is None else [str(each) for each in on.notes],
             trap=trap,
             stranded="" if trap is None else numbers.amounts(trap.stranded),
@@ -274,7 +274,7 @@ def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
         {
             "nodes": len(names),
             "why": why,
-            "mend": cluster.undecided[names[0]].why.mend,
+            "fix": cluster.undecided[names[0]].why.fix,
             "first": names[0],
             "path": fleet_words.node_path(path, names[0]),
         }

@@ -73,8 +73,8 @@ def view(
 
 
 def note(finding: Finding) -> Note:
-    mend = finding.mend.format(**finding.fields)
-    return Note(_LEVELS[finding.severity], finding.code, finding.located, mend)
+    fix = finding.fix.format(**finding.fields)
+    return Note(_LEVELS[finding.severity], finding.code, finding.located, fix)
 
 
 def container(

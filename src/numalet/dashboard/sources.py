@@ -44,7 +44,7 @@ class Note(Value):
     level: Level
     code: str
     text: str
-    mend: str = ""
+    fix: str = ""
 
 
 class ContainerRow(Value, kw_only=True):

@@ -21,7 +21,7 @@ class DecisionNote(NoteFinding):
         "After the managers the kubelet checks sums, room for pods, labels, names and ports; "
         "the answer depends on the known facts about them."
     )
-    mend = "give whole manifests, --node-name and --node-labels, and all pods of the node"
+    fix = "give whole manifests, --node-name and --node-labels, and all pods of the node"
 
 
 class NotAskedNote(DecisionNote):

@@ -1,7 +1,7 @@
 """The kubelet's events about containers: exact reasons and messages.
 
 Kubelet v1.32: ``pkg/kubelet/events`` and the places where they are recorded. ``DeviceWithoutId``,
-``DriftMended``, ``DriftNotMended``, ``InvalidManifest``, ``KubeletKeepsRestarting``,
+``DriftCorrected``, ``DriftNotCorrected``, ``InvalidManifest``, ``KubeletKeepsRestarting``,
 ``KubeletNotRunning``, ``KubeletStarted``, ``ManifestRemarks``, ``NotAsPromised``, ``PromiseLost``,
 ``PromisedAnew``, ``StartDelayed``, ``StateInDoubt`` and ``Unpromised`` are our own, and worded by
 ``agent/findings/events.py``.
@@ -18,8 +18,8 @@ FAILED: Final = "Failed"
 BACK_OFF: Final = "BackOff"
 EXCEEDED_GRACE_PERIOD: Final = "ExceededGracePeriod"
 NOT_KILLED: Final = "Container runtime did not kill the pod within specified grace period."
-DRIFT_MENDED: Final = "DriftMended"
-NOT_HELD: Final = "DriftNotMended"
+DRIFT_CORRECTED: Final = "DriftCorrected"
+NOT_HELD: Final = "DriftNotCorrected"
 NOT_AS_PROMISED: Final = "NotAsPromised"
 STATE_IN_DOUBT: Final = "StateInDoubt"
 START_DELAYED: Final = "StartDelayed"

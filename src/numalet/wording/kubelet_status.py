@@ -22,7 +22,7 @@ NODE_MESSAGES: Final[Mapping[str, str]] = {
     "": "the agent is running and admits pods",
     "AgentObserves": "the agent only observes this node: another program manages its CPUs",
     "SourcesNotReady": "not all sources of pods are ready since the agent started",
-    "BooksNotWritable": "cannot write the node state, so no pods are admitted",
+    "NodeStateNotWritable": "cannot write the node state, so no pods are admitted",
     "AgentStops": "the agent is stopping; running containers continue",
 }
 """By the reason why the node is not ready."""

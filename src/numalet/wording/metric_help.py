@@ -82,7 +82,7 @@ _KUBELET: Mapping[str, str] = {
 }
 _OWN: Mapping[str, str] = {
     "numalet_decision_seconds": "Seconds from the beginning to the end of a decision on a pod.",
-    "numalet_drift_mended_total": (
+    "numalet_drift_corrected_total": (
         "Settings of the kernel that were not as wanted and have been written again."
     ),
     "numalet_numa_allocatable_bytes": "Memory of a NUMA node that pods may be promised.",

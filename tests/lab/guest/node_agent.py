@@ -95,7 +95,7 @@ def _pages(pid: int) -> dict[int, int]:
 
 
 class Seen:
-    """An agent that somebody started: its API, its books, its cgroups."""
+    """An agent that somebody started: its API, its node state, its cgroups."""
 
     def __init__(self, root: Path, tree: Path = TREE) -> None:
         self.root = root
@@ -169,10 +169,10 @@ class Seen:
         return {text.removeprefix(name): float(value) for text, value in pairs}
 
     def drift(self) -> dict[str, float]:
-        """How often which setting was mended."""
-        return self.metric("numalet_drift_mended_total")
+        """How often which setting was corrected."""
+        return self.metric("numalet_drift_corrected_total")
 
-    def books(self) -> tuple[str, dict[str, tuple[str, str]]]:
+    def node_state(self) -> tuple[str, dict[str, tuple[str, str]]]:
         """The shared CPUs, and what each container holds, as in the state files."""
         cpu = json.loads((self.root / "cpu_manager_state").read_text())
         memory = json.loads((self.root / "memory_manager_state").read_text())

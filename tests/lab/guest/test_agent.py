@@ -85,11 +85,11 @@ def test_what_another_process_wrote_is_mended_and_counted(agent: NodeAgent) -> N
     agent.await_running("drifting")
     assert agent.await_audit("drifting")
     before = agent.drift()
-    # Nobody else wrote anything, so nothing was mended, however many pods came and went.
+    # Nobody else wrote anything, so nothing was corrected, however many pods came and went.
     assert sum(before.values()) == 0
     ours = agent.container("drifting")
     (ours.group / "cpuset.mems").write_text("0-1")
-    wait_until(lambda: ours.effective("cpuset.mems") == "1", "mended", PATIENCE_SECONDS)
+    wait_until(lambda: ours.effective("cpuset.mems") == "1", "corrected", PATIENCE_SECONDS)
     wait_until(lambda: agent.drift() != before, "counted", PATIENCE_SECONDS)
     assert before | {'{setting="cpuset.mems"}': 1.0} == agent.drift()
     assert (frozenset({2, 3}), frozenset({1})) == ours.allowed()
@@ -108,8 +108,8 @@ def test_a_killed_agent_leaves_workloads_and_the_next_one_takes_them_over(
         following.await_running(*names)
         assert pids == {name: following.container(name).pids() for name in names}
         assert following.await_audit("two")
-        assert following.books() == following.kernel()
-        assert {"1", "0"} == {nodes for _, nodes in following.books()[1].values()}
+        assert following.node_state() == following.kernel()
+        assert {"1", "0"} == {nodes for _, nodes in following.node_state()[1].values()}
         assert sum(following.drift().values()) == 0
         following.delete(*names)
         assert list(TREE.rglob("pod*")) == []

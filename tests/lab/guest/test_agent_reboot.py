@@ -76,7 +76,7 @@ def test_the_same_machine_has_its_pods_where_they_were(
         assert before == (root / MEMORY).read_bytes()
         agent.await_running("pinned", "shared")
         assert (frozenset({2, 3}), frozenset({1})) == held(agent)
-        assert agent.books() == agent.kernel()
+        assert agent.node_state() == agent.kernel()
         assert agent.await_audit("pinned")
     empty()
 
@@ -96,11 +96,11 @@ def test_another_machine_stops_an_exact_agent_and_a_native_one_keeps_what_fits(
     by_hand = tmp_path / "by-hand"
     shutil.copytree(root, by_hand)
     words = ("--write", "--native", "--config", str(config), str(by_hand))
-    mended = numalet("state", "rebase", *words)
-    assert mended.exit_code in (0, 1), mended.output
+    corrected = numalet("state", "rebase", *words)
+    assert corrected.exit_code in (0, 1), corrected.output
     with NodeAgent(forks, root, "--config", str(config)) as agent:
         assert (by_hand / MEMORY).read_bytes() == (root / MEMORY).read_bytes()
         agent.await_running("pinned", "shared")
         assert (frozenset({2, 3}), frozenset({1})) == held(agent)
-        assert agent.books() == agent.kernel()
+        assert agent.node_state() == agent.kernel()
     empty()

@@ -78,7 +78,7 @@ def test_pods_stay_where_they_are_whatever_systemd_does(
     uid = adopted["metadata"]["uid"]
     (group,) = CGROUPS.rglob(f"pod{uid}/main")
     assert TREE not in group.parents
-    assert agent.books()[1][f"{uid}/main"] == (
+    assert agent.node_state()[1][f"{uid}/main"] == (
         Container(group).effective("cpuset.cpus"),
         Container(group).effective("cpuset.mems"),
     )

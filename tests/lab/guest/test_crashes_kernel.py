@@ -10,7 +10,7 @@ import os
 import random
 from pathlib import Path
 
-from numalet.agent.keeper.settings import RuntimeKind
+from numalet.agent.controller.settings import RuntimeKind
 from running import crash_rounds
 from running.crash_rounds import Rounds
 from running.crash_victims import AT_A_POINT, forked

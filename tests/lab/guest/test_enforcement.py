@@ -161,7 +161,7 @@ def test_an_offline_cpu_is_not_taken_for_a_promise(
     run(tmp_path, body)
 
 
-def test_what_another_user_wrote_is_mended(tmp_path: Path) -> None:
+def test_what_another_user_wrote_is_corrected(tmp_path: Path) -> None:
     wanted = CgroupSettings(cpus=frozenset({2}), memory_nodes=(1,), memory_max_bytes=64 * MIB)
     settings = ContainerSettings(path="podu-1/c", cgroup=wanted)
 

@@ -90,7 +90,7 @@ def test_beside_an_agent_the_kernel_holds_a_command_as_well(tmp_path: Path, fork
         assert int(cpus) // 2 == int(nodes)
         assert score == "-997"
         assert pods() == []
-        assert agent.books()[1] == {}
+        assert agent.node_state()[1] == {}
         done = run(
             forks, agent.root, "--", sys.executable, "-I", "-S", "-c", TOO_MUCH, memory="32Mi"
         )
@@ -110,11 +110,11 @@ def test_a_command_goes_on_without_its_agent_and_the_next_one_gives_its_place_ba
         agent.await_running(name)
         assert agent.await_audit(name)
         inside = agent.container(name)
-        (held,) = agent.books()[1].values()
+        (held,) = agent.node_state()[1].values()
         assert held == (inside.effective("cpuset.cpus"), inside.effective("cpuset.mems"))
         assert first.poll() is None
         first.kill()
         first.wait()
         first.stdout.close()
         wait_until(lambda: not agent.pods() and not pods(), "it is gone", PATIENCE_SECONDS)
-        assert agent.books()[1] == {}
+        assert agent.node_state()[1] == {}

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from numalet.agent.controller import decisions, steps, transitions, unpromised
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.requests import Began
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.keeper import decisions, steps, transitions, unpromised
-from numalet.agent.keeper.node_state import NodeState
-from numalet.agent.keeper.requests import Began
 from numalet.core.model.findings import Finding
 from numalet.core.model.pod import ContainerKey
 from numalet.core.node import node as nodes

@@ -69,7 +69,7 @@ def test_a_finding_becomes_a_note() -> None:
     note = node_views.note(DecisionEvicted(pod="a", evicted="b"))
     assert (note.level, note.code) == (Level.GOOD, "decision/evicted")
     assert note.text.startswith("b: evicted")
-    assert note.mend
+    assert note.fix
 
 
 def test_a_removed_pod_has_no_row_and_a_restart_decides_anew() -> None:

@@ -32,7 +32,7 @@ def _no_hook_stays() -> Iterator[None]:
 def test_every_kind_of_effect_has_a_point() -> None:
     names = {name for functions in faults.POINTS.values() for name in functions.values()}
     assert {
-        *("books.write", "cgroup.kill", "cgroup.make", "cgroup.remove", "cgroup.write"),
+        *("node-state.write", "cgroup.kill", "cgroup.make", "cgroup.remove", "cgroup.write"),
         *("file.create", "file.forget", "file.intend", "file.keep", "file.replace"),
         *("file.restore", "file.sync", "file.write", "journal.write"),
         *("process.fork", "process.forget", "process.signal", "process.spawn"),

@@ -22,7 +22,7 @@ async def test_coroutines_run_in_it() -> None:
     [
         (OF_GRPC, CLOSED, False),
         (OF_GRPC, RuntimeError("something else"), True),
-        ("Exception in callback Keeper.step()", CLOSED, True),
+        ("Exception in callback Controller.step()", CLOSED, True),
     ],
 )
 def test_only_calls_of_closed_loops_are_hidden(

@@ -1,4 +1,4 @@
-"""A pod that runs and could not be admitted again stays active with what the books hold."""
+"""A pod that runs and could not be admitted again stays active with what the node state holds."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from numalet.agent.keeper.manifests import ManifestFolder
+from numalet.agent.controller.manifests import ManifestFolder
 from numalet.cli import code_index
 from numalet.core.model.findings import Finding, Location
 from numalet.wording import unquoted

@@ -32,14 +32,14 @@ class EventStartDelayed(Finding):
     cause: str
 
 
-class EventDriftMended(Finding):
-    code = "event/drift-mended"
+class EventDriftCorrected(Finding):
+    code = "event/drift-corrected"
     sentence = "Settings changed from outside were restored: {settings}"
     settings: str
 
 
-class EventDriftNotMended(Finding):
-    code = "event/drift-not-mended"
+class EventDriftNotCorrected(Finding):
+    code = "event/drift-not-corrected"
     sentence = "Settings are not as promised and can not be put right: {cause}"
     cause: str
 

@@ -119,8 +119,8 @@ class RunOutOfSight(Finding):
     command: str
 
 
-class RunOtherBooks(OtherNodeState):
-    code = "run/other-books"
+class RunOtherNodeState(OtherNodeState):
+    code = "run/other-node-state"
     sentence = (
         "process {pid} of user {user} allocates CPUs and memory from {other}, without knowing "
         "about {root}, so both could get the same ones; use the same root folder (--root), wait "
@@ -199,8 +199,8 @@ class RunRefused(Finding):
     message: str
 
 
-class RunBooksDamaged(Finding):
-    code = "run/books-damaged"
+class RunNodeStateDamaged(Finding):
+    code = "run/node-state-damaged"
     sentence = "the list of runs can not be read: {error}; remove it when none runs"
     path: str
     error: str

@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from numalet import __version__
+from numalet.agent.controller import settings as agent_settings
+from numalet.agent.controller.kubelet_configuration import ConfigurationReader
+from numalet.agent.controller.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.host import logs
-from numalet.agent.keeper import settings as agent_settings
-from numalet.agent.keeper.kubelet_configuration import ConfigurationReader
-from numalet.agent.keeper.settings import AgentOptions, AgentSettings, RuntimeKind
 from numalet.agent.publish import publisher
 from numalet.agent.publish.kubelet_source import KubeletReading, KubeletSource
 from numalet.agent.publish.metrics import PublishMetrics

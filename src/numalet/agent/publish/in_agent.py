@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
-from numalet.agent.keeper.settings import AgentSettings, configuration_reader
+from numalet.agent.controller.settings import AgentSettings, configuration_reader
 from numalet.agent.publish import command, publisher
 from numalet.agent.publish.kubelet_source import KubeletSource
 from numalet.agent.publish.publisher import NodePublisher

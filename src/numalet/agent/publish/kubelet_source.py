@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.keeper.kubelet_configuration import ConfigurationReader, ObservedConfiguration
+from numalet.agent.controller.kubelet_configuration import (
+    ConfigurationReader,
+    ObservedConfiguration,
+)
 from numalet.core.config.rules import StartRefused
 from numalet.core.model.findings import BadInput, Finding, Severity
 from numalet.core.model.value import Value

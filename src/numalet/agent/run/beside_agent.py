@@ -17,6 +17,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from numalet.agent.controller.holders import CONTAINER
+from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import (
     RunAgentDecides,
     RunAgentSaysNo,
@@ -28,9 +30,7 @@ from numalet.agent.findings.run import (
     RunWithdrawnInSilence,
 )
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.keeper.holders import CONTAINER
-from numalet.agent.keeper.shared_state import SharedState
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import joining, request
 from numalet.agent.run.allocator import Answer
 from numalet.agent.run.joining import AcceptedOrder

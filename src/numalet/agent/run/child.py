@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.watcher import begin
-from numalet.agent.host.runtime.watcher.begin import Setup, StageFailed
+from numalet.agent.host.runtime.shim import begin
+from numalet.agent.host.runtime.shim.begin import Setup, StageFailed
 from numalet.core.model.findings import Finding
 from numalet.core.model.value import Value
 from numalet.shared.findings.runtime import (

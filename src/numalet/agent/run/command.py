@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.controller import other_roots, owners, root_claim
+from numalet.agent.controller.owners import OwnerKind
+from numalet.agent.controller.shared_state import FOLDER, AgentHolds, SharedState
 from numalet.agent.findings.run import RunAgentsPrograms, RunOtherOwner, RunWaitsForAgent
-from numalet.agent.keeper import other_roots, owners, root_claim
-from numalet.agent.keeper.owners import OwnerKind
-from numalet.agent.keeper.shared_state import FOLDER, AgentHolds, SharedState
 from numalet.agent.run import (
     beside_agent,
     child,

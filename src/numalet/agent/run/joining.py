@@ -1,7 +1,7 @@
 """The order of a command: accepted from an agent, or its own, and handed back at the end.
 
-The command is the watcher of its own program: it holds the attempt's lock and writes the files
-that the agent's watchers write, so it does not matter whether the agent is there while the program
+The command is the shim of its own program: it holds the attempt's lock and writes the files
+that the agent's shims write, so it does not matter whether the agent is there while the program
 runs, nor whether there was one when it began. See ``agent.host.runtime.offers``.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from numalet.agent.host.runtime.attempts import AttemptFolder
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree
-from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
-from numalet.agent.host.runtime.watcher.begin import Setup
+from numalet.agent.host.runtime.shim import attempt_files, process_tree
+from numalet.agent.host.runtime.shim.attempt_files import AttemptReport
+from numalet.agent.host.runtime.shim.begin import Setup
 from numalet.agent.run import program
 from numalet.agent.run.program import ReadyPlace
 from numalet.core.model.value import Value

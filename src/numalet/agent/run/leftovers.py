@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.controller.holders import RunHolder
+from numalet.agent.controller.shared_state import Content
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.attempts import RUNS, Attempts, AttemptState
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.keeper.holders import RunHolder
-from numalet.agent.keeper.shared_state import Content
+from numalet.agent.host.runtime.shim import process_tree
 
 NO_SESSION: Final = -1
 _PATIENCE_SECONDS: Final = 30.0

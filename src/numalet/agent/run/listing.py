@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from numalet.agent.controller import settings
+from numalet.agent.controller.holders import CONTAINER, RunHolder
+from numalet.agent.controller.settings import AgentOptions
+from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.findings.run import RunAgentsPrograms
 from numalet.agent.host.runtime import host_capabilities
-from numalet.agent.keeper import settings
-from numalet.agent.keeper.holders import CONTAINER, RunHolder
-from numalet.agent.keeper.settings import AgentOptions
-from numalet.agent.keeper.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.run import leftovers, lost_promises, placing
 from numalet.agent.run.request import NAMESPACE
 from numalet.agent.servers.api import node_state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from numalet.agent.keeper.holders import RunHolder
+from numalet.agent.controller.holders import RunHolder
 from numalet.core.checkpoint import cpu_file
 from numalet.core.model.value import replace
 from numalet.core.workload.run import Cause

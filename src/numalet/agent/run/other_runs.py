@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Final
 
+from numalet.agent.controller.holders import Holders, RunHolder
 from numalet.agent.findings.run import RunOutOfSight
 from numalet.agent.host.cgroup_v2 import writing
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import process_inspection
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.keeper.holders import Holders, RunHolder
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import leftovers
 from numalet.core.enforcement.settings import CgroupSettings
 from numalet.core.model.findings import BadInput

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from numalet.agent.controller.holders import CONTAINER
 from numalet.agent.findings.run import (
     RunHeldByKernel,
     RunHeldByProcess,
@@ -16,7 +17,6 @@ from numalet.agent.findings.run import (
     RunRefused,
     RunRootless,
 )
-from numalet.agent.keeper.holders import CONTAINER
 from numalet.agent.run.options import Voice
 from numalet.agent.run.placing import NoPlace
 from numalet.core.enforcement.levels import GuaranteeLevel

@@ -8,6 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from numalet.agent.controller import owners, recovery
+from numalet.agent.controller.holders import CONTAINER, RunHolder
+from numalet.agent.controller.owners import Places
+from numalet.agent.controller.recovery import Premises
+from numalet.agent.controller.shared_state import AgentHolds, Content, SharedState
 from numalet.agent.findings.run import RunOtherConfiguration, RunUnpromised
 from numalet.agent.host.cgroup_v2 import hold
 from numalet.agent.host.procfs import kernel
@@ -15,12 +20,7 @@ from numalet.agent.host.runtime import starting
 from numalet.agent.host.runtime.attempts import RUNS, Attempts
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.port import Launch
-from numalet.agent.host.runtime.watcher import process_tree
-from numalet.agent.keeper import owners, recovery
-from numalet.agent.keeper.holders import CONTAINER, RunHolder
-from numalet.agent.keeper.owners import Places
-from numalet.agent.keeper.recovery import Premises
-from numalet.agent.keeper.shared_state import AgentHolds, Content, SharedState
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.run import joining, leftovers, lost_promises, request
 from numalet.agent.run.joining import AcceptedOrder
 from numalet.agent.run.other_runs import OtherRuns

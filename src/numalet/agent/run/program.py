@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 from numalet.agent.findings.run import RunNodesExhausted, RunOverItsMemory
 from numalet.agent.host.runtime.port import NotStarted
-from numalet.agent.host.runtime.watcher import begin, process_tree, watch
-from numalet.agent.host.runtime.watcher.attempt_files import AttemptReport
-from numalet.agent.host.runtime.watcher.begin import Setup
-from numalet.agent.host.runtime.watcher.outputs import stamp
+from numalet.agent.host.runtime.shim import begin, process_tree, watch
+from numalet.agent.host.runtime.shim.attempt_files import AttemptReport
+from numalet.agent.host.runtime.shim.begin import Setup
+from numalet.agent.host.runtime.shim.outputs import stamp
 from numalet.agent.run import child, leftovers
 from numalet.agent.run.child import EXIT_REFUSED, StartProblem
 from numalet.core.model import cpu_set

@@ -18,8 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+from numalet.agent.controller import lock_file
 from numalet.agent.findings.run import RunNotItsTurn, RunWaitedInVain, RunWaits
-from numalet.agent.keeper import lock_file
 from numalet.core.model.findings import BadInput, Finding, Location
 from numalet.io import os_problem
 from numalet.shared.findings.agent import AgentRootUnusable

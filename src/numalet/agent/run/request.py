@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from numalet.agent.controller.holders import CONTAINER
 from numalet.agent.findings.run import (
     RunNoDevices,
     RunNotPositive,
@@ -16,7 +17,6 @@ from numalet.agent.findings.run import (
     RunQuantity,
     RunSizeWithoutUnit,
 )
-from numalet.agent.keeper.holders import CONTAINER
 from numalet.core.model import plain_numbers, resources
 from numalet.core.model.findings import BadInput, Findings, Location
 from numalet.core.model.node_constraints import UNCONSTRAINED

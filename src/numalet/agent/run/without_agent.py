@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from numalet.agent.controller import owners, settings
+from numalet.agent.controller.recovery import Premises
+from numalet.agent.controller.settings import AgentOptions
+from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.findings.run import RunNoPlace
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime import cgroups, host_capabilities
-from numalet.agent.keeper import owners, settings
-from numalet.agent.keeper.recovery import Premises
-from numalet.agent.keeper.settings import AgentOptions
-from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.run import joining, leftovers, placement_notes, request
 from numalet.agent.run.options import RunOptions
 from numalet.agent.run.placing import Decided, NoPlace, Placed, Placer
@@ -131,7 +131,7 @@ class SharedAllocator:
             why = decided.decision.rejection
             verdict = kubelet.reason(why), kubelet.message(why)
             fits = decided.fits_when_empty
-            return run_document.refused(decided.pod, *verdict, fits, "books", release=release)
+            return run_document.refused(decided.pod, *verdict, fits, "node-state", release=release)
         held = self._placer.ground.capabilities
         nodes = decided.settings.cgroup.memory_nodes
         return run_document.placed(
@@ -139,7 +139,7 @@ class SharedAllocator:
             decided.snapshot,
             held.level,
             held.shortfalls,
-            "books",
+            "node-state",
             nodes,
             release=release,
         )

@@ -62,7 +62,7 @@ POD_RESOURCES_GETS: Final = "kubelet_pod_resources_endpoint_requests_get"
 POD_RESOURCES_GET_ERRORS: Final = "kubelet_pod_resources_endpoint_errors_get"
 
 DECISION_SECONDS: Final = "numalet_decision_seconds"
-DRIFT_MENDED: Final = "numalet_drift_mended_total"
+DRIFT_CORRECTED: Final = "numalet_drift_corrected_total"
 ALLOCATABLE: Final = "numalet_numa_allocatable_bytes"
 RESERVED: Final = "numalet_numa_reserved_bytes"
 FREE: Final = "numalet_numa_free_bytes"
@@ -130,7 +130,7 @@ DEFINITIONS: Final = (
     Definition(POD_RESOURCES_GETS, labels=("server_api_version",)),
     Definition(POD_RESOURCES_GET_ERRORS, labels=("server_api_version",)),
     Definition(DECISION_SECONDS, MetricKind.HISTOGRAM, bounds=DECISION_BOUNDS),
-    Definition(DRIFT_MENDED, labels=("setting",)),
+    Definition(DRIFT_CORRECTED, labels=("setting",)),
     Definition(ALLOCATABLE, MetricKind.GAUGE, ("numa_node", "type")),
     Definition(RESERVED, MetricKind.GAUGE, ("numa_node", "type")),
     Definition(FREE, MetricKind.GAUGE, ("numa_node", "type")),

@@ -3,7 +3,7 @@
     API server ──failed pods──► FailedPods ──owners──► RejectedPod ─┐
                ──the cluster──► LiveCluster ────────────────────────┼─► planned()   insight/
                ──Jobs─────────► SuspendedJobs ──────────────────────┘       │        rejections
-               ◄──delete, patch, create, with preconditions── ActionPerformer ◄───┘
+               ◄──delete, patch, create, with preconditions── ActionWorker ◄───┘
                                                     └── one line of audit for each action
 
 ``insight/rejections`` makes all decisions; this package waits, reads and writes. Of several

@@ -19,7 +19,7 @@ from numalet.cluster.breaker.breaker_metrics import BreakerMeter
 from numalet.cluster.breaker.chosen_namespaces import ChosenNamespaces
 from numalet.cluster.breaker.failed_pods import FailedPods
 from numalet.cluster.breaker.owners import OwnerResolver
-from numalet.cluster.breaker.performing import ActionPerformer, Performed
+from numalet.cluster.breaker.performing import ActionWorker, Performed
 from numalet.cluster.breaker.suspended_jobs import SuspendedJobs
 from numalet.cluster.following import FollowedClasses
 from numalet.cluster.live import LiveCluster
@@ -88,7 +88,7 @@ class Breaker:
         self._jobs = SuspendedJobs(self._changed, say, pace)
         self._namespaces = ChosenNamespaces(settings.namespace_selector, self._changed, pace)
         self._resolver = OwnerResolver(api, say, now)
-        self._performer = ActionPerformer(api, say)
+        self._worker = ActionWorker(api, say)
         self._assessor = Assessor()
         self._planned_seconds = 0.0
         self._said_at: OrderedDict[tuple[str, str, ActionOutcome], float] = OrderedDict()
@@ -196,7 +196,7 @@ class Breaker:
 
     async def _do_one(self, action: Action) -> None:
         try:
-            performed = await self._performer.perform(action)
+            performed = await self._worker.perform(action)
         except asyncio.CancelledError:
             self._note(action, Performed(ActionOutcome.INTERRUPTED))
             raise

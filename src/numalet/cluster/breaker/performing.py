@@ -52,7 +52,7 @@ _DONE: Final = Performed(ActionOutcome.DONE)
 _NOT_NEEDED: Final = Performed(ActionOutcome.NOT_NEEDED)
 
 
-class ActionPerformer:
+class ActionWorker:
     """``say`` is called once for each forbidden or unknown request."""
 
     def __init__(self, api: ApiClient, say: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from numalet.cluster.breaker.audit import ActionOutcome, AuditFile
-from numalet.cluster.breaker.performing import ActionPerformer
+from numalet.cluster.breaker.performing import ActionWorker
 from numalet.cluster.breaker.suspended_jobs import JOBS
 from numalet.core.model.findings import BadInput
 from numalet.insight.rejections import audit, undoing
@@ -38,12 +38,12 @@ async def undo(access: Access, audit_file: AuditFile, say: Callable[[str], None]
 
 
 async def _undone(api: ApiClient, audit_file: AuditFile, say: Callable[[str], None]) -> bool:
-    performer = ActionPerformer(api, say)
+    worker = ActionWorker(api, say)
 
     async def done(plan: Iterable[Action]) -> bool:
         is_all = True
         for action in plan:
-            performed = await performer.perform(action)
+            performed = await worker.perform(action)
             audit_file.write(action, performed.outcome, performed.problem)
             text = f"{performed.outcome.value}: {audit.line(action).text}"
             say(f"{text} ({performed.problem})" if performed.problem else text)

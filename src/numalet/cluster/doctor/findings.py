@@ -8,7 +8,7 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 class ClusterServerUnknown(WarningFinding):
     sentence = "the API server is of version {version}; numalet knows releases {oldest} to {newest}"
     why = "other releases may have other fields and verbs"
-    mend = "numalet --version; install a later one, if there is one"
+    fix = "numalet --version; install a later one, if there is one"
     version: str
     oldest: str
     newest: str
@@ -17,7 +17,7 @@ class ClusterServerUnknown(WarningFinding):
 class ClusterKubeletUnknown(WarningFinding):
     sentence = "{nodes} with kubelet {version}, {why_unknown}: {names}"
     why = "a decision is worked out by the rules of the kubelet's own release"
-    mend = (
+    fix = (
         "kubectl get nodes -o custom-columns=NAME:.metadata.name,"
         "KUBELET:.status.nodeInfo.kubeletVersion"
     )
@@ -29,14 +29,14 @@ class ClusterKubeletUnknown(WarningFinding):
 
 class ClusterNoDefinition(Finding):
     sentence = "the cluster does not know the resource {resource}"
-    mend = "kubectl apply -k packaging/kubernetes/{folder}"
+    fix = "kubectl apply -k packaging/kubernetes/{folder}"
     resource: str
     folder: str
 
 
 class ClusterDefinitionVersion(Finding):
     sentence = "{resource} is served as {served}, but this numalet writes and reads {wanted}"
-    mend = "kubectl apply -k packaging/kubernetes/crds"
+    fix = "kubectl apply -k packaging/kubernetes/crds"
     resource: str
     served: str
     wanted: str
@@ -45,7 +45,7 @@ class ClusterDefinitionVersion(Finding):
 class ClusterForbidden(Finding):
     sentence = "you may not {verbs} {resource}, so facts that depend on it are unknown"
     why = "requires the role numalet-reader"
-    mend = (
+    fix = (
         "kubectl create clusterrolebinding numalet-reader-of-USER --clusterrole=numalet-reader "
         "--user=USER"
     )
@@ -55,7 +55,7 @@ class ClusterForbidden(Finding):
 
 class ClusterAccountForbidden(Finding):
     sentence = "the account {account} may not {verbs} {resource}"
-    mend = "kubectl apply -k packaging/kubernetes/base"
+    fix = "kubectl apply -k packaging/kubernetes/base"
     account: str
     verbs: str
     resource: str
@@ -63,7 +63,7 @@ class ClusterAccountForbidden(Finding):
 
 class ClusterAccountsUnknown(NoteFinding):
     sentence = "whether the accounts of numalet have their roles is not known: you may not ask"
-    mend = (
+    fix = (
         "kubectl auth can-i patch numanodes.numalet.dev "
         "--as=system:serviceaccount:numalet:numalet-publisher"
     )
@@ -72,7 +72,7 @@ class ClusterAccountsUnknown(NoteFinding):
 class ClusterClock(WarningFinding):
     sentence = "the API server's clock is {seconds} s {direction} this machine's"
     why = "ages of objects are differences between clocks"
-    mend = "chronyc tracking, or timedatectl timesync-status, on both"
+    fix = "chronyc tracking, or timedatectl timesync-status, on both"
     seconds: str
     direction: str
 
@@ -82,7 +82,7 @@ class ClusterNodeClock(WarningFinding):
         "{nodes} published with a clock ahead of the API server's, at most {seconds} s: {names}"
     )
     why = "ages of objects are differences between clocks"
-    mend = "chronyc tracking, or timedatectl timesync-status, on the nodes"
+    fix = "chronyc tracking, or timedatectl timesync-status, on the nodes"
     nodes: str
     seconds: str
     names: str
@@ -91,7 +91,7 @@ class ClusterNodeClock(WarningFinding):
 class ClusterNotPublished(WarningFinding):
     sentence = "{nodes} without a NumaNode: {names}; their allocations are rebuilt from their pods"
     why = "only the node knows the allocations of deleted pods that influenced the current ones"
-    mend = (
+    fix = (
         "kubectl -n numalet get pods -l app.kubernetes.io/component=publisher -o wide "
         "--field-selector spec.nodeName={first}"
     )
@@ -102,7 +102,7 @@ class ClusterNotPublished(WarningFinding):
 
 class ClusterPublishedOfNoNode(WarningFinding):
     sentence = "{objects} without a Node: {names}"
-    mend = "kubectl delete numanodes.numalet.dev {all_names}"
+    fix = "kubectl delete numanodes.numalet.dev {all_names}"
     objects: str
     names: str
     all_names: str
@@ -111,7 +111,7 @@ class ClusterPublishedOfNoNode(WarningFinding):
 class ClusterStale(WarningFinding):
     sentence = "{nodes} did not publish for {hours} h or more, although the node is ready: {names}"
     why = "an agent that works writes at least once an hour, also when nothing has changed"
-    mend = (
+    fix = (
         "kubectl -n numalet logs --tail=50 $(kubectl -n numalet get pods -o name "
         "-l app.kubernetes.io/component=publisher --field-selector spec.nodeName={first})"
     )
@@ -124,7 +124,7 @@ class ClusterStale(WarningFinding):
 class ClusterNoClass(Finding):
     sentence = "{nodes} of the class {class_name}, which is not there: {names}"
     why = "machine and configuration of a node stand in the object of its class"
-    mend = "kubectl -n numalet rollout restart daemonset/numalet-publisher"
+    fix = "kubectl -n numalet rollout restart daemonset/numalet-publisher"
     nodes: str
     class_name: str
     names: str
@@ -138,7 +138,7 @@ class ClusterContradicted(WarningFinding):
         "the object is ignored, and the node is rebuilt from its pods; its publisher is broken or "
         "not trustworthy"
     )
-    mend = (
+    fix = (
         "kubectl -n numalet delete pods -l app.kubernetes.io/component=publisher "
         "--field-selector spec.nodeName={first}; if it persists, check managedFields: "
         "kubectl get numanodes.numalet.dev {first} -o yaml --show-managed-fields"
@@ -152,7 +152,7 @@ class ClusterContradicted(WarningFinding):
 class ClusterTopologyOwner(WarningFinding):
     sentence = "{nodes} whose NodeResourceTopology has zones of another manager, {manager}: {names}"
     why = "two managers would overwrite each other; numalet does not take over"
-    mend = (
+    fix = (
         "kubectl get noderesourcetopologies.topology.node.k8s.io {first} -o yaml "
         "--show-managed-fields; end {manager}, or let numalet publish without this object"
     )

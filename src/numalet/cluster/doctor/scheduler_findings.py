@@ -7,13 +7,13 @@ from numalet.core.model.findings import Finding, NoteFinding, WarningFinding
 
 class ClusterSchedulerFileUnusable(Finding):
     sentence = "{file} has no KubeSchedulerConfiguration"
-    mend = "name the file that kube-scheduler is given with --config"
+    fix = "name the file that kube-scheduler is given with --config"
     file: str
 
 
 class ClusterSchedulerApiVersion(Finding):
     sentence = "{source} is of {api_version}, which kube-scheduler {release} does not read"
-    mend = "write apiVersion: kubescheduler.config.k8s.io/v1 into {source}"
+    fix = "write apiVersion: kubescheduler.config.k8s.io/v1 into {source}"
     source: str
     api_version: str
     release: str
@@ -22,7 +22,7 @@ class ClusterSchedulerApiVersion(Finding):
 class ClusterSchedulerWithoutConfiguration(WarningFinding):
     sentence = "{pod} has an extender next to its scheduler, which is started without --config"
     why = "extenders are named in the scheduler's configuration alone, so nothing asks this one"
-    mend = (
+    fix = (
         "kubeadm upgrade node phase control-plane "
         "--patches packaging/kubernetes/scheduler-sidecar/host/patches"
     )
@@ -35,7 +35,7 @@ class ClusterSchedulerNodesPerCycle(WarningFinding):
         "the scheduler sends only so large a share of the nodes, 500 of 5,000 by default; a pod "
         "that all of these refuse waits, although the other nodes were not tried"
     )
-    mend = "write percentageOfNodesToScore: 100 into {source}"
+    fix = "write percentageOfNodesToScore: 100 into {source}"
     source: str
     percentage: str
 
@@ -44,7 +44,7 @@ class ClusterSchedulerBackOff(NoteFinding):
     sentence = (
         "{source} has podMaxBackoffSeconds {seconds}: refused pods wait as long once there is room"
     )
-    mend = "write podMaxBackoffSeconds: 2 into {source}"
+    fix = "write podMaxBackoffSeconds: 2 into {source}"
     source: str
     seconds: str
 
@@ -61,7 +61,7 @@ class ClusterSchedulerBatching(NoteFinding):
 class ClusterSchedulerWholeNodes(WarningFinding):
     sentence = "{source} sends whole Node objects to {url}"
     why = "5,000 nodes are 72 MB for each pod, and the scheduler's own points see them without pods"
-    mend = "write nodeCacheCapable: true into {source}"
+    fix = "write nodeCacheCapable: true into {source}"
     source: str
     url: str
 
@@ -69,7 +69,7 @@ class ClusterSchedulerWholeNodes(WarningFinding):
 class ClusterSchedulerTimeOut(Finding):
     sentence = "{source} waits {waits} s for {url}; {program} answers within 80 % of {answers} s"
     why = "late answers are dropped, but the promise of the extender stays"
-    mend = "write httpTimeout: {answers}s into {source}, or give {program} --timeout {waits}s"
+    fix = "write httpTimeout: {answers}s into {source}, or give {program} --timeout {waits}s"
     source: str
     waits: str
     url: str
@@ -87,7 +87,7 @@ class ClusterSchedulerFailsOpen(NoteFinding):
 class ClusterSchedulerTwoBinders(Finding):
     sentence = "{source} has {count} extenders with a bindVerb: {urls}"
     why = "kube-scheduler ends at its start if more than one binds"
-    mend = "leave bindVerb to one of them in {source}"
+    fix = "leave bindVerb to one of them in {source}"
     source: str
     count: str
     urls: str
@@ -99,7 +99,7 @@ class ClusterSchedulerWeight(WarningFinding):
         "the scheduler's own plugins add up to 1,200 points, one of the extender is ten times the "
         "weight; the node that it counts a pod on may then not be the one that gets the pod"
     )
-    mend = "write weight: 150 into {source}"
+    fix = "write weight: 150 into {source}"
     source: str
     url: str
     weight: str
@@ -108,14 +108,14 @@ class ClusterSchedulerWeight(WarningFinding):
 class ClusterSchedulerNoPreempt(WarningFinding):
     sentence = "{source} has no preemptVerb for {url}"
     why = "pods are then evicted on a node whose kubelet rejects the one that they are evicted for"
-    mend = "write preemptVerb: preempt into {source}"
+    fix = "write preemptVerb: preempt into {source}"
     source: str
     url: str
 
 
 class ClusterSchedulerUnchecked(Finding):
     sentence = "{source} talks TLS to {url} without an authority, so to whatever answers there"
-    mend = "write tlsConfig: {{caFile: FILE}} into {source}"
+    fix = "write tlsConfig: {{caFile: FILE}} into {source}"
     source: str
     url: str
 
@@ -123,7 +123,7 @@ class ClusterSchedulerUnchecked(Finding):
 class ClusterExtenderAsksItself(Finding):
     sentence = "the pods of {program} are scheduled by {scheduler}, which waits for them ({source})"
     why = "if all of them crash, no pod can be scheduled, not even they"
-    mend = (
+    fix = (
         "kubectl apply -k packaging/kubernetes/extender, whose pods name their nodes; or write "
         "ignorable: true into {source}"
     )
@@ -135,7 +135,7 @@ class ClusterExtenderAsksItself(Finding):
 class ClusterExtendersShareNothing(WarningFinding):
     sentence = "{program} runs {replicas} extenders without a lease"
     why = "each knows only its own promises, so two pods can be promised the same place"
-    mend = "give it --lease NAMESPACE/NAME, or run one"
+    fix = "give it --lease NAMESPACE/NAME, or run one"
     program: str
     replicas: str
 
@@ -143,7 +143,7 @@ class ClusterExtendersShareNothing(WarningFinding):
 class ClusterBreakerTaintPast(WarningFinding):
     sentence = "{nodes} with a taint of the breaker that has ended: {names}"
     why = "a breaker removes its taints when they end, so no breaker with permission runs"
-    mend = "numalet breaker undo"
+    fix = "numalet breaker undo"
     nodes: str
     names: str
 
@@ -151,7 +151,7 @@ class ClusterBreakerTaintPast(WarningFinding):
 class ClusterLeaseNotRenewed(WarningFinding):
     sentence = "the lease {lease} of {holder} was not renewed for {seconds} s"
     why = "the holder of a lease renews it every few seconds: no process answers or acts"
-    mend = "kubectl -n {namespace} get pods -l app.kubernetes.io/name=numalet -o wide"
+    fix = "kubectl -n {namespace} get pods -l app.kubernetes.io/name=numalet -o wide"
     lease: str
     holder: str
     seconds: str

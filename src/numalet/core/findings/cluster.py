@@ -11,7 +11,7 @@ class ClusterNodeWithoutClass(Finding):
         "A Node object has only sums. Whether a pod fits depends on NUMA nodes, CPUs and the "
         "kubelet's configuration."
     )
-    mend = "run numalet publish on the node, or give its machine and configuration with --class"
+    fix = "run numalet publish on the node, or give its machine and configuration with --class"
     node: str
 
 
@@ -21,7 +21,7 @@ class ClusterOnlySums(Finding):
         "devices, groups of NUMA nodes, reserved memory or allocations of single pods"
     )
     why = "A NodeResourceTopology has too little data to predict a kubelet's admission."
-    mend = "run numalet publish on the node, or give its machine and configuration with --class"
+    fix = "run numalet publish on the node, or give its machine and configuration with --class"
     node: str
     zones: str
     attributes: str
@@ -29,7 +29,7 @@ class ClusterOnlySums(Finding):
 
 class ClusterClassUnknown(Finding):
     sentence = "its class {name} is not among the NumaNodeClasses"
-    mend = "add numanodeclasses to what kubectl gets"
+    fix = "add numanodeclasses to what kubectl gets"
     node: str
     name: str
 
@@ -44,7 +44,7 @@ class ClusterReleaseUnknown(Finding):
     sentence = (
         "its kubelet's release {version!r} is unknown to numalet, and its class does not set one"
     )
-    mend = "set a release in the class file"
+    fix = "set a release in the class file"
     node: str
     version: str
 

@@ -17,7 +17,7 @@ class ConfigUndecided(WarningFinding):
         "give the output of '{command}', or the flags of these fields"
     )
     why = "A field that a vendor sets on the node decides here, and the file does not contain it."
-    mend = "check the whole configuration of a node, or add the flags to the command"
+    fix = "check the whole configuration of a node, or add the flags to the command"
     question: str
     fields_unknown: str
     system: str
@@ -30,7 +30,7 @@ class ConfigNotAtHand(WarningFinding):
         "here; give the output of '{command}', or run the command where everything can be read"
     )
     why = "A command line is only a part of a configuration if it names a file or a variable."
-    mend = "check the whole configuration of a node"
+    fix = "check the whole configuration of a node"
     question: str
     files: str
     command: str
@@ -39,7 +39,7 @@ class ConfigNotAtHand(WarningFinding):
 class ConfigDependOnUnknown(NoteFinding):
     sentence = "cannot tell whether these apply without {fields_unknown}: {codes}"
     why = "They apply for some values of these fields, and not for others."
-    mend = "check the whole configuration of a node, or add the flags to the command"
+    fix = "check the whole configuration of a node, or add the flags to the command"
     fields_unknown: str
     codes: str
 
@@ -54,14 +54,14 @@ class GateUnknown(Finding):
 class ConfigGateUnknownInFlag(GateUnknown):
     sentence = "unknown feature gate {gate!r} in release {release}"
     why = _GATES
-    mend = "remove {gate} from --feature-gates"
+    fix = "remove {gate} from --feature-gates"
     kubelet_text = "unrecognized feature gate: {gate}"
 
 
 class ConfigGateUnknownInFile(GateUnknown):
     sentence = "unknown feature gate {gate!r} in release {release}"
     why = _GATES
-    mend = "remove {gate} from featureGates"
+    fix = "remove {gate} from featureGates"
     kubelet_text = "unrecognized feature gate: {gate}"
 
 
@@ -75,7 +75,7 @@ class GateLocked(Finding):
 
 class ConfigGateLockedInFlag(GateLocked):
     why = _GATES
-    mend = "remove {gate} from --feature-gates; it is {locked_to} anyway"
+    fix = "remove {gate} from --feature-gates; it is {locked_to} anyway"
     sentence = kubelet_text = (
         "cannot set feature gate {gate} to {value}, feature is locked to {locked_to}"
     )
@@ -83,7 +83,7 @@ class ConfigGateLockedInFlag(GateLocked):
 
 class ConfigGateLockedInFile(GateLocked):
     why = _GATES
-    mend = "remove {gate} from featureGates; it is {locked_to} anyway"
+    fix = "remove {gate} from featureGates; it is {locked_to} anyway"
     sentence = kubelet_text = (
         "cannot set feature gate {gate} to {value}, feature is locked to {locked_to}"
     )
@@ -104,14 +104,14 @@ _GATE_NEEDS: Final = (
 class ConfigGateNeedsInFlag(GateNeeds):
     sentence = "feature gate {gate} is on and requires {needed}, which is off"
     why = _GATE_NEEDS
-    mend = "add {gate}=false to --feature-gates, or switch on {needed}"
+    fix = "add {gate}=false to --feature-gates, or switch on {needed}"
     kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
 
 
 class ConfigGateNeedsInFile(GateNeeds):
     sentence = "feature gate {gate} is on and requires {needed}, which is off"
     why = _GATE_NEEDS
-    mend = "set featureGates.{gate} to false, or {needed} to true"
+    fix = "set featureGates.{gate} to false, or {needed} to true"
     kubelet_text = "{gate} is enabled, but depends on features that are disabled: [{needed}]"
 
 
@@ -121,7 +121,7 @@ class ConfigReservedCpusWithCgroups(Finding):
         "kubeReservedCgroup; remove one of them"
     )
     why = "Reserved CPUs are for all processes outside pods, which contradicts separate cgroups."
-    mend = "remove reservedSystemCPUs, or systemReservedCgroup and kubeReservedCgroup"
+    fix = "remove reservedSystemCPUs, or systemReservedCgroup and kubeReservedCgroup"
     kubelet_text = (
         "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with "
         "systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup "
@@ -133,7 +133,7 @@ class ConfigReservedCpusWithCgroups(Finding):
 class ConfigReservedCpus(Finding):
     sentence = "reservedSystemCPUs {cpus!r} is not a CPU list such as 0-3,8: {problem}"
     why = "reservedSystemCPUs is a list in the kernel's form: 0-3,8."
-    mend = "write a list such as 0-3,8"
+    fix = "write a list such as 0-3,8"
     kubelet_text = (
         "invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) {cpus}, "
         "error: {problem}"
@@ -144,14 +144,14 @@ class ConfigReservedCpus(Finding):
 
 class ConfigReservedCpusNoTopology(Finding):
     why = "The kubelet checks reserved CPUs against the CPU topology."
-    mend = "remove reservedSystemCPUs, or use another machine"
+    fix = "remove reservedSystemCPUs, or use another machine"
     sentence = kubelet_text = "unable to discover CPU topology info: {problem}"
     problem: str
 
 
 class ConfigReservedCpusOffline(Finding):
     why = "Reserved CPUs must be online when the kubelet starts."
-    mend = "choose from the CPUs {online}"
+    fix = "choose from the CPUs {online}"
     sentence = kubelet_text = "reserved-cpus: {cpus} is not a subset of online-cpus: {online}"
     cpus: str
     online: str

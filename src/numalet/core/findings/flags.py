@@ -11,7 +11,7 @@ _WHY = "The kubelet ends at the first flag that it cannot parse; each release ha
 class FlagUnknown(Finding):
     sentence = "failed to parse kubelet flag: unknown flag: {flag}{hint}"
     why = _WHY
-    mend = "correct {flag} or remove it"
+    fix = "correct {flag} or remove it"
     kubelet_text = "failed to parse kubelet flag: unknown flag: {flag}"
     flag: str
     hint: str
@@ -19,7 +19,7 @@ class FlagUnknown(Finding):
 
 class FlagInvalid(Finding):
     why = _WHY
-    mend = "correct the value of {flag}"
+    fix = "correct the value of {flag}"
     sentence = kubelet_text = (
         "failed to parse kubelet flag: invalid argument {value:q} for {flag:q} flag: {problem}"
     )
@@ -30,21 +30,21 @@ class FlagInvalid(Finding):
 
 class FlagSyntax(Finding):
     why = _WHY
-    mend = "write flags as --name=value, with their two dashes"
+    fix = "write flags as --name=value, with their two dashes"
     sentence = kubelet_text = "failed to parse kubelet flag: {problem}"
     problem: str
 
 
 class FlagArgument(Finding):
     why = "The kubelet has no subcommands and takes no arguments besides its flags."
-    mend = "remove {word}, or write it into the flag before it: --name={word}"
+    fix = "remove {word}, or write it into the flag before it: --name={word}"
     sentence = kubelet_text = "unknown command {word}"
     word: str
 
 
 class FlagShortCircuit(Finding):
     why = "With such a flag the kubelet prints a text and exits."
-    mend = "remove {flag}"
+    fix = "remove {flag}"
     sentence = "with {flag} the kubelet prints its {printed} and does not start"
     flag: str
     printed: str

@@ -14,25 +14,25 @@ class FieldFinding(Finding):
 
 class ConfigFieldValue(FieldFinding):
     why = "The kubelet checks the values of fields before it starts."
-    mend = "correct {field}, or remove it"
+    fix = "correct {field}, or remove it"
     sentence = kubelet_text = "invalid configuration: {problem}"
 
 
 class ConfigTracingRate(FieldFinding):
     why = "Requests are traced at a rate per million."
-    mend = "set {field} to a number from 0 to 1000000"
+    fix = "set {field} to a number from 0 to 1000000"
     sentence = kubelet_text = "{field}: Invalid value: {problem}"
 
 
 class ConfigFieldsConflict(FieldFinding):
     why = "Some fields need another field, or exclude it."
-    mend = "remove {field}, or change {other}"
+    fix = "remove {field}, or change {other}"
     sentence = kubelet_text = "invalid configuration: {problem}"
     other: str
 
 
 class ConfigFieldNeedsGate(FieldFinding):
     why = "The kubelet reads some fields only if a feature gate is on."
-    mend = "remove {field}, or set featureGates.{gate} to true"
+    fix = "remove {field}, or set featureGates.{gate} to true"
     sentence = kubelet_text = "invalid configuration: {problem}"
     gate: str

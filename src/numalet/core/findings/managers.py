@@ -19,7 +19,7 @@ class ConfigTopologyDistances(Finding):
         "prefer-closest-numa-nodes compares distances, so the kernel must report them for every "
         "node."
     )
-    mend = "remove prefer-closest-numa-nodes"
+    fix = "remove prefer-closest-numa-nodes"
     kubelet_text = "cannot discover NUMA topology: error getting NUMA distances from cadvisor"
 
 
@@ -32,7 +32,7 @@ class ConfigTopologyTooManyNodes(Finding):
         "The Topology Manager tries all combinations of hints, and accepts 8 NUMA nodes unless "
         "max-allowable-numa-nodes allows more."
     )
-    mend = (
+    fix = (
         "set topologyManagerPolicyOptions.max-allowable-numa-nodes to {numa_nodes} in quotes, or "
         "use the policy none"
     )
@@ -43,7 +43,7 @@ class ConfigTopologyTooManyNodes(Finding):
 
 class ConfigCpuTopology(Finding):
     why = "The CPU Manager needs to know which CPUs share a core."
-    mend = "use another machine, or check why the kernel does not report the CPUs' location"
+    fix = "use another machine, or check why the kernel does not report the CPUs' location"
     sentence = kubelet_text = "{problem}"
     problem: str
 
@@ -51,14 +51,14 @@ class ConfigCpuTopology(Finding):
 class ConfigCpuPolicy(Finding):
     sentence = "unknown cpuManagerPolicy {policy!r}; expected none or static"
     why = "The CPU Manager has two policies."
-    mend = "write none or static"
+    fix = "write none or static"
     kubelet_text = 'unknown policy: "{policy}"'
     policy: GoText
 
 
 class ConfigCpuOptionsWithoutPolicy(Finding):
     why = "The CPU policy none takes no options."
-    mend = "set cpuManagerPolicy to static, or remove cpuManagerPolicyOptions"
+    fix = "set cpuManagerPolicy to static, or remove cpuManagerPolicyOptions"
     sentence = kubelet_text = (
         "new none policy error: None policy: received unsupported options={options}"
     )
@@ -71,14 +71,14 @@ class ConfigCpuReservationMissing(Finding):
         "reservedSystemCPUs to more than 0"
     )
     why = CPUS + " Without any the policy does not start."
-    mend = "set kubeReserved.cpu or systemReserved.cpu, or name CPUs in reservedSystemCPUs"
+    fix = "set kubeReserved.cpu or systemReserved.cpu, or name CPUs in reservedSystemCPUs"
     kubelet_text = "[cpumanager] unable to determine reserved CPU resources for static policy"
 
 
 class ConfigReservedCpusCount(Finding):
     sentence = "{count} CPUs must be reserved, but the reserved set is {cpus!r}"
     why = CPUS
-    mend = "reserve fewer CPUs than the machine has"
+    fix = "reserve fewer CPUs than the machine has"
     kubelet_text = (
         "new static policy error: [cpumanager] unable to reserve the required amount of CPUs "
         "(size of {cpus} did not equal {count})"
@@ -93,7 +93,7 @@ class NumaletNodeIdTooHigh(Finding):
         "the kubelet would panic, because its masks of nodes hold the ids 0 to {highest}"
     )
     why = _CRASH
-    mend = "use the policies none and None on this machine"
+    fix = "use the policies none and None on this machine"
     field: str
     policy: str
     numa_node: int
@@ -107,7 +107,7 @@ class NumaletReservationWraps(Finding):
         "numalet can simulate this with at most {limit} NUMA nodes"
     )
     why = _CRASH
-    mend = "reserve at most {size_bytes} bytes of {type} there"
+    fix = "reserve at most {size_bytes} bytes of {type} there"
     numa_node: int
     type: str
     reserved_bytes: int
@@ -121,7 +121,7 @@ class NumaletReservedTooMuch(Finding):
         "has {size_bytes} bytes"
     )
     why = _CRASH
-    mend = "reserve at most {size_bytes} bytes of {type} there"
+    fix = "reserve at most {size_bytes} bytes of {type} there"
     numa_node: int
     type: str
     reserved_bytes: int
@@ -134,7 +134,7 @@ class NumaletNoNodeGivesMemory(Finding):
         "machine has the classes [{there}]"
     )
     why = _CRASH
-    mend = "name one of these classes in memoryNodeClasses: {there}"
+    fix = "name one of these classes in memoryNodeClasses: {there}"
     classes: str
     there: str
 
@@ -146,7 +146,7 @@ class CpuManagerCanNotReserve(Finding):
         "the number, or name the CPUs in reservedSystemCPUs."
     )
     why = CPUS
-    mend = "reserve fewer CPUs, or name them in reservedSystemCPUs"
+    fix = "reserve fewer CPUs, or name them in reservedSystemCPUs"
     kubelet_text = (
         "new static policy error: [cpumanager] unable to reserve the required amount of CPUs "
         "(size of {cpus} did not equal {count})"
@@ -159,7 +159,7 @@ class CpuManagerUnknownReservedCpu(Finding):
     code = "cpu-manager/unknown-reserved-cpu"
     sentence = "reserved CPU {cpu} does not exist; this machine has the CPUs {cpus}."
     why = CPUS
-    mend = "choose from the CPUs {cpus}"
+    fix = "choose from the CPUs {cpus}"
     kubelet_text = (
         "new static policy error: [cpumanager] unable to build the reserved physical CPUs from "
         "the reserved set: unknown CPU ID: {cpu}"
@@ -176,7 +176,7 @@ class CpuManagerReservingWouldHang(Finding):
         "of {group_size} CPUs left. Name the CPUs in reservedSystemCPUs."
     )
     why = CPUS
-    mend = "name {count} CPUs in reservedSystemCPUs"
+    fix = "name {count} CPUs in reservedSystemCPUs"
     count: int
     nodes: str
     group_size: int

@@ -41,7 +41,7 @@ class OptionNotBoolean(Finding):
 
 class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
     why = OPTIONS
-    mend = "set featureGates.{gate} to true, or remove the options"
+    fix = "set featureGates.{gate} to true, or remove the options"
     sentence = kubelet_text = (
         "topology manager policy options {options} require feature gates "
         '"TopologyManagerPolicyOptions" enabled'
@@ -51,7 +51,7 @@ class ConfigTopologyOptionsNeedGate(OptionsNeedGate):
 class ConfigTopologyOptionUnknown(OptionUnknown):
     sentence = "unknown option {option!r} of the topology policy; expected {allowed}"
     why = OPTIONS
-    mend = "remove {option}; known options are {allowed}"
+    fix = "remove {option}; known options are {allowed}"
     kubelet_text = "unknown Topology Manager Policy option: {option:q}"
 
 
@@ -60,23 +60,21 @@ class ConfigTopologyOptionNeedsGate(OptionNeedsGate):
         "option {option!r} has maturity level {maturity} and requires the feature gate {gate}"
     )
     why = OPTIONS
-    mend = "set featureGates.{gate} to true, or remove {option}"
+    fix = "set featureGates.{gate} to true, or remove {option}"
     kubelet_text = "{level_options} not enabled, but option {option:q} provided"
 
 
 class ConfigTopologyOptionNotBoolean(OptionNotBoolean):
     sentence = "option {option!r} must be true or false, not {value!r}"
     why = OPTIONS
-    mend = "write true or false, in quotes"
+    fix = "write true or false, in quotes"
     kubelet_text = "bad value for option {option:q}: {problem}"
 
 
 class ConfigTopologyOptionNotInteger(Finding):
     sentence = "option {option!r} must be a whole number of {minimum} or more, not {value!r}"
     why = OPTIONS
-    mend = (
-        "write a whole number of {minimum} or more, in quotes: the machine's number of NUMA nodes"
-    )
+    fix = "write a whole number of {minimum} or more, in quotes: the machine's number of NUMA nodes"
     kubelet_text = "unable to convert policy option to integer {option:q}: {problem}"
     option: GoText
     value: str
@@ -87,7 +85,7 @@ class ConfigTopologyOptionNotInteger(Finding):
 class ConfigTopologyNodeLimit(Finding):
     sentence = "option {option!r} must be a whole number of {minimum} or more, not {value}"
     why = OPTIONS
-    mend = "write {minimum} or more, or remove the option"
+    fix = "write {minimum} or more, or remove the option"
     kubelet_text = "the minimum value of {option:q} should not be less than {minimum}"
     option: GoText
     value: str
@@ -96,7 +94,7 @@ class ConfigTopologyNodeLimit(Finding):
 
 class ConfigCpuOptionsNeedGate(OptionsNeedGate):
     why = OPTIONS
-    mend = "set featureGates.{gate} to true, or remove the options"
+    fix = "set featureGates.{gate} to true, or remove the options"
     sentence = kubelet_text = (
         'CPU Manager policy options {options} require feature gates "CPUManager", '
         '"CPUManagerPolicyOptions" enabled'
@@ -106,7 +104,7 @@ class ConfigCpuOptionsNeedGate(OptionsNeedGate):
 class ConfigCpuOptionUnknown(OptionUnknown):
     sentence = "unknown option {option!r} of the CPU policy; expected {allowed}"
     why = OPTIONS
-    mend = "remove {option}; known options are {allowed}"
+    fix = "remove {option}; known options are {allowed}"
     kubelet_text = "new static policy error: unknown CPU Manager Policy option: {option:q}"
 
 
@@ -115,7 +113,7 @@ class ConfigCpuOptionNeedsGate(OptionNeedsGate):
         "option {option!r} has maturity level {maturity} and requires the feature gate {gate}"
     )
     why = OPTIONS
-    mend = "set featureGates.{gate} to true, or remove {option}"
+    fix = "set featureGates.{gate} to true, or remove {option}"
     kubelet_text = (
         "new static policy error: {level_options} not enabled, but option {option:q} provided"
     )
@@ -124,13 +122,13 @@ class ConfigCpuOptionNeedsGate(OptionNeedsGate):
 class ConfigCpuOptionNotBoolean(OptionNotBoolean):
     sentence = "option {option!r} must be true or false, not {value!r}"
     why = OPTIONS
-    mend = "write true or false, in quotes"
+    fix = "write true or false, in quotes"
     kubelet_text = "new static policy error: bad value for option {option:q}: {problem}"
 
 
 class ConfigCpuOptionsExclude(Finding):
     why = OPTIONS
-    mend = "keep one of {first} and {second}"
+    fix = "keep one of {first} and {second}"
     sentence = kubelet_text = (
         "new static policy error: static policy options {first} and {second} can not be used at "
         "the same time"
@@ -141,7 +139,7 @@ class ConfigCpuOptionsExclude(Finding):
 
 class ConfigAlignBySocketSingleNode(Finding):
     why = OPTIONS
-    mend = "remove align-by-socket, or use another topology policy than single-numa-node"
+    fix = "remove align-by-socket, or use another topology policy than single-numa-node"
     sentence = kubelet_text = (
         "new static policy error: Topolgy manager single-numa-node policy is incompatible with "
         "CPUManager align-by-socket policy option"
@@ -154,7 +152,7 @@ class ConfigAlignBySocketSockets(Finding):
         "nodes with CPUs ({numa_nodes})"
     )
     why = OPTIONS
-    mend = "remove align-by-socket"
+    fix = "remove align-by-socket"
     kubelet_text = (
         "new static policy error: Align by socket is not compatible with hardware where number of "
         "sockets are more than number of NUMA"

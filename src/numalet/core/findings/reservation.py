@@ -25,7 +25,7 @@ _THRESHOLDS: Final = (
 
 class ConfigEnforceBothForms(Finding):
     why = _ENFORCE
-    mend = "keep one of {whole} and {compressible}"
+    fix = "keep one of {whole} and {compressible}"
     sentence = kubelet_text = (
         "invalid configuration: both {whole:q} and {compressible:q} cannot be specified together "
         "in enforceNodeAllocatable (--enforce-node-allocatable)"
@@ -36,7 +36,7 @@ class ConfigEnforceBothForms(Finding):
 
 class ConfigEnforceDuplicate(Finding):
     why = _ENFORCE
-    mend = "name {key} once"
+    fix = "name {key} once"
     sentence = kubelet_text = (
         "invalid configuration: duplicated enforcements {key:q} in enforceNodeAllocatable "
         "(--enforce-node-allocatable)"
@@ -46,7 +46,7 @@ class ConfigEnforceDuplicate(Finding):
 
 class ConfigEnforceNoneWithOthers(Finding):
     why = _ENFORCE
-    mend = "write none alone, or leave it out"
+    fix = "write none alone, or leave it out"
     sentence = kubelet_text = (
         "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not "
         'contain additional enforcements when "none" is specified'
@@ -55,7 +55,7 @@ class ConfigEnforceNoneWithOthers(Finding):
 
 class ConfigEnforceUnknown(Finding):
     why = _ENFORCE
-    mend = "remove {key}"
+    fix = "remove {key}"
     sentence = kubelet_text = (
         "invalid configuration: option {key:q} specified for enforceNodeAllocatable "
         '(--enforce-node-allocatable). Valid options are "pods", "system-reserved", '
@@ -66,7 +66,7 @@ class ConfigEnforceUnknown(Finding):
 
 class ConfigEnforceWithoutCgroup(Finding):
     why = _ENFORCE
-    mend = "set {owner}ReservedCgroup, or remove {key}"
+    fix = "set {owner}ReservedCgroup, or remove {key}"
     sentence = kubelet_text = (
         "invalid configuration: {owner}ReservedCgroup (--{owner}-reserved-cgroup) must be "
         'specified when "{owner}-reserved" or "{owner}-reserved-compressible" included in '
@@ -78,7 +78,7 @@ class ConfigEnforceWithoutCgroup(Finding):
 
 class ConfigEnforceWithoutQosCgroups(Finding):
     why = _ENFORCE
-    mend = "set cgroupsPerQOS to true, or remove {key}"
+    fix = "set cgroupsPerQOS to true, or remove {key}"
     sentence = kubelet_text = (
         "invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "
         "{key:q} contained in enforceNodeAllocatable (--enforce-node-allocatable)"
@@ -99,7 +99,7 @@ class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
         "hugepages-<size>"
     )
     why = "reservedMemory accepts memory and hugepages-<size>."
-    mend = (
+    fix = (
         "write memory, hugepages-2Mi or hugepages-1Gi, or remove {type} from NUMA node {numa_node}"
     )
     kubelet_text = (
@@ -110,7 +110,7 @@ class ConfigReservedMemoryType(ReservedMemoryEntryFinding):
 
 class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
     why = "The kubelet treats an entry of 0 as a mistake."
-    mend = "remove {type} from NUMA node {numa_node}"
+    fix = "remove {type} from NUMA node {numa_node}"
     sentence = kubelet_text = (
         "invalid configuration: reserved memory may not be zero for NUMA node {numa_node} and "
         "resource {type:q}"
@@ -119,7 +119,7 @@ class ConfigReservedMemoryZero(ReservedMemoryEntryFinding):
 
 class ConfigReservedMemoryDuplicate(ReservedMemoryEntryFinding):
     why = "Each NUMA node has at most one entry for each type."
-    mend = "merge the entries of {type} on NUMA node {numa_node}"
+    fix = "merge the entries of {type} on NUMA node {numa_node}"
     sentence = kubelet_text = (
         "invalid configuration: the reserved memory has a duplicate value for NUMA node "
         "{numa_node} and resource {type:q}"
@@ -131,7 +131,7 @@ class ConfigReservedResource(Finding):
         "{resource!r} cannot be reserved here; expected cpu, memory, ephemeral-storage or pid"
     )
     why = _RESERVABLE
-    mend = "write cpu, memory, ephemeral-storage or pid, or remove {resource}"
+    fix = "write cpu, memory, ephemeral-storage or pid, or remove {resource}"
     kubelet_text = "cannot reserve {resource:q} resource"
     resource: GoText
 
@@ -141,7 +141,7 @@ class ConfigReservedQuantity(Finding):
         "invalid quantity {value!r} for {resource!r} (expected for example 500m or 1Gi): {problem}"
     )
     why = _RESERVABLE
-    mend = "write an amount such as 500m or 1Gi for {resource}"
+    fix = "write an amount such as 500m or 1Gi for {resource}"
     kubelet_text = "failed to parse quantity {value:q} for {resource:q} resource: {problem}"
     resource: GoText
     value: GoText
@@ -150,7 +150,7 @@ class ConfigReservedQuantity(Finding):
 
 class ConfigReservedNegative(Finding):
     why = _RESERVABLE
-    mend = "write an amount of 0 or more for {resource}"
+    fix = "write an amount of 0 or more for {resource}"
     sentence = kubelet_text = "resource quantity for {resource:q} cannot be negative: {value}"
     resource: GoText
     value: GoText
@@ -169,14 +169,14 @@ class ConfigEvictionSignal(EvictionThreshold):
         "imagefs.available, pid.available or similar"
     )
     why = _THRESHOLDS
-    mend = "remove {signal}, or use memory.available"
+    fix = "remove {signal}, or use memory.available"
     kubelet_text = "unsupported eviction signal {signal}"
 
 
 class ConfigEvictionNumber(EvictionThreshold):
     sentence = "threshold {value!r} of {signal} is not a percentage such as 5%: {problem}"
     why = _THRESHOLDS
-    mend = "write a percentage such as 5%"
+    fix = "write a percentage such as 5%"
     kubelet_text = "{problem}"
     problem: str
 
@@ -187,7 +187,7 @@ class ConfigEvictionQuantity(EvictionThreshold):
         "such as 5%: {problem}"
     )
     why = _THRESHOLDS
-    mend = "write an amount such as 100Mi, or a percentage such as 5%"
+    fix = "write an amount such as 100Mi, or a percentage such as 5%"
     kubelet_text = "{problem}"
     problem: str
 
@@ -195,27 +195,27 @@ class ConfigEvictionQuantity(EvictionThreshold):
 class ConfigEvictionBelowZero(EvictionThreshold):
     sentence = "threshold {value!r} of {signal} is below 0%; expected 0% to 100%"
     why = _THRESHOLDS
-    mend = "write a percentage from 0% to 100%"
+    fix = "write a percentage from 0% to 100%"
     kubelet_text = "eviction percentage threshold {signal} must be >= 0%: {value}"
 
 
 class ConfigEvictionAboveAll(EvictionThreshold):
     sentence = "threshold {value!r} of {signal} is above 100%; expected 0% to 100%"
     why = _THRESHOLDS
-    mend = "write a percentage from 0% to 100%"
+    fix = "write a percentage from 0% to 100%"
     kubelet_text = "eviction percentage threshold {signal} must be <= 100%: {value}"
 
 
 class ConfigEvictionNotPositive(EvictionThreshold):
     why = _THRESHOLDS
-    mend = "write an amount above 0, or 0% for no threshold"
+    fix = "write an amount above 0, or 0% for no threshold"
     sentence = kubelet_text = "eviction threshold {signal} must be positive: {value}"
 
 
 class ConfigReservedMoreThanCapacity(Finding):
     sentence = "{reserved} of {resource} reserved, but the machine has only {capacity}"
     why = "A node cannot reserve more than its capacity."
-    mend = "reserve less than {capacity} of {resource}"
+    fix = "reserve less than {capacity} of {resource}"
     kubelet_text = (
         "Resource {resource:q} has a reservation of {reserved_raw} but capacity of "
         "{capacity_raw}. Expected capacity >= reservation."
@@ -232,21 +232,21 @@ class ConfigMemoryPolicy(Finding):
         "unknown memoryManagerPolicy {policy!r}; expected None, Static or, on Windows, BestEffort"
     )
     why = "The Memory Manager has the policies None, Static and BestEffort."
-    mend = "write None or Static"
+    fix = "write None or Static"
     kubelet_text = 'unknown policy: "{policy}"'
     policy: GoText
 
 
 class ConfigMemoryPolicyNotOnWindows(Finding):
     why = "Windows cannot restrict memory to NUMA nodes."
-    mend = "write None or BestEffort"
+    fix = "write None or BestEffort"
     sentence = kubelet_text = "policy {policy:q} is not available on Windows"
     policy: GoText
 
 
 class ConfigMemoryPolicyPlatform(Finding):
     why = "The memory policy BestEffort exists only on Windows."
-    mend = "write None or Static"
+    fix = "write None or Static"
     sentence = kubelet_text = "policy {policy:q} is not available for platform {platform:q}"
     policy: GoText
     platform: GoText
@@ -258,7 +258,7 @@ class ConfigReservedMemoryNode(Finding):
         "{existing}"
     )
     why = "Entries must be for NUMA nodes of the machine."
-    mend = "choose from the NUMA nodes {existing}"
+    fix = "choose from the NUMA nodes {existing}"
     kubelet_text = (
         "the reserved memory configuration references a NUMA node {numa_node} that does not exist "
         "on this machine"
@@ -273,7 +273,7 @@ class ConfigReservedMemorySum(Finding):
         "sum of kubeReserved, systemReserved and the hard eviction threshold"
     )
     why = FORMULA
-    mend = "make the entries of {type} add up to {expected}; 'numalet reserve' computes them"
+    fix = "make the entries of {type} add up to {expected}; 'numalet reserve' computes them"
     kubelet_text = (
         'the total amount "{total}" of type {type:q} is not equal to the value "{expected}" '
         "determined by Node Allocatable feature"
@@ -289,7 +289,7 @@ class ConfigReservedMemoryNotInteger(Finding):
         "of 1.5Gi; this one, equal to {amount}, is not"
     )
     why = "The Memory Manager accepts only quantities that Go stores as integers."
-    mend = "write whole units, such as 1536Mi instead of 1.5Gi"
+    fix = "write whole units, such as 1536Mi instead of 1.5Gi"
     kubelet_text = "could not covert a variable of type Quantity to int64"
     amount: str
 
@@ -300,7 +300,7 @@ class ConfigReservedMemoryMissing(Finding):
         "node"
     )
     why = FORMULA + " A sum of 0 is refused."
-    mend = "add reservedMemory with an amount above 0; 'numalet reserve' computes it"
+    fix = "add reservedMemory with an amount above 0; 'numalet reserve' computes it"
     kubelet_text = "[memorymanager] you should specify the system reserved memory"
 
 

@@ -33,7 +33,7 @@ class CpuStateEmptyDefault(StateFileRefused):
         "The CPU manager's state file has an empty default CPU set, although pods {pods} hold "
         "CPUs; at least one CPU must remain. Delete the file."
     )
-    mend = "drain the node and delete cpu_manager_state; then leave one more CPU in the pool"
+    fix = "drain the node and delete cpu_manager_state; then leave one more CPU in the pool"
     kubelet_text = "default cpuset cannot be empty"
     pods: Sequence[str]
 
@@ -44,7 +44,7 @@ class CpuStateReservedNotInDefault(StateFileRefused):
         "The CPU manager's state file has the default CPU set {default!r}; it must include all "
         "reserved CPUs ({reserved}). If they were changed, delete the file."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = 'not all reserved cpus: "{reserved}" are present in defaultCpuSet: "{default}"'
     reserved: str
     default: str
@@ -57,7 +57,7 @@ class CpuStateReservedInDefault(StateFileRefused):
         "strict-cpu-reservation it must not include the reserved CPUs {reserved}. If the option "
         "was just enabled, delete the file."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         'some of strictly reserved cpus: "{reserved}" are present in defaultCpuSet: "{default}"'
     )
@@ -71,7 +71,7 @@ class CpuStateOverlap(StateFileRefused):
         "The CPU manager's state file assigns the CPUs {cpus} to container {container} of pod "
         "{pod}, but some of them are also in the default CPU set {default!r}."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         'pod: {pod}, container: {container} cpuset: "{cpus}" overlaps with default cpuset '
         '"{default}"'
@@ -88,7 +88,7 @@ class CpuStateOtherCpus(StateFileRefused):
         "The CPU manager's state file covers the CPUs {found}; on this machine and with this "
         "configuration they must be {available}."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         'current set of available CPUs "{available}" doesn\'t match with CPUs in state "{found}"'
     )
@@ -120,7 +120,7 @@ class DeviceStateCorrupted(WarningFinding):
 class MemoryStateNotJson(StateFileNotRestored):
     code = "memory-state/not-json"
     sentence = "The memory manager's state file cannot be decoded: {error}."
-    mend = "drain the node and delete memory_manager_state, which is damaged"
+    fix = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
 
@@ -131,7 +131,7 @@ class MemoryStateCorrupted(StateFileNotRestored):
         "The memory manager's state file has checksum {checksum}, but its content has checksum "
         "{expected}: another program than a kubelet changed it, or it has another format."
     )
-    mend = "drain the node and delete memory_manager_state, which is damaged"
+    fix = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
     expected: int
@@ -144,7 +144,7 @@ class MemoryStateEarlyLayout(StateFileNotRestored):
         "called 'nodes'). Its checksum {checksum} is right for that layout; the kubelet does not "
         "read it and reports it as corrupted."
     )
-    mend = "drain the node and delete memory_manager_state: an early kubelet wrote it"
+    fix = "drain the node and delete memory_manager_state: an early kubelet wrote it"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
 
@@ -155,7 +155,7 @@ class MemoryStateOtherPolicy(StateFileNotRestored):
         "The memory manager's state file has policy {found!r}; the configuration has "
         "{configured!r}. Delete the file to change the policy."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         "[memorymanager] configured policy {configured:q} differs from state checkpoint policy "
         "{found:q}"
@@ -167,7 +167,7 @@ class MemoryStateOtherPolicy(StateFileNotRestored):
 class MemoryStateNoMachineState(StateFileRefused):
     code = "memory-state/no-machine-state"
     sentence = "The memory manager's state file assigns memory to pods {pods}, but has no node map."
-    mend = "drain the node and delete memory_manager_state, which is damaged"
+    fix = "drain the node and delete memory_manager_state, which is damaged"
     kubelet_text = "[memorymanager] machine state can not be empty when it has memory assignments"
     pods: Sequence[str]
 
@@ -178,7 +178,7 @@ class MemoryStateUnknownNode(StateFileRefused):
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
         "{container} of pod {pod}; this machine does not have that node."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         "[memorymanager] (pod: {pod}, container: {container}) the memory assignment uses the NUMA "
         "that does not exist"
@@ -195,7 +195,7 @@ class MemoryStateUnknownType(StateFileRefused):
         "The memory manager's state file assigns {type} on NUMA node {node} to container "
         "{container} of pod {pod}; that node does not have memory of this type."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = (
         "[memorymanager] (pod: {pod}, container: {container}) the memory assignment uses memory "
         "resource that does not exist"
@@ -212,7 +212,7 @@ class MemoryStateDiffers(StateFileRefused):
         "The memory manager's state file does not match this machine and configuration: {what} of "
         "NUMA node {node} is {found}, expected {expected}."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = "[memorymanager] the expected machine state is different from the real one"
     what: str
     node: int | None
@@ -227,7 +227,7 @@ class MemoryStateWouldCrash(StateFileRefused):
         "has the NUMA nodes {node} and {other} in one group, but node {other} does not have pages "
         "of the type {type}. The kubelet starts again after the file is deleted."
     )
-    mend = _REBASE
+    fix = _REBASE
     node: int
     type: str
     other: int
@@ -236,7 +236,7 @@ class MemoryStateWouldCrash(StateFileRefused):
 class CpuStateNotJson(StateFileNotRestored):
     code = "cpu-state/not-json"
     sentence = "The CPU manager's state file cannot be decoded: {error}."
-    mend = "drain the node and delete cpu_manager_state, which is damaged"
+    fix = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "{error}"
     error: str
 
@@ -247,7 +247,7 @@ class CpuStateCorrupted(StateFileNotRestored):
         "The CPU manager's state file has checksum {checksum}, but its content has checksum "
         "{expected}."
     )
-    mend = "drain the node and delete cpu_manager_state, which is damaged"
+    fix = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "checkpoint is corrupted"
     checksum: int
     expected: int
@@ -259,7 +259,7 @@ class CpuStateOtherPolicy(StateFileNotRestored):
         "The CPU manager's state file has policy {found!r}; the configuration has {configured!r}. "
         "Delete the file to change the policy."
     )
-    mend = _REBASE
+    fix = _REBASE
     kubelet_text = "configured policy {configured:q} differs from state checkpoint policy {found:q}"
     configured: str
     found: str
@@ -271,7 +271,7 @@ class CpuStateUnknownContainerId(StateFileNotRestored):
         "The CPU manager's state file has the first format, and container {container_id!r} holds "
         "CPUs by its ID. The kubelet starts only if the container runtime knows this ID."
     )
-    mend = (
+    fix = (
         "if the container runtime does not have this container, drain the node and delete the file"
     )
     kubelet_text = "{step}: containerID '{container_id}' not found in initial containers list"
@@ -283,7 +283,7 @@ class CpuStateUnknownContainerId(StateFileNotRestored):
 class CpuStateBadDefault(StateFileNotRestored):
     code = "cpu-state/bad-default"
     sentence = "The CPU manager's state file has the default CPU set {cpus!r}: {error}."
-    mend = "drain the node and delete cpu_manager_state, which is damaged"
+    fix = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = "could not parse default cpu set {cpus:q}: {error}"
     cpus: str
     error: str
@@ -295,7 +295,7 @@ class CpuStateBadCpus(StateFileNotRestored):
         "The CPU manager's state file assigns container {container} of pod {pod} the CPU set "
         "{cpus!r}: {error}."
     )
-    mend = "drain the node and delete cpu_manager_state, which is damaged"
+    fix = "drain the node and delete cpu_manager_state, which is damaged"
     kubelet_text = (
         "could not parse cpuset {cpus:q} for container {container:q} in pod {pod:q}: {error}"
     )

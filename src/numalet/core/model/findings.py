@@ -59,7 +59,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     ``code`` is ``area/name``, stable across releases. It follows from the name of the class:
     ``ConfigPort`` is ``config/port``, unless the class sets another one. The fields of a
-    class are the values in its words, including the offending one. ``sentence``, ``mend`` (how to
+    class are the values in its words, including the offending one. ``sentence``, ``fix`` (how to
     fix it) and ``kubelet_text`` are ``str.format`` templates over them. ``why`` is the rule, the
     same for every finding of a code. ``kubelet_text`` is the kubelet's exact text.
 
@@ -69,7 +69,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     code: ClassVar[str]
     sentence: ClassVar[str]
     why: ClassVar[str] = ""
-    mend: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
     kubelet_text: ClassVar[str] = ""
 
     where: Location = NOWHERE

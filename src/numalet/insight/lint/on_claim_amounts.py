@@ -38,7 +38,7 @@ class LintClaimDiffersFromRequests(ClaimBesideRequestsFinding):
         "cgroups from requests alone. What is claimed and not requested is promised a second "
         "time to other pods; a smaller limit slows the container down on CPUs of its own."
     )
-    mend = "give the container requests and limits of {claimed} of {resource}"
+    fix = "give the container requests and limits of {claimed} of {resource}"
 
 
 class LintClaimCountedTwice(ClaimBesideRequestsFinding):
@@ -50,7 +50,7 @@ class LintClaimCountedTwice(ClaimBesideRequestsFinding):
         "With DRANodeAllocatableResources a device declares its node resource, and what "
         "is claimed is added to what is requested."
     )
-    mend = "request only what the container needs in addition to its claim"
+    fix = "request only what the container needs in addition to its claim"
 
 
 class LintClaimsExceedPodResources(LintFinding):
@@ -59,7 +59,7 @@ class LintClaimsExceedPodResources(LintFinding):
         "With resources for the pod as a whole a container need not repeat its claim, and the pod "
         "has to: the scheduler and the pod's cgroup go by these, and know of no claims."
     )
-    mend = "give spec.resources of the pod requests and limits of {needed} of {resource}"
+    fix = "give spec.resources of the pod requests and limits of {needed} of {resource}"
     pod: str
     resource: str
     claimed: str

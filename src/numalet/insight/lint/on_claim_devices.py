@@ -46,7 +46,7 @@ class LintDeviceOnCpulessNode(DeviceNumaNodeFinding):
         "The memory of some accelerators is a separate NUMA node, and their drivers name that "
         "one. Devices for CPUs never have it, so a claim that wants both on one node is never met."
     )
-    mend = "match another attribute, resource.kubernetes.io/pcieRoot for example; {near}"
+    fix = "match another attribute, resource.kubernetes.io/pcieRoot for example; {near}"
 
 
 class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
@@ -57,13 +57,13 @@ class LintDeviceOnAbsentNode(DeviceNumaNodeFinding):
         "The kernel says -1 where the firmware does not know the node of a device. Other numbers "
         "mean that the slice is of another machine. Nothing can be aligned with such a node."
     )
-    mend = "do not match by this attribute, or let the firmware say the node; {near}"
+    fix = "do not match by this attribute, or let the firmware say the node; {near}"
 
 
 class LintClaimWithoutDevices(LintWarning):
     sentence = "{claim}, request {request}: no device on {node} is of class {device_class}"
     why = "A claim is allocated on a node that has devices for all its requests, or stays pending."
-    mend = "check the class and the selectors, or where the driver runs"
+    fix = "check the class and the selectors, or where the driver runs"
     claim: str
     request: str
     device_class: str
@@ -76,7 +76,7 @@ class LintClaimTooLarge(LintFinding):
         "An amount of capacity is an amount of one device: one request never spreads over several "
         "groups of CPUs or several NUMA nodes."
     )
-    mend = "ask for less, or write one request for each NUMA node"
+    fix = "ask for less, or write one request for each NUMA node"
     claim: str
     request: str
     asked: str
@@ -93,7 +93,7 @@ class LintClaimNeverAligned(LintFinding):
         "matchAttribute is a condition, not a preference: without devices that share a value the "
         "claim is not allocated, and its pods stay pending."
     )
-    mend = "match an attribute that the devices share, or drop the constraint"
+    fix = "match an attribute that the devices share, or drop the constraint"
     claim: str
     attribute: str
     values: str
@@ -109,7 +109,7 @@ class LintDraCpusDifferFromAllocatable(LintWarning):
         "kubelet, pods get CPUs of the system; if more, the scheduler assigns CPUs to "
         "pods that no claim can get."
     )
-    mend = "let the reserved CPUs of the driver and of the kubelet be the same"
+    fix = "let the reserved CPUs of the driver and of the kubelet be the same"
     driver: str
     offered: str
     allocatable: str
@@ -121,7 +121,7 @@ class LintExtendedResourceServedTwice(LintWarning):
         "Requests for the resource become claims on some nodes and go to the device plugin on "
         "others. On a node with both the plugin still gives hints for devices that a claim has."
     )
-    mend = "run one of the two on a node"
+    fix = "run one of the two on a node"
     device_class: str
     resource: str
 
@@ -129,7 +129,7 @@ class LintExtendedResourceServedTwice(LintWarning):
 class LintSlicesOfSeveralNodes(LintNote):
     sentence = "the devices of slices are on the nodes {nodes}; not known is which of them this is"
     why = "Devices are compared with the NUMA nodes of one machine."
-    mend = "name the node with --node-name"
+    fix = "name the node with --node-name"
     nodes: str
 
 

@@ -26,7 +26,7 @@ class LintDynamicResourceAllocationOff(LintFinding):
         "A kubelet without the gate passes over claims: containers start without their devices. "
         "An API server without it drops them. The gate is on by default from v1.34."
     )
-    mend = (
+    fix = (
         "set featureGates.DynamicResourceAllocation to true, in the control plane too, and let "
         "the API server serve resource.k8s.io (--runtime-config)"
     )
@@ -42,7 +42,7 @@ class LintClaimFieldWithoutGate(LintWarning):
         "While the gate is off an API server drops the field of new objects, and scheduler and "
         "kubelet act as if it were not there."
     )
-    mend = "set the gate everywhere, choose a release that has it on, or do without the field"
+    fix = "set the gate everywhere, choose a release that has it on, or do without the field"
     object: str
     field: str
     gate: str
@@ -56,7 +56,7 @@ class LintClaimVersionNotServed(LintWarning):
         "has {served}"
     )
     why = "An API server refuses objects of a version that it does not serve."
-    mend = "write it in the form of {newest}"
+    fix = "write it in the form of {newest}"
     object: str
     version: str
     release: str
@@ -70,7 +70,7 @@ class LintClaimVersionOff(LintNote):
         "{object}, only if they are configured to"
     )
     why = "Alpha and beta versions of an API are off by default; v1 is served from v1.34."
-    mend = "{way}"
+    fix = "{way}"
     object: str
     version: str
     release: str
@@ -83,7 +83,7 @@ class LintClaimUnknownToPod(LintFinding):
         "A container names a claim by its name in spec.resourceClaims of the pod, and a request by "
         "its name in the claim."
     )
-    mend = "write one of the names that there are, or add the missing one"
+    fix = "write one of the names that there are, or add the missing one"
     pod: str
     container: str
     what: str
@@ -93,14 +93,14 @@ class LintClaimUnknownToPod(LintFinding):
 class LintClaimsNotChecked(LintNote):
     sentence = "claims not checked: {claims}, because they are not among the given documents"
     why = "Whether a claim fits is seen in the ResourceClaim, or the template of it."
-    mend = "give them too, as kubectl get pods,resourceclaims,resourceclaimtemplates -o yaml prints"
+    fix = "give them too, as kubectl get pods,resourceclaims,resourceclaimtemplates -o yaml prints"
     claims: str
 
 
 class LintStaticPodWithClaims(LintFinding):
     sentence = "static pod {pod} claims devices"
     why = "Claims are allocated by the scheduler, which static pods never pass; kubelets refuse it."
-    mend = "let the pod come from the API server"
+    fix = "let the pod come from the API server"
     pod: str
 
 
@@ -110,7 +110,7 @@ class LintClaimsNotInPodResources(LintNote):
         "feature gate KubeletPodResourcesDynamicResources is off"
     )
     why = "Exporters of NUMA topology and of metrics read the devices in use from PodResources."
-    mend = "set featureGates.KubeletPodResourcesDynamicResources to true"
+    fix = "set featureGates.KubeletPodResourcesDynamicResources to true"
 
 
 _ALLOCATION: Final = "DynamicResourceAllocation"

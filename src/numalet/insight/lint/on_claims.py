@@ -33,7 +33,7 @@ class LintCpuManagerBesideDraDriver(BesideDraDriverFinding):
         "Neither knows the allocations of the other: containers are pinned to the same CPUs, or "
         "do not start. Drivers of CPUs demand the CPU Manager's policy none."
     )
-    mend = "set cpuManagerPolicy to none where the driver runs, or run no such driver here"
+    fix = "set cpuManagerPolicy to none where the driver runs, or run no such driver here"
 
 
 class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
@@ -45,7 +45,7 @@ class LintMemoryManagerBesideDraDriver(BesideDraDriverFinding):
         "Each of the two counts the memory of every NUMA node as its own, and each sets the nodes "
         "that a container may use: the later one wins."
     )
-    mend = "set memoryManagerPolicy to None where the driver runs, or run no such driver here"
+    fix = "set memoryManagerPolicy to None where the driver runs, or run no such driver here"
     policy: str
 
 
@@ -55,7 +55,7 @@ class LintClaimShared(LintFinding):
         "Drivers of CPUs and memory prepare a claim for one container; every other one fails with "
         "CreateContainerError. An init container counts, too: nothing is handed on to the others."
     )
-    mend = "give each container a separate claim; a ResourceClaimTemplate makes one for each pod"
+    fix = "give each container a separate claim; a ResourceClaimTemplate makes one for each pod"
     claim: str
     resource: str
     count: int
@@ -71,7 +71,7 @@ class LintClaimsGiveNoHints(LintFinding):
         "The Topology Manager merges the hints of the CPU Manager, the Memory Manager and device "
         "plugins. Devices of claims are chosen before, by the scheduler, and give no hints."
     )
-    mend = (
+    fix = (
         "claim CPUs and device together, with matchAttribute; or use the device plugin of the "
         "device"
     )

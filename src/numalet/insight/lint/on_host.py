@@ -1,7 +1,7 @@
 """Rules about the host besides its NUMA nodes: the checks of a starting kubelet.
 
 Most facts are known only on a live machine. Skipped checks are listed with the result
-(``not_looked_at``).
+(``skipped_checks``).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numalet.insight.lint.subject import LintSubject
 class LintSwapIsOn(LintWarning):
     sentence = "this host swaps to {areas}, and failSwapOn is true"
     why = "The kubelet does not start with swap unless failSwapOn is false."
-    mend = "swapoff -a, or set failSwapOn to false"
+    fix = "swapoff -a, or set failSwapOn to false"
     areas: str
 
 
 class LintCgroupV1(LintWarning):
     sentence = "this host has cgroup v1"
     why = "The kubelet starts, and warns: from v1.35 on it does so only if failCgroupV1 is false."
-    mend = "boot with systemd.unified_cgroup_hierarchy=1"
+    fix = "boot with systemd.unified_cgroup_hierarchy=1"
 
 
 class LintCgroupV1Refused(LintFinding):
     sentence = "this host has cgroup v1, and failCgroupV1 is true{by_default}"
     why = "Then the kubelet does not start with cgroup v1; since v1.35 that is the default."
-    mend = "boot with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1 to false"
+    fix = "boot with systemd.unified_cgroup_hierarchy=1, or set failCgroupV1 to false"
     kubelet_text = "kubelet is configured to not run on a host using cgroup v1. {future}"
     by_default: str
     future: str
@@ -40,14 +40,14 @@ class LintCgroupV1Refused(LintFinding):
 class LintNoContainerRuntime(LintWarning):
     sentence = "no container runtime listens at {endpoint}"
     why = "The kubelet does not start before it reaches its runtime."
-    mend = "start the container runtime, or set containerRuntimeEndpoint"
+    fix = "start the container runtime, or set containerRuntimeEndpoint"
     endpoint: str
 
 
 class LintSoftEvictionWithoutGracePeriod(LintFinding):
     sentence = "evictionSoft has a threshold for {signal}, and evictionSoftGracePeriod does not"
     why = "The kubelet does not start with a soft threshold that has no grace period."
-    mend = "set evictionSoftGracePeriod.{signal}"
+    fix = "set evictionSoftGracePeriod.{signal}"
     signal: str
 
 
@@ -109,7 +109,7 @@ def soft_eviction_without_grace_period(subject: LintSubject) -> Iterator[Finding
             yield LintSoftEvictionWithoutGracePeriod(signal=signal, where=where)
 
 
-def not_looked_at(subject: LintSubject) -> tuple[str, ...]:
+def skipped_checks(subject: LintSubject) -> tuple[str, ...]:
     """Return the kubelet's start checks that were skipped."""
     host = subject.host
     is_linux = subject.machine.os is OperatingSystem.LINUX

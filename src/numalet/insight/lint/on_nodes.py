@@ -28,7 +28,7 @@ _NODE_MAP: Final = (
 class LintReservedHugepagesAbsent(LintWarning):
     sentence = "reservedMemory names {type} on NUMA node {numa_node}, which has no such pages"
     why = "Reserved pages must exist."
-    mend = "remove {type} of NUMA node {numa_node}"
+    fix = "remove {type} of NUMA node {numa_node}"
     type: str
     numa_node: int
 
@@ -48,19 +48,19 @@ class LintReservedMoreThanNode(ReservedTooMuchFinding):
         "these {hugepages_bytes} in huge pages"
     )
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
-    mend = "reserve less here and more on another node; let 'numalet reserve' compute the entries"
+    fix = "reserve less here and more on another node; let 'numalet reserve' compute the entries"
 
 
 class LintReservedOnMemorylessNode(ReservedTooMuchFinding):
     sentence = "{reserved_bytes} are reserved on NUMA node {numa_node}, which has no memory"
     why = _NODE_MAP + " Below zero they wrap around: the node then seems to have 16 EiB."
-    mend = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
+    fix = "move the amount to a node that has memory; let 'numalet reserve' compute the entries"
 
 
 class LintReservedOnCpulessNode(LintWarning):
     sentence = "{reserved_bytes} are reserved on NUMA node {numa_node}, which has no CPUs"
     why = "The system and the kubelet run on CPUs, and use the memory near them first."
-    mend = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
+    fix = "move the amount to nodes with CPUs; let 'numalet reserve' compute the entries"
     numa_node: int
     reserved_bytes: int
 
@@ -74,7 +74,7 @@ class LintMemoryOnCpulessNodes(LintWarning):
         "high-bandwidth memory from other memory. A pod without exclusive CPUs, "
         "or one that needs several nodes, can get it."
     )
-    mend = (
+    fix = (
         "keep back all of it: on these nodes in reservedMemory, and as much more in kubeReserved; "
         "or use --native, where memoryNodeClasses says which nodes pods get memory of"
     )
@@ -91,7 +91,7 @@ class LintUnbalancedReservation(LintWarning):
         "Pods of one size, one for each NUMA node, must fit the node that has least left; where "
         "they do not, they take two nodes together and block both for others."
     )
-    mend = "split the sum evenly, or let 'numalet reserve' do it"
+    fix = "split the sum evenly, or let 'numalet reserve' do it"
     numa_node: int
     left_bytes: int
     better_bytes: int
@@ -106,7 +106,7 @@ class LintReservationWidensPod(LintWarning):
         "The preferred number of NUMA nodes is that of the smallest set that could hold the "
         "request on an empty machine; every further node cannot be used alone by others."
     )
-    mend = "run 'numalet reserve --strategy {strategy}'"
+    fix = "run 'numalet reserve --strategy {strategy}'"
     pod: str
     subject: str
     asked_bytes: int

@@ -33,7 +33,7 @@ class LintPodsNotChecked(LintNote):
         "pods not checked: {count}, because the kubelet would not start with this configuration"
     )
     why = "Pods are checked on a node with this configuration."
-    mend = "fix the errors that keep the kubelet from starting, then check again"
+    fix = "fix the errors that keep the kubelet from starting, then check again"
     count: int
 
 
@@ -43,7 +43,7 @@ class LintPodNeverAdmitted(LintFinding):
         "empty, admits {most} and not one unit more, so {excess} are too much ({reason})"
     )
     why = _EMPTY_NODE
-    mend = "{fix}, or choose another policy"
+    fix = "{change}, or choose another policy"
     pod: str
     container: str
     resource: str
@@ -51,7 +51,7 @@ class LintPodNeverAdmitted(LintFinding):
     most: str
     excess: str
     reason: str
-    fix: str
+    change: str
 
 
 class LintPodNotWholeUnits(LintFinding):
@@ -60,7 +60,7 @@ class LintPodNotWholeUnits(LintFinding):
         "number of units ({reason}); {most} would be admitted"
     )
     why = "With full-pcpus-only the kubelet allocates whole cores, and always whole huge pages."
-    mend = "ask for {most} of {resource}, or for the next smaller whole unit"
+    fix = "ask for {most} of {resource}, or for the next smaller whole unit"
     pod: str
     container: str
     resource: str
@@ -84,7 +84,7 @@ class LintPodNeverAdmittedTogether(NeverAdmittedFinding):
         "{cause}"
     )
     why = _EMPTY_NODE
-    mend = "any of these would be admitted: {ways}"
+    fix = "any of these would be admitted: {ways}"
 
 
 class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
@@ -93,7 +93,7 @@ class LintPodNeverAdmittedAtAll(NeverAdmittedFinding):
         "{cause}"
     )
     why = _EMPTY_NODE
-    mend = "choose another policy or scope, or another machine"
+    fix = "choose another policy or scope, or another machine"
 
 
 class LintPodLargerThanNode(LintFinding):
@@ -105,7 +105,7 @@ class LintPodLargerThanNode(LintFinding):
         "Requests with overhead must fit status.allocatable: the capacity without the "
         "reservation, and for memory without all huge pages."
     )
-    mend = "ask for {most} of {resource} at most, or keep less back"
+    fix = "ask for {most} of {resource} at most, or keep less back"
     pod: str
     resource: str
     asked: str
@@ -119,7 +119,7 @@ class LintPodCrashesKubelet(LintFinding):
         "The kubelet panics, or loops forever, while it admits such a pod, and "
         "again after every restart."
     )
-    mend = "do not let the pod come to this node, or fix the cause named above"
+    fix = "do not let the pod come to this node, or fix the cause named above"
     pod: str
     cause: str
 
@@ -133,14 +133,14 @@ class LintPodsEmptyThePool(LintFinding):
         "With strict-cpu-reservation the reserved CPUs are not part of the shared pool, and a "
         "state file with an empty pool is refused."
     )
-    mend = "ask for one CPU less in all, or reserve one CPU more"
+    fix = "ask for one CPU less in all, or reserve one CPU more"
     pod: str
 
 
 _MOST_WAYS = 4
 
 
-def not_looked_at(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
+def skipped_checks(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
     """The pods cannot be checked because there is not a node to decide on them."""
     if node is None and subject.pods:
         yield LintPodsNotChecked(count=len(subject.pods))
@@ -260,7 +260,7 @@ def _too_much_alone(
         most=shown(resource, most),
         excess=shown(resource, asked - most),
         reason=kubelet.reason(rejection),
-        fix=f"give this node some {resource}"
+        change=f"give this node some {resource}"
         if most.is_zero
         else f"ask for {shown(resource, most)} of {resource} at most",
         where=where,

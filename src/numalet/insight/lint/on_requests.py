@@ -29,7 +29,7 @@ class LintContainerWithoutLimits(LintFinding):
         "limits of cpu and memory that are equal to its requests. Only Guaranteed pods get "
         "exclusive CPUs and memory of chosen NUMA nodes, and they are evicted last."
     )
-    mend = "give container {container} requests and limits of {resources} that are equal"
+    fix = "give container {container} requests and limits of {resources} that are equal"
     pod: str
     container: str
     resources: str
@@ -44,7 +44,7 @@ class LintFractionalCpus(LintFinding):
         "The static policy gives exclusive CPUs to containers of Guaranteed pods that ask for "
         "whole ones. One that asks for 1500m runs in the shared pool with all others."
     )
-    mend = "ask for {whole} of cpu, unless the container is meant to share CPUs"
+    fix = "ask for {whole} of cpu, unless the container is meant to share CPUs"
     pod: str
     container: str
     asked: Quantity
@@ -61,7 +61,7 @@ class LintResourceAlmostOffered(LintWarning):
         "none offers; a kubelet that still gets the pod starts it without the device, or rejects "
         "it for huge pages that are not there."
     )
-    mend = "write {offered}"
+    fix = "write {offered}"
     pod: str
     container: str
     resource: str
@@ -79,7 +79,7 @@ class LintStatusCounts(LintWarning):
         "when it is replaced, it ignores running pods: they are rejected, or lose their "
         "CPUs and memory."
     )
-    mend = (
+    fix = (
         "drain the node before its kubelet is replaced, so that its pods are admitted again; or "
         "set the feature gate InPlacePodVerticalScaling to false"
     )

@@ -23,7 +23,7 @@ class LintReservedHugepages(LintFinding):
         "nodes must be 0 for huge pages"
     )
     why = FORMULA + " kubeReserved and systemReserved take no huge pages, so that sum is 0."
-    mend = "remove {type} from reservedMemory"
+    fix = "remove {type} from reservedMemory"
     type: str
     amount: Quantity
     numa_node: int
@@ -35,7 +35,7 @@ class LintDefaultEvictionForgotten(LintFinding):
         "given and memory.available is {threshold} by default"
     )
     why = FORMULA + " The default of that threshold is not zero."
-    mend = (
+    fix = (
         "add {threshold} to one entry, give evictionHard, or let 'numalet reserve' compute the "
         "entries"
     )
@@ -50,7 +50,7 @@ class LintDefaultEvictionNotMerged(LintFinding):
         "evictionHard is given without memory.available, so the default is gone"
     )
     why = "evictionHard replaces all defaults as soon as it is set."
-    mend = "add memory.available: {threshold} to evictionHard{or_merge}, or take it off one entry"
+    fix = "add memory.available: {threshold} to evictionHard{or_merge}, or take it off one entry"
     given: Quantity
     threshold: Quantity
     expected: Quantity
@@ -67,7 +67,7 @@ class LintNoMemoryThreshold(LintWarning):
         "kills any process. evictionHard replaces all defaults, and a kubelet that is run with "
         "flags only has no default."
     )
-    mend = "add memory.available to evictionHard{or_merge}, and the same amount to reservedMemory"
+    fix = "add memory.available to evictionHard{or_merge}, and the same amount to reservedMemory"
     threshold: Quantity
     or_merge: str
 
@@ -81,7 +81,7 @@ class LintEvictionPercentage(LintFinding):
         "The kubelet applies a percentage to the machine's memory in 32-bit floating point, and "
         "reservedMemory has to match the result to the byte."
     )
-    mend = "write an amount of bytes, such as 500Mi, if machines differ"
+    fix = "write an amount of bytes, such as 500Mi, if machines differ"
     value: str
     amount_bytes: int
     exactly: int
@@ -91,7 +91,7 @@ class LintEvictionPercentage(LintFinding):
 class LintReservedMemoryNotRead(LintWarning):
     sentence = "reservedMemory is set, but memoryManagerPolicy {policy!r} does not read it"
     why = "Only the memory policy Static, or BestEffort on Windows, reads it."
-    mend = "set memoryManagerPolicy to Static, or remove reservedMemory"
+    fix = "set memoryManagerPolicy to Static, or remove reservedMemory"
     policy: str
 
 

@@ -29,7 +29,7 @@ class LintPodStopsNextStart(LintWarning):
         "A kubelet compares its state files with its configuration when it starts. It can write "
         "files that it refuses, for example where cores have different numbers of CPUs."
     )
-    mend = (
+    fix = (
         "if the error names reserved CPUs, reserve whole cores with reservedSystemCPUs; else keep "
         "the pod away from this node"
     )
@@ -46,7 +46,7 @@ class LintPodRejectedAfterRestart(LintWarning):
         "A kubelet that starts admits every pod of its node again, before it frees anything, and "
         "ends those it rejects."
     )
-    mend = "drain the node before its kubelet is restarted"
+    fix = "drain the node before its kubelet is restarted"
     pod: str
     condition: str
     reason: str

@@ -9,7 +9,7 @@ from numalet.insight.lint.lint_finding import LintFinding, LintNote, LintWarning
 class LintMaxAllowableNotANumber(LintFinding):
     sentence = "max-allowable-numa-nodes is {value!r}; it must be a number of NUMA nodes"
     why = "The option is read with strconv.Atoi. A page of the Kubernetes documentation said true."
-    mend = 'set max-allowable-numa-nodes: "{nodes}"'
+    fix = 'set max-allowable-numa-nodes: "{nodes}"'
     value: str
     nodes: int
 
@@ -20,7 +20,7 @@ class LintManyNodes(LintNote):
         "{limit} unless max-allowable-numa-nodes is set"
     )
     why = "The Topology Manager tries all combinations of hints."
-    mend = (
+    fix = (
         "set max-allowable-numa-nodes to {nodes} together with the policy, and expect slow "
         "admissions"
     )
@@ -37,7 +37,7 @@ class LintManyNodesAreSlow(LintWarning):
         "The kubelet tries every combination of the hints of all resources, and "
         "there are up to 2^nodes hints for each."
     )
-    mend = "measure the admission of a pod with several resources first, or use the policy none"
+    fix = "measure the admission of a pod with several resources first, or use the policy none"
     nodes: int
     limit: int
 
@@ -48,14 +48,14 @@ class LintTopologyOptionsNotRead(LintWarning):
         "them"
     )
     why = "The policy none has no options."
-    mend = "set topologyManagerPolicy, or remove the options"
+    fix = "set topologyManagerPolicy, or remove the options"
     options: str
 
 
 class LintOptionWithoutGate(LintWarning):
     sentence = "option {option!r} is at level {maturity}, and its feature gate {gate} is off"
     why = "As soon as a policy reads the option, the kubelet does not start without the gate."
-    mend = "set featureGates.{gate} to true, or remove the option"
+    fix = "set featureGates.{gate} to true, or remove the option"
     option: str
     maturity: str
     gate: str
@@ -64,7 +64,7 @@ class LintOptionWithoutGate(LintWarning):
 class LintFieldOfALaterRelease(LintWarning):
     sentence = "{field} does nothing in release {release}; Kubernetes has it since {since}"
     why = "The kubelet ignores an unknown field and logs a warning."
-    mend = "remove {field}, or run a kubelet v{since}"
+    fix = "remove {field}, or run a kubelet v{since}"
     field: str
     release: str
     since: str
@@ -79,7 +79,7 @@ class LintAlignmentWithoutHints(LintNote):
         "The Topology Manager merges the hints of the CPU Manager, the Memory Manager and of "
         "device plugins. Containers without such devices are admitted as under the policy none."
     )
-    mend = (
+    fix = (
         "set cpuManagerPolicy to static or memoryManagerPolicy to Static, unless only devices are "
         "to be aligned"
     )
@@ -95,7 +95,7 @@ class LintCpuReservationOverridden(LintWarning):
         "With reservedSystemCPUs the kubelet drops kubeReserved.cpu and sets "
         "systemReserved.cpu to the number of the CPUs, under every CPU policy."
     )
-    mend = "remove {field}, or name other CPUs in reservedSystemCPUs"
+    fix = "remove {field}, or name other CPUs in reservedSystemCPUs"
     field: str
     amount: Quantity
     cpus: int
@@ -108,7 +108,7 @@ class LintReservedCpusSplitCores(LintWarning):
         "reserved CPU is disturbed by the system. With full-pcpus-only, which gives whole cores, "
         "no container gets it."
     )
-    mend = "set reservedSystemCPUs to {whole}"
+    fix = "set reservedSystemCPUs to {whole}"
     reserved: str
     siblings: str
     whole: str
@@ -123,7 +123,7 @@ class LintPartOfACpuReserved(LintWarning):
         "The static policy reserves whole CPUs. The scheduler uses the exact number, and "
         "sends pods for CPUs that the node lacks."
     )
-    mend = "reserve {cpus} of cpu, or name CPUs in reservedSystemCPUs"
+    fix = "reserve {cpus} of cpu, or name CPUs in reservedSystemCPUs"
     reserved: Quantity
     cpus: int
 
@@ -137,7 +137,7 @@ class LintCpuPolicyMayHang(LintWarning):
         "Distributing hands out whole cores in turns; on NUMA nodes with an odd number of free "
         "threads the turns never end."
     )
-    mend = "name either all threads of these cores in reservedSystemCPUs, or no thread"
+    fix = "name either all threads of these cores in reservedSystemCPUs, or no thread"
     cores: str
 
 
@@ -150,7 +150,7 @@ class LintStrictReservation(LintWarning):
         "The reserved CPUs are not part of the shared pool then, and a state file with an empty "
         "pool is refused."
     )
-    mend = "let the exclusive CPUs of all pods add up to less than {cpus}, so that one stays shared"
+    fix = "let the exclusive CPUs of all pods add up to less than {cpus}, so that one stays shared"
     cpus: int
 
 
@@ -164,7 +164,7 @@ class LintDistancesBeyondRows(LintWarning):
         "The Topology Manager takes the distance to a NUMA node from the place of a row that has "
         "the node's id as its number; where ids have gaps, rows are too short for the highest."
     )
-    mend = "remove prefer-closest-numa-nodes"
+    fix = "remove prefer-closest-numa-nodes"
     numa_node: int
     places: int
     numa_nodes: str
@@ -176,7 +176,7 @@ class LintPageSizeNotEverywhere(LintWarning):
         "for such pages makes the kubelet panic"
     )
     why = "The Memory Manager looks the size up on every node, without asking whether it is there."
-    mend = "keep pods with {type} off this node, or let the kernel offer the size on every node"
+    fix = "keep pods with {type} off this node, or let the kernel offer the size on every node"
     type: str
     numa_nodes: str
 
@@ -190,5 +190,5 @@ class LintNumaBalancing(LintWarning):
         "Automatic balancing unmaps pages to see who uses them. Where memory is confined to NUMA "
         "nodes by hand it costs time and gains nothing."
     )
-    mend = "sysctl kernel.numa_balancing=0"
+    fix = "sysctl kernel.numa_balancing=0"
     value: int

@@ -23,7 +23,7 @@ _CONFIGURATION: Final = "config"
 class FindingRow(Value):
     """One finding in words.
 
-    ``kubelet_text`` is the kubelet's message, empty without one. ``rule`` and ``mend`` may be
+    ``kubelet_text`` is the kubelet's message, empty without one. ``rule`` and ``fix`` may be
     empty, for example for a note about the machine.
     """
 
@@ -33,7 +33,7 @@ class FindingRow(Value):
     sentence: str
     kubelet_text: str = ""
     rule: str = ""
-    mend: str = ""
+    fix: str = ""
 
     @property
     def place(self) -> str:
@@ -54,7 +54,7 @@ def rows(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
             sentence=str(finding),
             kubelet_text=kubelet_text(finding),
             rule=finding.why,
-            mend=finding.mend.format(**with_sizes(finding.fields)),
+            fix=finding.fix.format(**with_sizes(finding.fields)),
         )
         for finding in findings
     )
@@ -65,7 +65,7 @@ class CodeMeaning(Value):
 
     sentence: str
     rule: str
-    mend: str
+    fix: str
 
 
 def meaning(of: type[Any]) -> CodeMeaning:
@@ -75,7 +75,7 @@ def meaning(of: type[Any]) -> CodeMeaning:
         _FIELD.sub(r"<\1>", of.sentence),
         # Some reasons have a field of this name.
         why if isinstance(why, str) else "",
-        _FIELD.sub(r"<\1>", getattr(of, "mend", "")),
+        _FIELD.sub(r"<\1>", getattr(of, "fix", "")),
     )
 
 

@@ -91,13 +91,13 @@ class Checked(Value):
     """The result of all rules. ``refused`` is the kubelet's refusal to start, or None.
 
     ``start`` are all errors that prevent the start, the kubelet's first error first; ``own`` are
-    the findings of our rules, the worst first. ``not_looked_at`` names skipped start checks.
+    the findings of our rules, the worst first. ``skipped_checks`` names skipped start checks.
     """
 
     refused: StartRefused | None
     start: tuple[Finding, ...] = ()
     own: tuple[Finding, ...] = ()
-    not_looked_at: tuple[str, ...] = ()
+    skipped_checks: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -113,7 +113,7 @@ def check(subject: LintSubject, noticed: Iterable[Finding] = ()) -> Checked:
     started = starting.start(subject)
     found = (*noticed, *_whatever_is_unknown(subject, started.empty))
     own = worst_first(found)
-    return Checked(started.refused, started.findings, own, on_host.not_looked_at(subject))
+    return Checked(started.refused, started.findings, own, on_host.skipped_checks(subject))
 
 
 def _whatever_is_unknown(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
@@ -145,4 +145,4 @@ def _own(subject: LintSubject, node: Node | None) -> Iterator[Finding]:
         yield from on_pods.never_admitted(subject, node)
         yield from on_pods.one_after_the_other(subject, node)
         yield from on_restarts.after_a_restart(subject, node)
-    yield from on_pods.not_looked_at(subject, node)
+    yield from on_pods.skipped_checks(subject, node)

@@ -72,8 +72,8 @@ def _result(each: SarifRow, index: int) -> dict[str, Any]:
 def message(row: FindingRow) -> str:
     """Return all of a finding except its place, in one paragraph."""
     said = f" The kubelet says: {row.kubelet_text}." if row.kubelet_text else ""
-    mend = f" Mend: {row.mend}." if row.mend else ""
-    return f"{row.sentence.rstrip('.')}.{said}{mend}"
+    fix = f" Fix: {row.fix}." if row.fix else ""
+    return f"{row.sentence.rstrip('.')}.{said}{fix}"
 
 
 def _locations(where: Location, main_file: str) -> list[dict[str, Any]]:

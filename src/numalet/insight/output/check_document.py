@@ -17,8 +17,8 @@ from numalet.insight.lint.rows import FindingRow
 from numalet.insight.lint.rules import Checked
 from numalet.wording import kubelet_start
 
-SCHEMA: Final = "numalet.check/1"
-SCHEMA_OF_SEVERAL: Final = "numalet.checks/1"
+SCHEMA: Final = "numalet.check/2"
+SCHEMA_OF_SEVERAL: Final = "numalet.checks/2"
 
 
 class CheckPlaceDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -38,7 +38,7 @@ class CheckFindingDocument(msgspec.Struct, kw_only=True):
     message: str
     kubelet: str | None
     rule: str
-    mend: str
+    fix: str
 
 
 class StartErrorDocument(msgspec.Struct, kw_only=True):
@@ -54,16 +54,16 @@ class CheckDocument(msgspec.Struct, kw_only=True):
     ``release`` is the one whose kubelet was asked about, null if the input can not be used.
     ``status`` is ``undecided`` if the start depends on fields that the file leaves to a vendor.
     ``starts`` is null then, and if the input can not be used.
-    ``not_looked_at`` is what can also keep a kubelet from starting, and was not checked.
+    ``skipped_checks`` is what can also keep a kubelet from starting, and was not checked.
     """
 
-    schema: Literal["numalet.check/1"]
+    schema: Literal["numalet.check/2"]
     mode: Mode
     release: str | None
     status: Literal["starts", "does-not-start", "undecided", "unusable"]
     starts: bool | None
     start_error: StartErrorDocument | None
-    not_looked_at: list[str]
+    skipped_checks: list[str]
     counts: dict[str, int]
     findings: list[CheckFindingDocument]
 
@@ -85,7 +85,7 @@ class ChecksDocument(msgspec.Struct, kw_only=True):
     Each ``check`` is what a check of this combination alone prints.
     """
 
-    schema: Literal["numalet.checks/1"]
+    schema: Literal["numalet.checks/2"]
     results: list[CheckCombinationDocument]
 
 
@@ -110,7 +110,7 @@ def of(
         status=_status(checked),
         starts=None if checked is None or is_undecided else refused is None,
         start_error=None if refused is None or is_undecided else of_refusal(refused),
-        not_looked_at=[] if checked is None else list(checked.not_looked_at),
+        skipped_checks=[] if checked is None else list(checked.skipped_checks),
         counts=counts,
         findings=[of_row(row) for row in rows],
     )
@@ -141,5 +141,5 @@ def of_row(row: FindingRow) -> CheckFindingDocument:
         message=row.sentence,
         kubelet=row.kubelet_text or None,
         rule=row.rule,
-        mend=row.mend,
+        fix=row.fix,
     )

@@ -12,13 +12,13 @@ from numalet.insight.lint.rows import FindingRow
 from numalet.insight.output import check_document
 from numalet.insight.output.check_document import CheckFindingDocument
 
-SCHEMA: Final = "numalet.doctor/1"
+SCHEMA: Final = "numalet.doctor/2"
 
 
 class DoctorDocument(msgspec.Struct, kw_only=True):
     """What is wrong with a cluster. A number is null where the API server did not say."""
 
-    schema: Literal["numalet.doctor/1"]
+    schema: Literal["numalet.doctor/2"]
     server: str
     version: str
     nodes: int | None

@@ -20,9 +20,9 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.json_schema import OutputDocument
 
-SCHEMA: Final = "numalet.run/2"
+SCHEMA: Final = "numalet.run/3"
 
-By: TypeAlias = Literal["agent", "books"]
+By: TypeAlias = Literal["agent", "node-state"]
 
 
 class PodPart(OutputDocument, kw_only=True):
@@ -50,13 +50,14 @@ class RunDocument(OutputDocument, kw_only=True):
     ``shared_cpus``. ``numa_nodes`` are where its pages are kept, whether a size is promised or
     not. ``reason`` and ``message`` are the kubelet's, empty if admitted.
     ``guarantee`` says what would hold it there, ``shortfalls`` are codes of what can
-    not be enforced. ``decided_by`` is the agent, or the node state that commands share (``books``);
+    not be enforced. ``decided_by`` is the agent, or the node
+    state that commands share (``node-state``);
     ``release`` is that of the kubelet by whose rules it decided.
 
     ``explanation`` is that of a dry run that does not fit, as from ``numalet explain -o json``.
     """
 
-    schema: Literal["numalet.run/2"]
+    schema: Literal["numalet.run/3"]
     pod: PodPart
     admitted: bool
     reason: str

@@ -14,7 +14,7 @@ from numalet.insight.output import check_document
 from numalet.insight.output.check_document import CheckFindingDocument, StartErrorDocument
 from numalet.insight.upgrade.compare import ReleasesCompared
 
-SCHEMA: Final = "numalet.upgrade/1"
+SCHEMA: Final = "numalet.upgrade/2"
 
 
 class UpgradeSideDocument(msgspec.Struct, kw_only=True):
@@ -32,7 +32,7 @@ class UpgradeDocument(msgspec.Struct, kw_only=True):
     check finds with the later release alone.
     """
 
-    schema: Literal["numalet.upgrade/1"]
+    schema: Literal["numalet.upgrade/2"]
     before: UpgradeSideDocument
     after: UpgradeSideDocument
     counts: dict[str, int]

@@ -12,7 +12,7 @@ from numalet.wording import restarts
 class RestartPodRejected(Finding):
     sentence = "the kubelet rejects pod {pod}, which runs{condition}: {reason}: {message}"
     why = "A kubelet that starts admits every pod of its node again, and ends those it rejects."
-    mend = "drain the node before the kubelet starts again"
+    fix = "drain the node before the kubelet starts again"
     pod: str
     condition: str
     reason: str
@@ -25,7 +25,7 @@ class RestartPodNeedsPlugin(WarningFinding):
         "containers do not run then"
     )
     why = "A container that runs keeps its devices; of any other one the kubelet asks the plugin."
-    mend = "drain the node before the reboot"
+    fix = "drain the node before the reboot"
     pod: str
     condition: str
     reason: str
@@ -38,7 +38,7 @@ class RestartPodMoved(WarningFinding):
         "sees the pod again"
     )
     why = "The kubelet places some pods a second time, and forgets their former allocation."
-    mend = "drain the node before the kubelet starts again"
+    fix = "drain the node before the kubelet starts again"
     pod: str
     container: str
     held: str

@@ -19,7 +19,7 @@ from numalet.wording import kubelet_start
 
 class UpgradeDoesNotStart(Finding):
     sentence = "a kubelet v{after} does not start where v{before} starts: {error}"
-    mend = "fix the findings below before the kubelet is replaced"
+    fix = "fix the findings below before the kubelet is replaced"
     before: str
     after: str
     error: str
@@ -27,7 +27,7 @@ class UpgradeDoesNotStart(Finding):
 
 class UpgradeNeitherStarts(Finding):
     sentence = "a kubelet v{after} does not start either: {error}"
-    mend = "'numalet check' with --release {after} lists the fixes"
+    fix = "'numalet check' with --release {after} lists the fixes"
     after: str
     error: str
 
@@ -63,7 +63,7 @@ class UpgradeGateSet(NoteFinding):
         "{standing_after} in v{after}"
     )
     why = "A locked gate is removed some releases later, and then prevents the start."
-    mend = "remove the gate from featureGates once every node runs v{after}, where it is locked"
+    fix = "remove the gate from featureGates once every node runs v{after}, where it is locked"
     gate: str
     standing_before: str
     standing_after: str

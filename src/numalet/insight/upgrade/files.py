@@ -22,7 +22,7 @@ class UpgradeRecordLost(Finding):
         "container {container} of pod {pod} holds {held} in the state files as v{before} reads "
         "them, and {holds} as v{after} does"
     )
-    mend = "drain the node before the upgrade, and delete the state files"
+    fix = "drain the node before the upgrade, and delete the state files"
     pod: str
     container: str
     held: str
@@ -36,7 +36,7 @@ class UpgradePodRecordLost(Finding):
         "pod {pod} holds {held} as a whole in the state files as v{before} reads them, and {holds} "
         "as v{after} does"
     )
-    mend = "drain the node before the upgrade, and delete the state files"
+    fix = "drain the node before the upgrade, and delete the state files"
     pod: str
     held: str
     holds: str
@@ -48,7 +48,7 @@ class UpgradeNoWayBack(WarningFinding):
     sentence = (
         "once v{after} has written its state files, v{before} does not start with them: {error}"
     )
-    mend = "for the way back drain the node and delete the state files before v{before} starts"
+    fix = "for the way back drain the node and delete the state files before v{before} starts"
     before: str
     after: str
     error: str

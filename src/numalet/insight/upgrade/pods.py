@@ -23,7 +23,7 @@ from numalet.wording import kubelet, kubelet_start, restarts
 
 class UpgradePodRejected(Finding):
     sentence = "v{after} rejects pod {pod}, which {standing}{condition}: {reason}: {message}"
-    mend = (
+    fix = (
         "drain the node before the kubelet is replaced; 'numalet explain' with the release "
         "v{after} says what would admit the pod"
     )
@@ -71,7 +71,7 @@ class UpgradePodElsewhere(WarningFinding):
 
 class UpgradeStartsOnce(Finding):
     sentence = "v{after} starts with the state files, and not a second time: {error}"
-    mend = "drain the node before the kubelet is replaced, and delete the state files"
+    fix = "drain the node before the kubelet is replaced, and delete the state files"
     after: str
     error: str
 

@@ -8,7 +8,7 @@ from numalet.core.model.findings import Finding, WarningFinding
 class ClusterDumpEndsEarly(Finding):
     sentence = "this dump ends in the midst of a list, after {count} objects"
     why = "What is missing could not be told from what does not exist, and answers would be wrong."
-    mend = "write the dump again, and see that kubectl ends without an error"
+    fix = "write the dump again, and see that kubectl ends without an error"
     count: int
 
 
@@ -62,12 +62,12 @@ class FleetFileTaint(Finding):
 
 class ClusterDumpDamaged(Finding):
     sentence = "this compressed file or tarball is damaged or cut off: {problem}"
-    mend = "copy it again, or write the dump again"
+    fix = "copy it again, or write the dump again"
     problem: str
 
 
 class ClusterDumpUnpacksTooLarge(Finding):
     sentence = "it unpacks to too much: more than {limit} {what}"
-    mend = "unpack it yourself, and give the file or folder"
+    fix = "unpack it yourself, and give the file or folder"
     what: str
     limit: int

@@ -64,14 +64,14 @@ class ConfigFileNotUsable(Finding):
 class ConfigFileNotAtHand(WarningFinding):
     code = "config-file/not-at-hand"
     sentence = "{file} cannot be read here, so the flags in it are not known"
-    mend = "run the command where the file is, or add its flags to this file"
+    fix = "run the command where the file is, or add its flags to this file"
     file: str
 
 
 class ConfigFileVariable(WarningFinding):
     code = "config-file/variable"
     sentence = "the value of {flag} is not known: {value!r} has a variable that is not given here"
-    mend = "write the value in place of the variable"
+    fix = "write the value in place of the variable"
     flag: str
     value: str
 
@@ -212,6 +212,6 @@ class ConfigSizeWithoutUnit(WarningFinding):
         "as {value}Mi"
     )
     why = OPTIONS
-    mend = "write the size with its unit: Ki, Mi or Gi"
+    fix = "write the size with its unit: Ki, Mi or Gi"
     field: str
     value: str

@@ -53,7 +53,7 @@ class MachineNoMachine(Finding):
 
 class MachineListingLacks(WarningFinding):
     sentence = "the output does not contain {what}; assumed: {assumed}"
-    mend = (
+    fix = (
         "put the output of 'lscpu -e' and 'numactl --hardware' into one file, or let 'numalet "
         "machine --capture FILE' read everything on the machine"
     )

@@ -11,7 +11,7 @@ class PodsClaimsPassedOver(NoteFinding):
         "pods with claims of devices: {count}, {first} among them; claims are allocated by the "
         "scheduler, and these pods are decided on by their requests alone"
     )
-    mend = "give the claims and slices to 'numalet check'"
+    fix = "give the claims and slices to 'numalet check'"
     count: int
     first: str
 

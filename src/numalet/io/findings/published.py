@@ -10,7 +10,7 @@ class NumaNodeText(Finding):
     sentence = "this part of a published state can not be read: {problem}"
     problem: str
     why = "the state was written by another program, or by a later version of this one"
-    mend = "publish the node anew with this version: numalet publish"
+    fix = "publish the node anew with this version: numalet publish"
 
 
 class NumaNodeClassRelease(Finding):
@@ -19,7 +19,7 @@ class NumaNodeClassRelease(Finding):
     what: str
     value: str
     why = "a node of it can not be decided on: its kubelet may follow other rules"
-    mend = "use a version of numalet that knows it"
+    fix = "use a version of numalet that knows it"
 
 
 class NumaNodeClassName(Finding):
@@ -30,4 +30,4 @@ class NumaNodeClassName(Finding):
     why = (
         "a class is named by its content, so one of the two was changed, or a later version made it"
     )
-    mend = "delete the object; the nodes of the class create it anew"
+    fix = "delete the object; the nodes of the class create it anew"

@@ -41,8 +41,8 @@ class AgentRootInUse(Finding):
     others: str
 
 
-class AgentBooksHeld(Finding):
-    code = "agent/books-held"
+class AgentNodeStateHeld(Finding):
+    code = "agent/node-state-held"
     sentence = "process {holder} uses this root folder; only one agent can serve it at a time"
     path: str
     holder: str
@@ -123,8 +123,8 @@ class AgentRecordLost(Finding):
     cause: str
 
 
-class AgentBooksLostHold(Finding):
-    code = "agent/books-lost-hold"
+class AgentNodeStateLostHold(Finding):
+    code = "agent/node-state-lost-hold"
     sentence = (
         "{pod} is running, but the state files have no allocation for its containers "
         "({containers}); a crash can not cause that, so the files were changed. Restore them, or "
@@ -160,8 +160,8 @@ class AgentOtherOwner(Finding):
     owner: str
 
 
-class AgentBooksUnwritable(Finding):
-    code = "agent/books-unwritable"
+class AgentNodeStateUnwritable(Finding):
+    code = "agent/node-state-unwritable"
     sentence = "the node state can not be written, so no pods are admitted"
 
 
@@ -170,8 +170,8 @@ class AgentJournalUnwritable(Finding):
     sentence = "the journal can not be written"
 
 
-class AgentDriftNotMended(Finding):
-    code = "agent/drift-not-mended"
+class AgentDriftNotCorrected(Finding):
+    code = "agent/drift-not-corrected"
     sentence = (
         "some cgroups are not as they should be, and could not be corrected; the events of the "
         "pods name the settings, and every resync tries again"
@@ -228,8 +228,8 @@ class OtherNodeState(Finding):
     root: str
 
 
-class AgentOtherUsersBooks(OtherNodeState, kw_only=True):
-    code = "agent/other-users-books"
+class AgentOtherUsersNodeState(OtherNodeState, kw_only=True):
+    code = "agent/other-users-node-state"
     sentence = (
         "process {pid} of user {user} allocates CPUs and memory from {other}, without knowing "
         "about {root}: until it ends, the same ones may be allocated twice"
@@ -237,8 +237,8 @@ class AgentOtherUsersBooks(OtherNodeState, kw_only=True):
     severity: Severity = Severity.WARNING
 
 
-class AgentOtherBooks(OtherNodeState):
-    code = "agent/other-books"
+class AgentOtherNodeState(OtherNodeState):
+    code = "agent/other-node-state"
     sentence = (
         "process {pid} of user {user} allocates CPUs and memory from {other}, without knowing "
         "about {root}, so the same ones could be allocated twice; end it first"

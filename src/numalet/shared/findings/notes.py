@@ -18,8 +18,8 @@ _SENTENCES: Final[Mapping[str, str]] = {
     **{
         each.code: each.sentence
         for each in (
-            agent.AgentBooksUnwritable,
-            agent.AgentDriftNotMended,
+            agent.AgentNodeStateUnwritable,
+            agent.AgentDriftNotCorrected,
             agent.AgentJournalUnwritable,
             agent.AgentPodsUnpromised,
             agent.AgentRuntimeFailed,

@@ -10,7 +10,7 @@ class PublishRefused(WarningFinding):
     sentence = "the API server refused an object of this node: {problem}"
     problem: str
     why = "schedulers and numalet fleet go on with what was published before"
-    mend = (
+    fix = (
         "403: grant the verbs of packaging/kubernetes; 404: create the definitions of NumaNode,"
         " NumaNodeClass and NodeResourceTopology; numalet doctor cluster says what is missing"
     )
@@ -35,14 +35,14 @@ class PublishForeignZones(WarningFinding):
     node: str
     problem: str
     why = "two publishers of one object undo each other's writes, and schedulers see both in turn"
-    mend = "stop the other one on this node, or give --take-over; or leave it with --no-topology"
+    fix = "stop the other one on this node, or give --take-over; or leave it with --no-topology"
 
 
 class PublishNoConfiguration(WarningFinding):
     code = "publish/no-configuration"
     sentence = "nothing is published: the configuration of the kubelet of {root} is not known"
     root: str
-    mend = "run it where the kubelet's process can be seen, or give its configuration with -c"
+    fix = "run it where the kubelet's process can be seen, or give its configuration with -c"
 
 
 class PublishNotReadable(WarningFinding):
@@ -68,7 +68,7 @@ class PublishNodeUnknown(WarningFinding):
     node: str
     problem: str
     why = "what is published has no owner then, and stays when the Node is deleted"
-    mend = "give the Node's name with --node-name, and the verb get for nodes"
+    fix = "give the Node's name with --node-name, and the verb get for nodes"
 
 
 class PublishNothing(Finding):
@@ -81,10 +81,10 @@ class PublishMetricsAddress(Finding):
     sentence = "metrics can not be served at {value}: {problem}"
     value: str
     problem: str
-    mend = "name a free port, as 9090 or 0.0.0.0:9090"
+    fix = "name a free port, as 9090 or 0.0.0.0:9090"
 
 
 class PublishEnded(WarningFinding):
     code = "publish/ended"
     sentence = "the agent publishes nothing any more; its pods are not affected"
-    mend = "mend what was said before, and start the agent again"
+    fix = "fix what was said before, and start the agent again"

@@ -26,8 +26,8 @@ class RuntimeStorage(Finding):
     error: str
 
 
-class RuntimeWatcherGone(Finding):
-    code = "runtime/watcher-gone"
+class RuntimeShimGone(Finding):
+    code = "runtime/shim-gone"
     sentence = (
         "the process that watched the program was killed, and the kernel killed the program with it"
     )
@@ -185,8 +185,8 @@ class RuntimeForkFailed(Finding):
     error: str
 
 
-class RuntimeWatcherSilent(Finding):
-    code = "runtime/watcher-silent"
+class RuntimeShimSilent(Finding):
+    code = "runtime/shim-silent"
     sentence = "the process that watches the program did not answer; see {folder}"
     folder: str
 

@@ -29,7 +29,7 @@ class Unready(Enum):
 
     OBSERVING = "AgentObserves"
     STARTING = "SourcesNotReady"
-    STATE_UNWRITABLE = "BooksNotWritable"
+    STATE_UNWRITABLE = "NodeStateNotWritable"
     STOPPING = "AgentStops"
 
 

@@ -30,7 +30,7 @@ PROMISED: Final = "numalet.dev/Promised"
 _LEVEL_REASONS: Final = {
     GuaranteeLevel.KERNEL: "Kernel",
     GuaranteeLevel.PROCESS: "ProcessSettings",
-    GuaranteeLevel.NONE: "BooksOnly",
+    GuaranteeLevel.NONE: "NotEnforced",
 }
 
 

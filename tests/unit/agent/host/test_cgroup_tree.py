@@ -266,11 +266,11 @@ def test_a_unit_for_pods_beside_ours_has_the_tree_and_we_stay_in_ours(
     assert tree.folder("system/pods-unit/pods") == found.tree.root
     assert (tree.folder("system/agent%service") / "cgroup.procs").read_text().strip() == "1"
     # A signal to the whole of our unit is none for the programs, nor for who watches them.
-    assert root.of_watchers(found.tree) == tree.folder("system/pods-unit/agent")
+    assert root.of_shims(found.tree) == tree.folder("system/pods-unit/agent")
 
 
-def test_watchers_stay_where_they_are_without_a_unit_for_pods(tree: FakeCgroups) -> None:
-    assert root.of_watchers(tree.at(tree.folder("system/other/pods"))) is None
+def test_shims_stay_where_they_are_without_a_unit_for_pods(tree: FakeCgroups) -> None:
+    assert root.of_shims(tree.at(tree.folder("system/other/pods"))) is None
 
 
 def test_a_place_that_can_not_be_written_is_reported(tmp_path: Path, tree: FakeCgroups) -> None:

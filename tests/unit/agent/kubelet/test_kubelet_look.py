@@ -86,8 +86,8 @@ def test_a_container_elsewhere_is_reported_when_it_lasts_and_once(evidence: Evid
     assert {NOW} == {each.since for each in lasting.lasting_problems}
     later = observed.observe(lasting, strange, MACHINE, NOW + timedelta(hours=1))
     assert (len(later.lasting_problems), later.news) == (2, ())
-    mended = observed.observe(later, evidence, MACHINE, NOW + timedelta(hours=2))
-    assert mended.problems == ()
+    corrected = observed.observe(later, evidence, MACHINE, NOW + timedelta(hours=2))
+    assert corrected.problems == ()
 
 
 def test_a_set_that_is_narrower_than_promised_is_one_too(evidence: Evidence) -> None:

@@ -95,7 +95,7 @@ def test_the_patience_begins_when_the_agent_goes_and_not_with_the_question(
 
 
 def _silent(*, waits_until: float) -> list[str]:
-    """Codes of what is said of an agent that holds the books and never answers."""
+    """Codes of what is said of an agent that holds the node state and never answers."""
     problem = ClientNoAgent(path="agent.sock", problem="gone")
     client = Answering(*[BadInput([problem])] * 3, told())
     root = Path("root")
@@ -110,7 +110,7 @@ def _silent(*, waits_until: float) -> list[str]:
     raise AssertionError
 
 
-def test_who_waits_waits_for_an_agent_that_holds_the_books_and_is_silent(
+def test_who_waits_waits_for_an_agent_that_holds_the_node_state_and_is_silent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
@@ -120,7 +120,7 @@ def test_who_waits_waits_for_an_agent_that_holds_the_books_and_is_silent(
     assert _silent(waits_until=float("inf")) == []
 
 
-def test_an_agent_that_lets_go_of_the_books_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_lets_go_of_the_node_state_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside_agent, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(beside_agent, "_agent_holds_lock", lambda _: False)
     with pytest.raises(beside_agent.AgentGone):

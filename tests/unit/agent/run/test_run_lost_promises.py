@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from numalet.agent.keeper.holders import RunHolder
-from numalet.agent.keeper.shared_state import HOLDERS, SharedState
+from numalet.agent.controller.holders import RunHolder
+from numalet.agent.controller.shared_state import HOLDERS, SharedState
 from numalet.agent.run import lost_promises
 from numalet.core.checkpoint import cpu_file, memory_file
 from numalet.core.model.findings import Finding

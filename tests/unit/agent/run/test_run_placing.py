@@ -1,4 +1,4 @@
-"""Places on a machine with several NUMA nodes, over shared books, without starting anything."""
+"""Places on several NUMA nodes, over shared node state, without starting anything."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from numalet.agent.controller import owners, settings
+from numalet.agent.controller.recovery import Premises
+from numalet.agent.controller.shared_state import SharedState
 from numalet.agent.host.runtime import host_capabilities
-from numalet.agent.keeper import owners, settings
-from numalet.agent.keeper.recovery import Premises
-from numalet.agent.keeper.shared_state import SharedState
 from numalet.agent.run import placement_notes, request
 from numalet.agent.run.placing import NoPlace, Placed, Placer
 from numalet.agent.run.request import RunRequest
@@ -31,7 +31,7 @@ def asked(cpus: int, memory: str | None = "1Gi") -> Pod:
 
 @pytest.fixture
 def placers(tmp_path: Path) -> Callable[[str], Placer]:
-    """Makers of what places commands of two books on two nodes of four CPUs, by policy."""
+    """Makers of what places commands of two root folders on two nodes of four CPUs, by policy."""
     on = MachineChoice(text="2n4c1t", memory_per_node="16Gi").open().info
     state = SharedState(tmp_path / "root")
     assert state.prepare()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from numalet.agent.keeper.node_state import NodeState
+from numalet.agent.controller.node_state import NodeState
 from numalet.agent.telemetry import cpu_gauges, gauges
 from numalet.agent.telemetry import metric_definitions as names
 from numalet.core.config.behaviour import EXACT, NATIVE

@@ -1,4 +1,4 @@
-"""What is read off a node's books for the metrics."""
+"""The gauges that the metrics read from the node state."""
 
 from __future__ import annotations
 

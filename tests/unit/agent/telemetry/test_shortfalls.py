@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from numalet.agent.host.cgroup_v2 import root
-from numalet.agent.host.runtime.watcher import watch
+from numalet.agent.host.runtime.shim import watch
 from numalet.agent.telemetry import node_log
 from numalet.cli import describe_view
 from numalet.core.enforcement.levels import GuaranteeLevel

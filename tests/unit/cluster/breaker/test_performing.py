@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from numalet.cluster.breaker.audit import ActionOutcome
-from numalet.cluster.breaker.performing import ActionPerformer
+from numalet.cluster.breaker.performing import ActionWorker
 from numalet.insight.rejections import marks
 from numalet.insight.rejections.actions import (
     Inform,
@@ -61,21 +61,21 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 class Performing:
-    """A performer, and what it said."""
+    """A worker, and what it said."""
 
-    def __init__(self, performer: ActionPerformer, said: list[str]) -> None:
+    def __init__(self, worker: ActionWorker, said: list[str]) -> None:
         self.said = said
-        self._performer = performer
+        self._worker = worker
 
     async def outcome(self, action: Any) -> ActionOutcome:
-        return (await self._performer.perform(action)).outcome
+        return (await self._worker.perform(action)).outcome
 
 
 @pytest.fixture
 async def performing(server: FakeApiServer) -> AsyncIterator[Performing]:
     said: list[str] = []
     async with client.opened(server.access()) as api:
-        yield Performing(ActionPerformer(api, said.append), said)
+        yield Performing(ActionWorker(api, said.append), said)
 
 
 def prune(stored: dict[str, Any]) -> Prune:

@@ -55,8 +55,8 @@ def only(facts: ClusterFacts) -> Finding:
     return finding
 
 
-def mend(finding: Finding) -> str:
-    return finding.mend.format(**finding.fields)
+def fix(finding: Finding) -> str:
+    return finding.fix.format(**finding.fields)
 
 
 def test_nothing_is_missing_in_a_healthy_cluster() -> None:
@@ -77,7 +77,7 @@ def test_a_definition_that_is_not_there_is_mended_by_its_folder() -> None:
     assert str(finding) == (
         "the cluster does not know the resource noderesourcetopologies.topology.node.k8s.io"
     )
-    assert mend(finding) == "kubectl apply -k packaging/kubernetes/node-resource-topology"
+    assert fix(finding) == "kubectl apply -k packaging/kubernetes/node-resource-topology"
 
 
 def test_a_definition_of_another_version_is_none_of_ours() -> None:
@@ -127,9 +127,9 @@ def test_nodes_without_objects_and_objects_without_nodes_are_named() -> None:
     assert (
         str(first) == "1 node without a NumaNode: a; their allocations are rebuilt from their pods"
     )
-    assert "--field-selector spec.nodeName=a" in mend(first)
+    assert "--field-selector spec.nodeName=a" in fix(first)
     assert str(second) == "1 NumaNode without a Node: gone"
-    assert mend(second) == "kubectl delete numanodes.numalet.dev gone"
+    assert fix(second) == "kubectl delete numanodes.numalet.dev gone"
 
 
 def test_of_many_nodes_the_first_are_named_and_the_rest_counted() -> None:
@@ -177,5 +177,5 @@ def test_a_state_that_contradicts_pods_is_a_finding_with_the_first_reason() -> N
         "2 nodes whose NumaNode contradicts the pods of the cluster: a, b; "
         "a is not trusted: its state has an allocation for default/p, which waits for a node"
     )
-    assert "--field-selector spec.nodeName=a;" in mend(finding)
+    assert "--field-selector spec.nodeName=a;" in fix(finding)
     assert sentences(replace(HEALTHY, contradictions={})) == []

@@ -222,9 +222,9 @@ def test_distances_by_position_do_not_mind_gaps_in_node_ids() -> None:
     rows = ((10, 40, 20), (40, 10, 40), (20, 40, 10))
     gaps = builders.machine(10, 10, 10, node_ids=(0, 4, 9), distances=rows)
     close = TopologyRules(policy=TopologyPolicy.BEST_EFFORT, prefer_closest_numa_nodes=True)
-    mended = replace(rules(gaps, close), behaviour=replace(EXACT, distances_by_node_id=False))
+    corrected = replace(rules(gaps, close), behaviour=replace(EXACT, distances_by_node_id=False))
 
-    _, decision = node(mended).admit(simple("u", "15Gi"))
+    _, decision = node(corrected).admit(simple("u", "15Gi"))
 
     assert decision.affinities == {"c": Hint(1 | 1 << 9, True)}
 

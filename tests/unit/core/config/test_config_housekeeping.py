@@ -20,7 +20,7 @@ def texts(fields: dict[str, Any], **gates: bool) -> list[str]:
     config = KubeletConfig(others=fields, feature_gates=gates)
     set_gates = feature_gates.with_settings(gates, DEFAULT)
     found = validation.validate(config, V1_32_RULES, set_gates)
-    assert all(str(finding) and finding.mend and finding.why for finding in found)
+    assert all(str(finding) and finding.fix and finding.why for finding in found)
     return [finding.in_kubelet_words.removeprefix("invalid configuration: ") for finding in found]
 
 

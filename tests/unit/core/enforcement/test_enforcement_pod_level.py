@@ -93,15 +93,15 @@ def test_shared_containers_of_a_pod_placed_as_a_whole_keep_their_quota() -> None
     pod_level = replace(qos.of_pod_level(whole, whole, None), count=True)
     pod = replace(builders.pod("u", own, shared), pod_level=pod_level)
     parts = {"own": frozenset({2}), "s": frozenset({3})}
-    books = Snapshot(cpu=CpuLedger(frozenset({0, 1})).with_pod("u", frozenset({2, 3}), parts))
+    snapshot = Snapshot(cpu=CpuLedger(frozenset({0, 1})).with_pod("u", frozenset({2, 3}), parts))
     resolved = limits.resolve(
         KubeletConfig(), MACHINE, replace(EXACT, release=table.of_name("1.36"))
     )
-    quotas = [desired.container(resolved, books, pod, n).cgroup.cpu_quota_us for n in parts]
+    quotas = [desired.container(resolved, snapshot, pod, n).cgroup.cpu_quota_us for n in parts]
     assert quotas == [NO_QUOTA, 50_000]
-    assert desired.pod(resolved, books, pod).cpu_quota_us == 200_000
+    assert desired.pod(resolved, snapshot, pod).cpu_quota_us == 200_000
     alone = replace(pod, app_containers=(own,))
-    assert desired.pod(resolved, books, alone).cpu_quota_us == NO_QUOTA
+    assert desired.pod(resolved, snapshot, alone).cpu_quota_us == NO_QUOTA
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_without_numa_every_package_is_a_node_without_memory() -> None:
     assert info.cpu_count == 4
 
 
-def test_books_and_drawers_tell_cores_apart() -> None:
+def test_node_state_and_drawers_tell_cores_apart() -> None:
     cpus = (
         Cpu(0, package_id=0, core_id=0, book_id="1", drawer_id="1"),
         Cpu(1, package_id=0, core_id=0, book_id="2", drawer_id="1"),

@@ -49,7 +49,7 @@ def test_how_it_is_held_lasts_as_long_as_it_runs() -> None:
     assert over.last_exit.started_at == at(1)
 
 
-def test_the_watchers_own_moment_of_the_start_is_kept() -> None:
+def test_the_shims_own_moment_of_the_start_is_kept() -> None:
     exit_ = Exit(code=0, reason=ExitReason.COMPLETED, finished_at=at(9), started_at=at(5))
     run = folding.ended(up(accepted(), "a", 4), "a", 1, exit_)
     assert run.of("a").last_exit == exit_

@@ -40,27 +40,27 @@ def test_what_keeps_a_kubelet_from_starting_on_a_live_host_is_found() -> None:
     found = checked(bad)
     assert {"swap-is-on", "cgroup-v1", "no-container-runtime"} == set(codes(found))
     assert {Severity.WARNING} == set(codes(found).values())
-    assert found.not_looked_at == ()
+    assert found.skipped_checks == ()
     assert "swap-is-on" not in codes(checked(bad, fail_swap_on=False))
     good = Host(swap_areas=(), cgroup_version=2, has_runtime=True)
-    assert (codes(checked(good)), checked(good).not_looked_at) == ({}, ())
+    assert (codes(checked(good)), checked(good).skipped_checks) == ({}, ())
 
 
 def test_what_is_not_known_is_said_not_to_have_been_looked_at() -> None:
-    assert checked().not_looked_at == ("swap", "cgroup-version", "container-runtime")
-    assert "swap" not in checked(fail_swap_on=False).not_looked_at
+    assert checked().skipped_checks == ("swap", "cgroup-version", "container-runtime")
+    assert "swap" not in checked(fail_swap_on=False).skipped_checks
     soft = checked(
         eviction_soft={"memory.available": "1Gi"},
         eviction_soft_grace_period={"memory.available": "1m"},
     )
-    assert "soft-eviction" in soft.not_looked_at
+    assert "soft-eviction" in soft.skipped_checks
     assert codes(soft) == {}
 
 
 def test_windows_has_neither_swap_files_nor_cgroups() -> None:
     windows = replace(MACHINE, os=OperatingSystem.WINDOWS)
     found = rules.check(LintSubject(config=KubeletConfig(), machine=windows))
-    assert found.not_looked_at == ("container-runtime",)
+    assert found.skipped_checks == ("container-runtime",)
 
 
 def test_a_soft_threshold_needs_a_grace_period() -> None:

@@ -90,7 +90,7 @@ def test_zero_units_are_never_suggested() -> None:
     (finding,) = found(simple("p", "1Gi", hugepages_2Mi="4Mi"), machine=machine)
     assert told([finding]) == [("c", "hugepages-2Mi", "4Mi", "0", "4Mi")]
     assert (
-        finding.mend.format(**finding.fields)
+        finding.fix.format(**finding.fields)
         == "give this node some hugepages-2Mi, or choose another policy"
     )
 

@@ -130,7 +130,7 @@ def test_default_thresholds_that_are_merged_are_not_missed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "mend"),
+    ("release", "fix"),
     [
         ("1.32", "add memory.available to evictionHard, and the same amount to reservedMemory"),
         (
@@ -140,8 +140,8 @@ def test_default_thresholds_that_are_merged_are_not_missed() -> None:
         ),
     ],
 )
-def test_a_missing_threshold_is_mended_as_the_release_allows(release: str, mend: str) -> None:
+def test_a_missing_threshold_is_mended_as_the_release_allows(release: str, fix: str) -> None:
     config = document(evictionHard={"nodefs.available": "5%"})
     (finding,) = found(config, release, "no-memory-threshold")
 
-    assert mend == finding.mend.format(**finding.fields)
+    assert fix == finding.fix.format(**finding.fields)

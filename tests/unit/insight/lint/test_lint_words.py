@@ -1,4 +1,4 @@
-"""Findings in words: sentence, the kubelet's text, rule and mend; and the forms for machines."""
+"""Findings in words: sentence, the kubelet's text, rule and fix; and the forms for machines."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_start_error_has_the_kubelets_text_a_rule_and_a_mend() -> None:
     )
     assert found.sentence == str(SUM)
     assert "must equal kubeReserved + systemReserved" in found.rule
-    assert found.mend == (
+    assert found.fix == (
         "make the entries of memory add up to 3172Mi; 'numalet reserve' computes them"
     )
     assert found.place == "kubelet.yaml:12: $.reservedMemory"
@@ -71,7 +71,7 @@ def test_a_state_file_has_the_kubelets_whole_text() -> None:
     (found,) = rows.rows([finding])
     refused = StartRefused(StartStage.MEMORY_MANAGER_START, (finding,))
     assert found.kubelet_text == kubelet_start.text(refused)
-    assert "numalet state rebase" in found.mend
+    assert "numalet state rebase" in found.fix
     assert "must be complete" in found.rule
 
 
@@ -84,13 +84,13 @@ def test_what_the_kubelet_would_crash_on_has_no_text_of_its_own() -> None:
 def test_a_note_of_a_reader_has_neither_rule_nor_mend() -> None:
     note = MachineNoteCpuless(value="1", severity=Severity.NOTE)
     (found,) = rows.rows([note])
-    assert (found.rule, found.mend) == ("", "")
+    assert (found.rule, found.fix) == ("", "")
 
 
 def test_every_rule_of_ours_has_all_its_words() -> None:
     ours = [each for code, each in code_index.classes().items() if code.startswith("lint/")]
     assert len(ours) > 40
-    assert all(each.sentence and each.why and each.mend for each in ours)
+    assert all(each.sentence and each.why and each.fix for each in ours)
 
 
 def test_every_start_error_has_a_rule_and_a_mend() -> None:
@@ -100,7 +100,7 @@ def test_every_start_error_has_a_rule_and_a_mend() -> None:
         if code.partition("/")[0] in START_AREAS and issubclass(each, Finding)
     ]
     assert len(start) > 60
-    assert [each.code for each in start if not (each.why and each.mend)] == []
+    assert [each.code for each in start if not (each.why and each.fix)] == []
 
 
 def test_sarif_has_a_rule_for_every_code_and_a_result_for_every_finding() -> None:
@@ -156,8 +156,8 @@ def test_sarif_takes_places_without_line_or_file() -> None:
     ("changes", "expected"),
     [
         ({}, "it is on."),
-        ({"sentence": "It is on.", "mend": "turn it off"}, "It is on. Mend: turn it off."),
-        ({"kubelet_text": "no", "mend": "m"}, "it is on. The kubelet says: no. Mend: m."),
+        ({"sentence": "It is on.", "fix": "turn it off"}, "It is on. Fix: turn it off."),
+        ({"kubelet_text": "no", "fix": "m"}, "it is on. The kubelet says: no. Fix: m."),
     ],
 )
 def test_a_message_says_everything_in_one_paragraph(changes: dict[str, Any], expected: str) -> None:

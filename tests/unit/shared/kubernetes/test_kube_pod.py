@@ -242,7 +242,7 @@ def test_a_pod_that_went_for_another_has_the_condition_of_a_disruption() -> None
     assert found["message"] == kubelet.PREEMPTED_CONDITION
 
 
-def test_a_running_pod_whose_books_could_not_be_renewed_says_so() -> None:
+def test_a_running_pod_whose_node_state_could_not_be_renewed_says_so() -> None:
     run = replace(accepted(), causes=(Cause("record/text-only", {"text": "not enough memory"}),))
     found = condition(status(of("a1"), run), "numalet.dev/Promised")
     assert (found["status"], found["reason"]) == ("False", "DoesNotFit")

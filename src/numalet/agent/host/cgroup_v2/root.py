@@ -86,7 +86,7 @@ def find(
         return Unusable(CgroupNotWritable(path=str(base / below), error=problem))
 
 
-def of_watchers(tree: CgroupTree) -> Path | None:
+def of_shims(tree: CgroupTree) -> Path | None:
     """Where the processes belong that watch programs of the tree; None for where they are.
 
     In the agent's own unit each signal that systemd sends to the whole unit would reach them, and

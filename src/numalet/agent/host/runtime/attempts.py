@@ -1,7 +1,7 @@
 """Where the process runtime keeps what it needs to find its containers again.
 
 ``runs/UID/CONTAINER/ATTEMPT/`` below the agent's root, names escaped; in each such folder are
-the watcher's files and the program's output.
+the shim's files and the program's output.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from numalet.agent.host.runtime.watcher import attempt_files
+from numalet.agent.host.runtime.shim import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.model.pod import ContainerKey
 from numalet.core.model.value import Value
@@ -33,13 +33,13 @@ class AttemptState(Enum):
     """The state of an attempt, from its folder alone."""
 
     NOTHING = "nothing"
-    """No watcher was ever given the order, or it ended before it did anything."""
+    """No shim was ever given the order, or it ended before it did anything."""
     STARTING = "starting"
     RUNNING = "running"
     REFUSED = "refused"
     ENDED = "ended"
     LOST = "lost"
-    """The program was started, its watcher is gone, and no end was written."""
+    """The program was started, its shim is gone, and no end was written."""
 
 
 class AttemptFolder(Value):
@@ -89,7 +89,7 @@ class AttemptFolder(Value):
             folder.mkdir(mode=_MODE, exist_ok=True)
 
     def lock(self) -> int | None:
-        """The lock as a descriptor; None if a watcher holds it. Raises ``OSError``."""
+        """The lock as a descriptor; None if a shim holds it. Raises ``OSError``."""
         flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
         try:
             descriptor = os.open(self.folder / attempt_files.LOCK, flags, 0o600)
@@ -104,7 +104,7 @@ class AttemptFolder(Value):
         return descriptor
 
     def lock_is_held(self) -> bool:
-        """Whether the watcher lives."""
+        """Whether the shim lives."""
         descriptor = self.lock()
         if descriptor is None:
             return True
@@ -112,7 +112,7 @@ class AttemptFolder(Value):
         return False
 
     def write_end(self, content: Mapping[str, Any]) -> None:
-        """Write down an end that its watcher could not. Raises ``BadInput``."""
+        """Write down an end that its shim could not. Raises ``BadInput``."""
         atomic.write_text(self.folder / attempt_files.END, as_json(content))
 
 
@@ -169,7 +169,7 @@ class Attempts(Value):
 
 
 def moment(text: str | None) -> datetime | None:
-    """A moment that a watcher wrote down."""
+    """A moment that a shim wrote down."""
     if text is None:
         return None
     whole, _, part = text.removesuffix("Z").partition(".")

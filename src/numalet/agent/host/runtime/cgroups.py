@@ -12,7 +12,7 @@ from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.cgroup_v2.writing import SettingRefusal
 from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.port import Arranged, Launch, NotHeld
-from numalet.agent.host.runtime.watcher import attempt_files
+from numalet.agent.host.runtime.shim import attempt_files
 from numalet.core.enforcement.settings import CgroupSettings
 
 Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[bool]]

@@ -1,4 +1,4 @@
-"""How attempts ended: what their watchers wrote, in Kubernetes' words, and what to do without."""
+"""How attempts ended: what their shims wrote, in Kubernetes' words, and what to do without."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import cgroups
 from numalet.agent.host.runtime.attempts import AttemptFolder, moment
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree
-from numalet.agent.host.runtime.watcher.outputs import stamp
+from numalet.agent.host.runtime.shim import attempt_files, process_tree
+from numalet.agent.host.runtime.shim.outputs import stamp
 from numalet.core.model.findings import Finding
 from numalet.core.workload.run import Cause, Exit, ExitReason
-from numalet.shared.findings.runtime import RuntimeNodesExhausted, RuntimeWatcherGone
+from numalet.shared.findings.runtime import RuntimeNodesExhausted, RuntimeShimGone
 
 _KILLED: Final = 128 + signal.SIGKILL
 
@@ -38,7 +38,7 @@ def of(attempt: AttemptFolder) -> Exit:
 
 
 def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
-    """The end of a program whose watcher was killed: the kernel killed the program with it."""
+    """The end of a program whose shim was killed: the kernel killed the program with it."""
     started = attempt.document(attempt_files.STARTED) or {}
     return {
         "code": _KILLED,
@@ -55,16 +55,16 @@ def write_unknown(attempt: AttemptFolder) -> None:
 
 
 def kill(attempt: AttemptFolder, own: CgroupTree | None) -> None:
-    """Kill what may be left of an attempt whose watcher is gone or does not answer.
+    """Kill what may be left of an attempt whose shim is gone or does not answer.
 
     ``own`` is our tree, which is not always that of the attempt.
     """
     started = attempt.document(attempt_files.STARTED) or {}
     order = attempt.document(attempt_files.LAUNCH) or {}
-    watcher = process_tree.process(int(started.get("watcher", 0)))
-    if watcher is not None and attempt.lock_is_held():
+    shim = process_tree.process(int(started.get("shim", 0)))
+    if shim is not None and attempt.lock_is_held():
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(watcher.pid, signal.SIGKILL)
+            os.kill(shim.pid, signal.SIGKILL)
     tree = cgroups.tree_of(order, own)
     if tree is not None and "path" in order:
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def kill(attempt: AttemptFolder, own: CgroupTree | None) -> None:
 
 def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, Finding | None]:
     if end.get("unseen"):
-        return ExitReason.UNKNOWN, RuntimeWatcherGone()
+        return ExitReason.UNKNOWN, RuntimeShimGone()
     # A shell exits with 137 when a program of its own was killed.
     if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
         # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.

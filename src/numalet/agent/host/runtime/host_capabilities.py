@@ -6,7 +6,7 @@ from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.cgroup_v2.root import Place, Unusable
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime.port import Capabilities
-from numalet.agent.host.runtime.watcher import begin
+from numalet.agent.host.runtime.shim import begin
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.model.value import Value
 from numalet.shared.findings.runtime import (

@@ -1,10 +1,10 @@
-"""An attempt that a process in the foreground starts itself, being its own watcher.
+"""An attempt that a process in the foreground starts itself, being its own shim.
 
 ``numalet run`` wants its command to have its terminal, its folder, its user, and to be its child;
 the agent wants the command on its allocation, and to know of its end even if both were killed.
-So the agent prepares the cgroup and writes the order, as for a watcher of its own, and the runner
+So the agent prepares the cgroup and writes the order, as for a shim of its own, and the runner
 takes the attempt's lock, starts the program, and leaves the same files. From there on nothing
-differs: the next agent adopts a runner and waits for it by its pidfd, as for any watcher.
+differs: the next agent adopts a runner and waits for it by its pidfd, as for any shim.
 
 An offer holds as long as the order lies there. Who withdraws it takes the lock first, so an order
 is either accepted or withdrawn, never both. The notify FIFO is a named pipe in the attempt's
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Final
 
 from numalet.agent.host.runtime.attempts import AttemptFolder
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree
+from numalet.agent.host.runtime.shim import attempt_files, process_tree
 from numalet.core.workload.spec import Runner
 
 _PAUSE_SECONDS: Final = 0.05

@@ -1,8 +1,8 @@
-"""The runtime ``process``: containers are programs of the host, each with a watcher.
+"""The runtime ``process``: containers are programs of the host, each with a shim.
 
 What a program is held by depends on the machine (``host_capabilities``): a cgroup of its own
 where there is cgroup v2, else CPU affinity and memory policy. What is known of containers is on
-the disk and in the kernel; kept here are only the watchers that are observed, by their pidfd, which
+the disk and in the kernel; kept here are only the shims that are observed, by their pidfd, which
 works for those of an earlier agent as it does for our own children.
 """
 
@@ -45,8 +45,8 @@ from numalet.agent.host.runtime.port import (
     Reality,
     Started,
 )
+from numalet.agent.host.runtime.shim import attempt_files
 from numalet.agent.host.runtime.watched import Watched
-from numalet.agent.host.runtime.watcher import attempt_files
 from numalet.core.enforcement import paths
 from numalet.core.enforcement.levels import GuaranteeLevel
 from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
@@ -82,15 +82,15 @@ class ProcessRuntime:
         """What programs are held by; determined once, at the start of the agent."""
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
-        """How long a watcher may take to answer, and a killed program to go, in seconds."""
+        """How long a shim may take to answer, and a killed program to go, in seconds."""
         self._watched: dict[ContainerKey, Watched] = {}
-        """The running attempts with a live watcher: from its answer until its pidfd is readable."""
+        """The running attempts with a live shim: from its answer until its pidfd is readable."""
         self._fifos: dict[ContainerKey, NotifyFifo] = {}
         """The notify FIFOs of commands in the foreground, until the pod is forgotten."""
         self._offers: dict[ContainerKey, StartOffer] = {}
         """Orders that no runner has accepted yet, and that none has withdrawn."""
         self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
-        """What ``news`` yields: callbacks of the event loop put, the keeper takes out."""
+        """What ``news`` yields: callbacks of the event loop put, the controller takes out."""
 
     @property
     def cgroup_root(self) -> Path | None:
@@ -242,7 +242,7 @@ class ProcessRuntime:
         return path if path.exists() else None
 
     async def _spawn(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
-        """Give the order to a watcher and wait for its answer; what prevented that."""
+        """Give the order to a shim and wait for its answer; what prevented that."""
         if not (launch.spec.command or launch.spec.args):
             return NotStarted(RuntimeNoCommand(container=launch.key.container))
         refused = await self._prepare(launch, attempt)
@@ -327,7 +327,7 @@ class ProcessRuntime:
             self._finish(attempt)
 
     async def _settled(self, attempt: AttemptFolder) -> AttemptState:
-        """The state of an attempt that another agent gave to a watcher, when it has answered."""
+        """The state of an attempt that another agent gave to a shim, when it has answered."""
         await self._until(lambda: attempt.state() is not AttemptState.STARTING)
         return attempt.state()
 
@@ -344,7 +344,7 @@ class ProcessRuntime:
         return any(key.pod_uid == pod_uid for key in self._watched)
 
     def _watch(self, attempt: AttemptFolder) -> bool:
-        """Wait for the watcher's end from now on; False if the watcher has ended already."""
+        """Wait for the shim's end from now on; False if the shim has ended already."""
         if attempt.key in self._watched:
             return True
         watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
@@ -356,7 +356,7 @@ class ProcessRuntime:
         return True
 
     def _finish(self, attempt: AttemptFolder) -> None:
-        """Report the end after the watcher ended."""
+        """Report the end after the shim ended."""
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
             watched.close()

@@ -1,6 +1,6 @@
-"""What the kernel reports of a container that has no cgroup, and what can be mended there.
+"""What the kernel reports of a container that has no cgroup, and what can be corrected there.
 
-Its processes are those below its watcher. A memory policy is not in the list of allowed nodes,
+Its processes are those below its shim. A memory policy is not in the list of allowed nodes,
 so it is read from ``numa_maps``, where every area of memory names its own.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from numalet.agent.host.procfs import numa_maps
 from numalet.agent.host.procfs.numa_maps import Area, AreaKind
 from numalet.agent.host.runtime.cgroup_inspection import allowed_of
-from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.core.enforcement import drift
 from numalet.core.enforcement.reality import FILE, MEMORY, Reality
 from numalet.core.enforcement.settings import CgroupSettings
@@ -23,12 +23,12 @@ from numalet.core.model import cpu_set, resources
 from numalet.core.model.findings import BadInput
 
 
-def inspect(watcher: int) -> Reality:
-    """Pages and allowed sets of all processes below the watcher.
+def inspect(shim: int) -> Reality:
+    """Pages and allowed sets of all processes below the shim.
 
     A page that several processes share counts in each of them.
     """
-    pids = process_tree.offspring(watcher)
+    pids = process_tree.offspring(shim)
     areas = tuple(_areas(pids))
     allowed = tuple(allowed_of(pids))
     may_use = frozenset().union(*(each.nodes for each in allowed))
@@ -41,12 +41,12 @@ def inspect(watcher: int) -> Reality:
     )
 
 
-def move(watcher: int, wanted: CgroupSettings) -> tuple[str, ...]:
+def move(shim: int, wanted: CgroupSettings) -> tuple[str, ...]:
     """Give all threads of the container the CPUs that are wanted; what had to be changed.
 
     A memory policy can only be set by a process for itself.
     """
-    return move_all(process_tree.offspring(watcher), wanted)
+    return move_all(process_tree.offspring(shim), wanted)
 
 
 def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:

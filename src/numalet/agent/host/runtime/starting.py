@@ -1,4 +1,4 @@
-"""From an order to a watcher: its content, how the watcher is spawned, what its answer means."""
+"""From an order to a shim: its content, how the shim is spawned, what its answer means."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from numalet.agent.host.cgroup_v2 import root
 from numalet.agent.host.runtime.attempts import AttemptFolder, AttemptState
 from numalet.agent.host.runtime.host_capabilities import HostCapabilities
 from numalet.agent.host.runtime.port import TRANSIENT_ERRORS, Launch, NotStarted
+from numalet.agent.host.runtime.shim import attempt_files, process_tree, watch
+from numalet.agent.host.runtime.shim.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.agent.host.runtime.watched import reap_when_ended
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
-from numalet.agent.host.runtime.watcher.begin import DEFAULT_PATH, FailedStep, Setup
 from numalet.core.model import cpu_set
 from numalet.core.model.findings import BadInput, Finding
 from numalet.io import os_problem
@@ -35,9 +35,9 @@ from numalet.shared.findings.runtime import (
     RuntimeNoWorkingDir,
     RuntimeProgramNotFound,
     RuntimeProgramRefused,
+    RuntimeShimSilent,
     RuntimeStorage,
     RuntimeUserRefused,
-    RuntimeWatcherSilent,
 )
 
 LOG_BYTES: Final = 10 << 20
@@ -51,11 +51,11 @@ _SOURCE: Final = str(Path(numalet.__file__).parents[1])
 # The folder comes last, so that nothing in it can stand in for the standard library.
 _CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); from pathlib import Path;"
-    "from numalet.agent.host.runtime.watcher.watch import main;"
+    "from numalet.agent.host.runtime.shim.watch import main;"
     "sys.exit(main(Path(sys.argv[2])))"
 )
 _LOWEST_FREE: Final = 10
-"""Above the descriptors of a watcher (``watch.REPORT`` is the highest): none is overwritten."""
+"""Above the descriptors of a shim (``watch.REPORT`` is the highest): none is overwritten."""
 _OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 """What this process may have open before it allows itself more."""
 
@@ -80,12 +80,12 @@ def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
 
 
 def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> Mapping[str, Any]:
-    """The order for the watcher."""
+    """The order for the shim."""
     prepared = setup(launch, ground, attempt.mark)
-    leaf = None if ground.tree is None else root.of_watchers(ground.tree)
+    leaf = None if ground.tree is None else root.of_shims(ground.tree)
     return {
         "setup": asdict(prepared),
-        "watcher_cgroup": None if leaf is None else str(leaf),
+        "shim_cgroup": None if leaf is None else str(leaf),
         "cgroup": prepared.cgroup,
         "path": launch.settings.path,
         "oom_score_adj": score(launch.settings.oom_score_adj, ground),
@@ -112,9 +112,9 @@ def score(wanted: int, ground: HostCapabilities) -> int:
 
 
 def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
-    """Start the watcher in a session of its own, with the lock; its id. Raises ``OSError``."""
+    """Start the shim in a session of its own, with the lock; its id. Raises ``OSError``."""
     words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
-    errors = str(attempt.folder / "watcher.log")
+    errors = str(attempt.folder / "shim.log")
     with contextlib.ExitStack() as spawned:
         high = [_raised(each, spawned) for each in (lock, report)]
         actions = [
@@ -130,14 +130,14 @@ def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
 
 
 def _raised(descriptor: int, until: contextlib.ExitStack) -> int:
-    """The same file under a number above those that a watcher uses, until the block ends."""
+    """The same file under a number above those that a shim uses, until the block ends."""
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE)
     until.callback(os.close, high)
     return high
 
 
 async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
-    """Spawn the watcher with the lock, and wait until it has closed its report.
+    """Spawn the shim with the lock, and wait until it has closed its report.
 
     One that does not answer is killed, so that its program can not begin later.
     """
@@ -147,7 +147,7 @@ async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
     try:
         answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        # A lock that is never released would mean a watcher that is about to answer.
+        # A lock that is never released would mean a shim that is about to answer.
         os.close(lock)
         raise
     try:
@@ -186,7 +186,7 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
 
 
 def refusal(attempt: AttemptFolder) -> NotStarted:
-    """Why an attempt did not start, from the watcher's answer."""
+    """Why an attempt did not start, from the shim's answer."""
     answer = attempt.document(attempt_files.REFUSED) or {}
     launch = attempt.document(attempt_files.LAUNCH) or {}
     return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
@@ -226,8 +226,8 @@ def _of_program(number: int, given: Mapping[str, Any], error: str) -> Finding:
 
 
 def silent(attempt: AttemptFolder) -> NotStarted:
-    """A watcher that did not come to answer: the host is busy, and nothing else is known."""
-    return NotStarted(RuntimeWatcherSilent(folder=str(attempt.folder)), is_transient=True)
+    """A shim that did not come to answer: the host is busy, and nothing else is known."""
+    return NotStarted(RuntimeShimSilent(folder=str(attempt.folder)), is_transient=True)
 
 
 def failed(why: type[RuntimeForkFailed | RuntimeStorage], error: BadInput | OSError) -> NotStarted:

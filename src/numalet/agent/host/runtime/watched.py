@@ -1,4 +1,4 @@
-"""A watcher that is waited for: its pidfd in the event loop, and the ways to end its program."""
+"""A shim that is waited for: its pidfd in the event loop, and the ways to end its program."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Final
 from numalet.agent.host.cgroup_v2.tree import CgroupTree
 from numalet.agent.host.runtime import cgroups
 from numalet.agent.host.runtime.attempts import AttemptFolder
-from numalet.agent.host.runtime.watcher import attempt_files, process_tree, watch
+from numalet.agent.host.runtime.shim import attempt_files, process_tree, watch
 
 STUBBORN_SECONDS: Final = 5.0
-"""How long a watcher may take to kill its program before it is killed itself. The kernel kills the
+"""How long a shim may take to kill its program before it is killed itself. The kernel kills the
 program with it, so nothing is lost but the exit status and the last lines of output."""
 
 
@@ -33,7 +33,7 @@ class Watched:
         order = attempt.document(attempt_files.LAUNCH) or {}
         tree = cgroups.tree_of(order, own)
         self.pid = pid
-        """The watcher's, or the runner's of a command in the foreground."""
+        """The shim's, or the runner's of a command in the foreground."""
         self.cgroup: str | None = order.get("path") if tree is not None else None
         self._in_foreground = bool(order.get("foreground"))
         self._pidfd = pidfd
@@ -55,7 +55,7 @@ class Watched:
     def of(
         cls, attempt: AttemptFolder, own: CgroupTree | None, gone: Callable[[], None]
     ) -> Watched | None:
-        """The watcher of an attempt; None if it is gone.
+        """The shim of an attempt; None if it is gone.
 
         The lock is tried after the pidfd was opened: as long as it is held the id can not
         have gone to another process.
@@ -63,7 +63,7 @@ class Watched:
         started = attempt.document(attempt_files.STARTED)
         if started is None:
             return None
-        pid = int(started["watcher"])
+        pid = int(started["shim"])
         try:
             pidfd = os.pidfd_open(pid)
         except ProcessLookupError:
@@ -87,7 +87,7 @@ class Watched:
         self._after(max(grace_seconds, 0.0), self.kill)
 
     def kill(self) -> None:
-        """Kill everything of the container; a watcher that does not answer goes with it."""
+        """Kill everything of the container; a shim that does not answer goes with it."""
         if self.tree is not None and self.cgroup is not None:
             with contextlib.suppress(OSError):
                 self.tree.kill(self.cgroup)
@@ -100,7 +100,7 @@ class Watched:
         self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
 
     def close(self) -> None:
-        """Stop waiting; the watcher continues."""
+        """Stop waiting; the shim continues."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pidfd >= 0:
@@ -124,7 +124,7 @@ class Watched:
 
 
 def reap_when_ended(pid: int) -> None:
-    """Reap a watcher that is not waited for as soon as it has ended."""
+    """Reap a shim that is not waited for as soon as it has ended."""
     with contextlib.suppress(ProcessLookupError):
         _reap_at_end(pid, os.pidfd_open(pid))
 
@@ -142,6 +142,6 @@ def _reap_at_end(pid: int, pidfd: int) -> None:
 
 
 def _reap(pid: int) -> None:
-    """Reap a watcher, if it was our own child."""
+    """Reap a shim, if it was our own child."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

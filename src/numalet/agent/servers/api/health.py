@@ -14,7 +14,7 @@ from numalet.io.documents.kubelet_config_document import configz
 from numalet.shared.kubernetes.node_object import Unready
 
 _READINESS: Final = {
-    "books": Unready.STATE_UNWRITABLE,
+    "node-state": Unready.STATE_UNWRITABLE,
     "sources": Unready.STARTING,
     "shutdown": Unready.STOPPING,
 }
@@ -39,7 +39,7 @@ class HealthHandlers:
     async def healthy(self, request: Request) -> Response:
         """Whether the agent answers and can write its node state."""
         unready = self._served.door.view().unready
-        checks = {"ping": True, "books": unready is not Unready.STATE_UNWRITABLE}
+        checks = {"ping": True, "node-state": unready is not Unready.STATE_UNWRITABLE}
         return _report(checks, "healthz", verbose="verbose" in request.query_params)
 
     async def alive(self, request: Request) -> Response:

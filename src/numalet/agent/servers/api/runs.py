@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from numalet.agent.host.runtime.watcher import process_tree
+from numalet.agent.host.runtime.shim import process_tree
 from numalet.agent.servers.api import requests, status
 from numalet.agent.servers.api.field_validation import FieldValidation
 from numalet.agent.servers.api.pods import workload_of

@@ -1,0 +1,135 @@
+"""Commands of ``numalet run`` that began without an agent, adopted by one that starts.
+
+A ``numalet run`` leaves the same files without an agent as with one: those of its attempt, whose
+lock it holds, and its Pod object. The agent that starts reads the node state that commands share,
+makes a record for each, and recovers as after a restart. Nothing is moved or restarted. A ``numalet
+run`` whose command ends finds that its place is not in the shared state any more, and hands it back
+to the agent.
+
+What an earlier agent left is of programs that do not run: while such run, commands are refused. Its
+pods ask for admission again, after the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from numalet.agent.controller import recovery, root_folder
+from numalet.agent.controller.holders import CONTAINER, Holders, RunHolder
+from numalet.agent.controller.settings import AgentSettings, RuntimeKind
+from numalet.agent.controller.shared_state import FOLDER, HOLDERS, Content, SharedState
+from numalet.agent.controller.store import StoredState
+from numalet.core.model.findings import BadInput, Finding, Findings, Location, Severity
+from numalet.core.model.value import Value, replace
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ContainerPhase, ContainerRun, PodRun, Verdict
+from numalet.core.workload.spec import Runner, of_command
+from numalet.io.documents.typed import Place
+from numalet.io.documents.workload import WorkloadOptions, decode_workload
+from numalet.shared.findings.agent import (
+    AgentCommandOfOlderRelease,
+    AgentCommandOutOfSight,
+    AgentCommandsAdopted,
+    AgentCommandsAreReal,
+    AgentOtherConfiguration,
+)
+
+
+class Adopted(Value):
+    """The state to recover from, and the uids of commands that are in it for the first time."""
+
+    stored: StoredState
+    uids: tuple[str, ...] = ()
+
+    def findings(self) -> Iterable[Finding]:
+        """What an operator should know of it."""
+        if self.uids:
+            yield AgentCommandsAdopted(count=len(self.uids))
+
+
+def adopt(settings: AgentSettings, stored: StoredState, now: datetime) -> Adopted:
+    """What was stored, with the commands that run. Called by an agent that holds the root folder.
+
+    Raises:
+        BadInput: a command can not be adopted: this agent starts no real programs, the command
+            is of a former release or in another PID namespace, or its place does not agree with
+            this configuration.
+    """
+    shared = SharedState(settings.root)
+    if settings.observe or not shared.folder.is_dir():
+        return Adopted(stored)
+    root_folder.claim(settings.root, [FOLDER])
+    with shared.content() as content:
+        new = tuple(each for each in content.live if each.uid not in stored.records)
+        if not new:
+            return Adopted(stored)
+        for each in new:
+            refused = _refusal(settings, shared.holders, each)
+            if refused is not None:
+                raise BadInput([refused.at(Location(str(shared.folder / HOLDERS)))])
+        _check(settings, content)
+        records = {
+            each.uid: _record(settings, each, shared.holders.since(each) or now) for each in new
+        }
+    together = replace(stored, state_files=content.files, records={**records, **stored.records})
+    return Adopted(together, tuple(records))
+
+
+def clear_shared_state(settings: AgentSettings) -> None:
+    """Empty the shared state, once the agent's own with the commands in it is on the disk.
+
+    Raises ``BadInput``.
+    """
+    shared = SharedState(settings.root)
+    if not settings.observe and shared.folder.is_dir():
+        with shared.content() as content:
+            if content.live or content.dead:
+                shared.write({}, ())
+
+
+def _refusal(settings: AgentSettings, holders: Holders, holder: RunHolder) -> Finding | None:
+    """Why an agent cannot adopt this command."""
+    if settings.runtime is not RuntimeKind.PROCESS:
+        return AgentCommandsAreReal(pid=holder.pid)
+    if not holder.manifest:
+        return AgentCommandOfOlderRelease(pid=holder.pid)
+    if holders.pid_here(holder) is None:
+        return AgentCommandOutOfSight(pid=holder.pid)
+    return None
+
+
+def _check(settings: AgentSettings, content: Content) -> None:
+    """Raise ``BadInput`` if the commands decided by a configuration that conflicts with ours."""
+    running = [each.key for each in content.live]
+    try:
+        recovery.start_node(settings.premises, content.files, running)
+    except BadInput as bad:
+        pids = ", ".join(str(each.pid) for each in content.live)
+        where = Location(str(settings.root))
+        text = str(bad.findings[0].fields.get("text", bad.findings[0]))
+        raise BadInput([AgentOtherConfiguration(pids=pids, text=text, where=where)]) from None
+
+
+def _record(settings: AgentSettings, holder: RunHolder, since: datetime) -> PodRecord:
+    """The record of a command, as of one that was admitted when it got its place."""
+    options = WorkloadOptions(
+        uid=holder.uid,
+        node_name=settings.node_name,
+        behaviour=settings.premises.behaviour,
+        unknown_fields=Severity.WARNING,
+    )
+    findings = Findings()
+    place = Place(str(settings.root / FOLDER / HOLDERS))
+    workload = decode_workload(holder.manifest, place, options, findings)
+    findings.raise_errors()
+    assert workload is not None
+    runner = Runner(holder.pid, holder.ticks, holder.boot)
+    starting = ContainerRun(name=CONTAINER, phase=ContainerPhase.STARTING, attempt=1)
+    run = PodRun(
+        accepted_at=since,
+        verdict=Verdict(admitted=True),
+        decided_at=since,
+        containers={CONTAINER: starting},
+    )
+    return PodRecord(of_command(workload, runner), run, resource_version=1)

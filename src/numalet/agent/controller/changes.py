@@ -1,0 +1,175 @@
+"""Changes as they happen, for watchers; a bounded past.
+
+A watcher that asks for a version from before the past that is kept is refused, and lists anew.
+One that falls behind so far that what it should get next is forgotten is ended, for the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Final, Generic, Protocol, TypeVar
+
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.servers.door import (
+    AgentView,
+    ChangeKind,
+    EventChange,
+    PodChange,
+    RequestRefusal,
+    RequestRefused,
+)
+from numalet.core.workload.record import NodeEvent, PodRecord
+
+KEPT: Final = 4096
+"""Changes that a watcher may fall behind before it has to list anew."""
+
+
+class Versioned(Protocol):
+    """Something that has a resource version."""
+
+    @property
+    def resource_version(self) -> int:
+        """Later changes have higher ones."""
+        ...
+
+
+C = TypeVar("C", bound=Versioned)
+
+
+class History(Generic[C]):
+    """The latest changes; ``begin`` is the resource version at which the past begins.
+
+    ``view`` shows the version of what there is, which may be that of something else's change.
+    """
+
+    def __init__(self, view: Callable[[], AgentView], begin: int, kept: int = KEPT) -> None:
+        self._view = view
+        self._past: deque[C] = deque()
+        """The changes that are kept, in the order of their versions."""
+        self._kept = kept
+        """How many those are at most."""
+        self._forgotten = begin
+        """The version of the latest change that is not kept any more."""
+        self._news = asyncio.Event()
+        """Set once, at the next change; watchers that wait hold this one, later ones a new one."""
+        self._closed = False
+
+    def publish(self, changes: Iterable[C]) -> None:
+        """Publish changes, which are in the order of their versions."""
+        before = len(self._past)
+        self._past.extend(changes)
+        if len(self._past) == before:
+            return
+        while len(self._past) > self._kept:
+            self._forgotten = self._past.popleft().resource_version
+        self._wake()
+
+    def close(self) -> None:
+        """End all watchers."""
+        self._closed = True
+        self._wake()
+
+    def since(self, version: int) -> AsyncIterator[C] | RequestRefused:
+        """What happened after this version, then what happens."""
+        return self._refused(version) or self._follow(version)
+
+    def past(self, version: int) -> Sequence[C] | RequestRefused:
+        """The changes after this version, oldest first."""
+        return self._refused(version) or self._after(version)
+
+    def _refused(self, version: int) -> RequestRefused | None:
+        if version < self._forgotten:
+            fields = {"asked": str(version), "oldest": str(self._forgotten)}
+            return RequestRefused(RequestRefusal.TOO_OLD, fields)
+        current = self._view().resource_version
+        if version > current:
+            fields = {"asked": str(version), "current": str(current)}
+            return RequestRefused(RequestRefusal.TOO_NEW, fields)
+        return None
+
+    async def _follow(self, version: int) -> AsyncIterator[C]:
+        while version >= self._forgotten:
+            # Several changes may have one version: a record goes with the last change of a batch.
+            changes = self._after(version)
+            for change in changes:
+                yield change
+            if changes:
+                version = max(version, changes[-1].resource_version)
+                continue
+            if self._closed:
+                return
+            await self._news.wait()
+
+    def _after(self, version: int) -> list[C]:
+        newest_first = takewhile(lambda each: each.resource_version > version, reversed(self._past))
+        return [*newest_first][::-1]
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+def of_pods(before: NodeState, after: NodeState) -> list[PodChange]:
+    """What is different between two states, in the order of versions.
+
+    Clients know a pod by its namespace and name, so one that came in the place of another is a
+    pod that went and one that came. A record that went has its last content, and the version of
+    its going.
+    """
+    changed = [each for uid, each in after.records.items() if before.records.get(uid) is not each]
+    changed += [each for uid, each in before.records.items() if uid not in after.records]
+    names = {(each.workload.pod.namespace, each.workload.pod.name) for each in changed}
+    changes = [
+        change
+        for name in names
+        for change in _of_name(before.named(*name), after.named(*name), after)
+    ]
+    changes.sort(key=lambda change: change.resource_version)
+    return changes
+
+
+def _of_name(old: PodRecord | None, new: PodRecord | None, after: NodeState) -> Iterator[PodChange]:
+    """What clients see of a name for which there was one record and is another."""
+    if old is new:
+        return
+    if old is not None and new is not None and old.uid == new.uid:
+        yield PodChange(ChangeKind.MODIFIED, new, new.resource_version, old)
+        return
+    if old is not None:
+        # Where it still ends while another one has its name, it goes just before that one comes.
+        latest = after.resource_version if new is None else new.resource_version - 1
+        version = min(after.gone.get(old.uid, latest), latest)
+        yield PodChange(ChangeKind.DELETED, old, version, old)
+    if new is not None:
+        yield PodChange(ChangeKind.ADDED, new, new.resource_version)
+
+
+def of_events(before: NodeState, after: NodeState) -> list[EventChange]:
+    """The events that are new, were counted up, or made room, in the order of versions."""
+    newest_first = takewhile(
+        lambda each: each.resource_version > before.resource_version, reversed(after.events)
+    )
+    fresh = [*newest_first][::-1]
+    if not fresh:
+        return []
+    counted = {identity(each) for each in fresh if each.count > 1}
+    older = {identity(each): each for each in before.events if identity(each) in counted}
+    changes = []
+    for event in fresh:
+        old = older.get(identity(event)) if event.count > 1 else None
+        kind = ChangeKind.ADDED if old is None else ChangeKind.MODIFIED
+        changes.append(EventChange(kind, event, event.resource_version, old))
+    oldest, last = after.events[0].resource_version, fresh[-1].resource_version
+    no_more = takewhile(lambda each: each.resource_version < oldest, before.events)
+    gone = [each for each in no_more if identity(each) not in counted]
+    return changes + [EventChange(ChangeKind.DELETED, each, last, each) for each in gone]
+
+
+def identity(event: NodeEvent) -> tuple[str, str, str, str, datetime]:
+    """The part of an event that stays equal while it is counted."""
+    first = event.first_at or event.at
+    return event.pod_uid, event.reason, event.container, event.message, first

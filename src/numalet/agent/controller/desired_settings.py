@@ -1,0 +1,89 @@
+"""What the node state means for the kernel, as the worker asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from numalet.agent.controller.node_state import NodeState
+from numalet.core.enforcement import audit, desired, paths
+from numalet.core.enforcement.audit import Audit
+from numalet.core.enforcement.limits import Limits
+from numalet.core.enforcement.reality import Reality
+from numalet.core.enforcement.settings import CgroupSettings, ContainerSettings
+from numalet.core.model.cpu_set import CpuSet
+from numalet.core.model.pod import ContainerKey, Pod
+from numalet.core.model.value import Value
+from numalet.core.snapshot.snapshot import Snapshot
+from numalet.core.workload.record import PodRecord
+from numalet.core.workload.run import ContainerPhase
+
+_UP = (ContainerPhase.STARTING, ContainerPhase.RUNNING)
+
+
+_MOST_BRANCHES: Final = 64
+"""Pods whose containers start at the same time; what is forgotten is worked out anew."""
+
+
+class _Branch(Value):
+    """The cgroup of a pod, and everything in the node state that it depends on."""
+
+    pod: Pod
+    holds_cpus: bool
+    cgroups: Mapping[str, CgroupSettings]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsByFormula:
+    """The settings by the kubelet's formulas; ``limits`` hold for all pods."""
+
+    limits: Limits
+    _branches: dict[str, _Branch] = field(default_factory=dict, compare=False, repr=False)
+    """The cgroups of pods by uid, as they were asked for last: once for each of its containers."""
+
+    def tree(self, state: NodeState) -> Mapping[str, CgroupSettings]:
+        """The cgroups above the containers, of every pod that runs or may run."""
+        snapshot = state.node.snapshot
+        pods = [
+            record.workload.pod
+            for uid, record in state.records.items()
+            if uid in snapshot.pods
+            or any(run.phase in _UP for run in record.run.containers.values())
+        ]
+        return desired.tree(self.limits, snapshot, pods)
+
+    def branch(self, state: NodeState, pod_uid: str) -> Mapping[str, CgroupSettings]:
+        """The cgroup of one pod, by path; those above it are sums over all pods."""
+        pod, snapshot = state.records[pod_uid].workload.pod, state.node.snapshot
+        holds = bool(snapshot.cpu.exclusive.get(pod_uid))
+        known = self._branches.get(pod_uid)
+        if known is not None and known.pod is pod and known.holds_cpus is holds:
+            return known.cgroups
+        if len(self._branches) >= _MOST_BRANCHES:
+            self._branches.clear()
+        branch = _Branch(pod, holds, {paths.of_pod(pod): desired.pod(self.limits, snapshot, pod)})
+        self._branches[pod_uid] = branch
+        return branch.cgroups
+
+    def container(self, state: NodeState, key: ContainerKey) -> ContainerSettings:
+        """The settings of a container that runs or starts."""
+        return self.settings(state.records, state.node.snapshot, key)
+
+    def settings(
+        self, records: Mapping[str, PodRecord], snapshot: Snapshot, key: ContainerKey
+    ) -> ContainerSettings:
+        """The same from the parts of the node state that it needs."""
+        workload = records[key.pod_uid].workload
+        return desired.container(
+            self.limits, snapshot, workload.pod, key.container, workload.priority_class
+        )
+
+    def cpus(self, state: NodeState, key: ContainerKey) -> CpuSet | None:
+        """The CPUs among these settings: all of them that can change while it runs."""
+        return desired.cpus(state.node.snapshot, key.pod_uid, key.container)
+
+    def audit(self, state: NodeState, key: ContainerKey, seen: Reality, now: datetime) -> Audit:
+        """The difference between the kernel's report and the allocation."""
+        return audit.audit(self.container(state, key).cgroup, seen, now)

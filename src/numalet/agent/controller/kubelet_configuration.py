@@ -1,0 +1,148 @@
+"""The configuration of the kubelet beside which an agent observes, as it is now.
+
+A kubelet that was started anew may have another file, and other flags: so the configuration
+belongs to a process and to the bytes of its files, and is read again when one of them changes.
+While no kubelet runs, the configuration of the last one holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from numalet.agent.controller import recovery
+from numalet.agent.controller.recovery import Premises
+from numalet.core.config.releases import versions
+from numalet.core.config.releases.release import Release
+from numalet.core.config.releases.versions import FollowedRelease
+from numalet.core.model.findings import BadInput, Finding, Severity
+from numalet.core.model.value import Value, replace
+from numalet.io import kubelet_program, kubelets
+from numalet.io.documents import kubelet_config
+from numalet.io.documents.kubelet_config import ConfigSources
+from numalet.io.kubelets import KubeletProcess
+from numalet.shared.findings.agent import AgentKubeletConfigUnknown
+
+_Identity: TypeAlias = tuple[object, ...]
+
+
+class ObservedConfiguration(Value):
+    """What the node of a kubelet is made from.
+
+    ``file`` names the configuration, empty if it is not known; then ``premises`` are the agent's
+    own. ``findings`` say why it is not known, or what is wrong with it; ``release`` is the one by
+    which the kubelet is judged.
+    """
+
+    premises: Premises
+    release: FollowedRelease
+    file: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class ConfigurationReader:
+    """Reads the configuration of the kubelet of a root directory, when it changes.
+
+    ``own`` is what holds for an agent beside a kubelet whose configuration is not known; with
+    ``named``, a file that the administrator named, that one counts and no other is read.
+    ``release`` and ``version`` are the release and the kubelet's version as the administrator says
+    them; without the latter it is read from the program of the kubelet.
+    """
+
+    own: Premises
+    root: Path
+    proc: Path = kubelets.PROC
+    named: str = ""
+    release: Release | None = None
+    version: str = ""
+    _seen: KubeletProcess | None = field(default=None, init=False)
+    _followed: FollowedRelease | None = field(default=None, init=False)
+    _identity: _Identity | None = field(default=None, init=False)
+    _last: ObservedConfiguration | None = field(default=None, init=False)
+
+    def read(self) -> ObservedConfiguration:
+        """The configuration now. Blocks."""
+        process = kubelets.process_of(self.root, self.proc)
+        followed = self._release_of(process)
+        if self.named:
+            premises = _following(self.own, followed)
+            return ObservedConfiguration(premises, followed, self.named)
+        if process is None and self._last is not None and self._last.file:
+            return self._last
+        sources = kubelets.config_sources(self.root, process)
+        identity = (process, *_signatures(sources))
+        if self._last is None or identity != self._identity:
+            has_started = process is not None and process not in (self._identity or ())[:1]
+            self._identity = identity
+            self._last = self._read(sources, process, followed)
+            if has_started:
+                # A kubelet runs with it, perhaps of a release that knows more than this one.
+                notes = [each.of_severity(Severity.NOTE) for each in self._last.findings]
+                self._last = replace(self._last, findings=tuple(notes))
+        return self._last
+
+    def _release_of(self, process: KubeletProcess | None) -> FollowedRelease:
+        """The release to follow; while no kubelet runs, that of the last one."""
+        if self._followed is None or (process is not None and process != self._seen):
+            version = self.version
+            if not version and process is not None:
+                version = kubelet_program.version(process.folder / "exe")
+            self._seen = process
+            self._followed = versions.followed(self.release, version)
+        return self._followed
+
+    def _read(
+        self,
+        sources: ConfigSources | None,
+        process: KubeletProcess | None,
+        followed: FollowedRelease,
+    ) -> ObservedConfiguration:
+        own = _following(self.own, followed)
+        if sources is None:
+            # There are other owners than kubelets, and a kubelet may come later.
+            unknown = () if not self.root.is_dir() else (self._unknown(),)
+            return ObservedConfiguration(own, followed, "", unknown)
+        try:
+            loaded = kubelet_config.load(sources)
+            premises = replace(own, config=loaded.config)
+            recovery.start_node(premises, {}, ())
+        except BadInput as bad:
+            return ObservedConfiguration(own, followed, "", (*bad.findings, self._unknown()))
+        return ObservedConfiguration(premises, followed, _name_of(sources, process))
+
+    def _unknown(self) -> Finding:
+        return AgentKubeletConfigUnknown(root=str(self.root))
+
+
+def _following(premises: Premises, followed: FollowedRelease) -> Premises:
+    """The same for a kubelet of this release."""
+    rules = replace(premises.behaviour, release=followed.release)
+    return replace(premises, behaviour=rules)
+
+
+def _name_of(sources: ConfigSources, process: KubeletProcess | None) -> str:
+    """What people call the file: its name in the kubelet's own file system."""
+    if sources.config_file is None:
+        return "on its command line"
+    name = str(sources.config_file)
+    return name if process is None else name.removeprefix(str(process.root))
+
+
+def _signatures(sources: ConfigSources | None) -> Iterator[object]:
+    """File signatures that change with every write."""
+    if sources is None:
+        return
+    folder = None if sources.config_dir is None else Path(sources.config_dir)
+    files = [] if sources.config_file is None else [Path(sources.config_file)]
+    if folder is not None and folder.is_dir():
+        files += [folder, *sorted(folder.iterdir())]
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            yield path, None
+            continue
+        yield path, status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,218 @@
+"""The life of an agent in a process of its own: signals, log, socket, readiness."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from typing import Any, Final, Protocol
+
+from numalet.agent.controller import garbage_collection, notify, owners, wiring
+from numalet.agent.controller.controller import Controller
+from numalet.agent.controller.decisions import TracedDecision
+from numalet.agent.controller.owners import Owner
+from numalet.agent.controller.plugin_servers import PluginServers, make_plugin_servers
+from numalet.agent.controller.settings import (
+    AgentSettings,
+    OwnerChoice,
+    RuntimeKind,
+    enforcing,
+    observing,
+)
+from numalet.agent.controller.shortage import Shortage
+from numalet.agent.controller.wiring import Hooks
+from numalet.agent.host import logs
+from numalet.agent.servers.dashboard import DashboardLinks
+from numalet.agent.servers.door import AgentView, Door, OwnershipMode
+from numalet.agent.telemetry import admission_log, node_log
+from numalet.core.model.findings import Finding
+from numalet.io import tasks
+from numalet.io.files import atomic
+from numalet.shared.findings.agent import AgentOtherOwner
+from numalet.shared.web.loop_log import LoopLog
+from numalet.wording import log_line
+from numalet.wording.log_line import LogFormat, LogLine
+
+_SWITCH_SECONDS: Final = 0.0005
+"""How soon a thread gives the interpreter to another one that waits; see ``run``."""
+
+
+class WorkBeside(Protocol):
+    """Work that runs next to a ready agent."""
+
+    def __call__(
+        self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
+    ) -> AbstractAsyncContextManager[None]:
+        """Begin with it, and end with it. What fails is reported and does not end the agent."""
+        ...
+
+
+def run(settings: AgentSettings, beside: WorkBeside | None = None) -> None:
+    """Run an agent until SIGTERM or SIGINT. Raises ``BadInput`` if it cannot start."""
+    # The thread that writes the node state asks for the interpreter after every file; with the
+    # default of 5 ms every client that waits for an answer would wait for that many of them.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    _raise_open_files_limit()
+    atomic.share_out()
+    asyncio.run(_run(settings, beside))
+
+
+def _raise_open_files_limit() -> None:
+    """Raise the limit of open files to what is allowed: each container and client needs one.
+
+    What is started has the limit with which the agent was started (``starting``), because programs
+    that still wait with ``select`` know no more than 1,024.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+async def _run(settings: AgentSettings, beside: WorkBeside | None) -> None:
+    log = logs.to_stderr(LogFormat(settings.log_format), settings.verbosity)
+    others = _others(settings)
+    asked, settings = settings, _standing(settings, others)
+    log.write([log_line.of_finding(each) for each in settings.notes if each not in asked.notes])
+    for each in others:
+        log.write([log_line.of_finding(AgentOtherOwner(owner=each.who))])
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+
+    def log_finding(finding: Finding) -> None:
+        log.write([log_line.of_finding(finding)])
+
+    def broke(bug: Exception) -> None:
+        _log_bug(log, "A request to the API failed", bug)
+
+    def complain(message: str, keys: Mapping[str, Any]) -> None:
+        log.write([LogLine(message, keys, is_error=True)])
+
+    shortage = Shortage(log_finding, LoopLog(complain).handle)
+    loop.set_exception_handler(shortage.handle)
+    hooks = _hooks(log, shortage, loop)
+    plugin_servers = _plugin_servers(settings, log)
+    async with wiring.opened(settings, hooks, plugin_servers) as controller:
+        log.write(_begun(controller.view()))
+        async with (
+            _plugins_served(plugin_servers, controller, settings),
+            _served(controller, settings, broke) as lines,
+        ):
+            await _ready(controller)
+            log.write(lines)
+            garbage_collection.after_start()
+            notify.send("READY=1")
+            log.write([LogLine("Agent is ready", {"root": str(settings.root)})])
+            async with (
+                tasks.beside(garbage_collection.whenever_quiet(controller.changed)),
+                nullcontext() if beside is None else beside(controller, settings, log_finding),
+            ):
+                await stopped.wait()
+            notify.send("STOPPING=1")
+            # Before the plugins are disconnected, whose calls would fail as if they had refused.
+            await controller.stop()
+            log.write([LogLine("Agent stops; what runs goes on running")])
+
+
+def _hooks(log: logs.LeveledLog, shortage: Shortage, loop: asyncio.AbstractEventLoop) -> Hooks:
+    def write_decision(traced: TracedDecision) -> None:
+        log.write(admission_log.of_admission(traced.rules, traced.decision, traced.recording))
+
+    def log_decision(traced: TracedDecision) -> None:
+        # The client that asked gets its answer first.
+        loop.call_soon(write_decision, traced)
+
+    def log_findings(findings: Sequence[Finding]) -> None:
+        log.write([log_line.of_finding(each) for each in findings])
+
+    def misread(bug: Exception) -> None:
+        # Files are read beside the loop.
+        loop.call_soon_threadsafe(_log_bug, log, "A bug in reading a manifest file", bug)
+
+    return Hooks(
+        on_decision=log_decision,
+        on_findings=log_findings,
+        log=log.write,
+        report_bug=misread,
+        shortage=shortage,
+    )
+
+
+def _log_bug(log: logs.LeveledLog, message: str, bug: Exception) -> None:
+    trace = "".join(traceback.format_exception(bug))
+    log.write([LogLine(message, {"err": trace}, is_error=True)])
+
+
+def _plugin_servers(settings: AgentSettings, log: logs.LeveledLog) -> PluginServers | None:
+    """The servers for device plugins; None beside a kubelet, with which plugins register."""
+    if settings.observe:
+        return None
+    servers = make_plugin_servers(settings.premises.devices, settings.asking)
+    servers.relay.log = lambda line: log.write([line])
+    return servers
+
+
+@asynccontextmanager
+async def _served(
+    controller: Controller, settings: AgentSettings, broke: Callable[[Exception], None]
+) -> AsyncIterator[list[LogLine]]:
+    """The API wherever it is wanted, and what the log says of it."""
+    links = DashboardLinks()
+    async with (
+        wiring.served(controller, settings, broke, links),
+        wiring.reached(controller, settings, broke, links) as serving,
+    ):
+        if serving is None:
+            yield []
+            return
+        where = {"url": serving.url, "kubeconfig": str(serving.kubeconfig)}
+        yield [LogLine("Serving kubectl", where)]
+
+
+@asynccontextmanager
+async def _plugins_served(
+    plugin_servers: PluginServers | None, controller: Controller, settings: AgentSettings
+) -> AsyncIterator[None]:
+    """Where another owner is, monitors and plugins talk to that one."""
+    if plugin_servers is None:
+        yield
+        return
+    async with plugin_servers.served(controller, settings.root):
+        yield
+
+
+async def _ready(controller: Controller) -> None:
+    """Wait until every source of pods is ready."""
+    while not controller.view().ready:
+        await controller.changed()
+
+
+def _others(settings: AgentSettings) -> tuple[Owner, ...]:
+    """Other owners of this machine, if it is this machine that is kept."""
+    if settings.runtime is not RuntimeKind.PROCESS:
+        return ()
+    return owners.find(owners.beside(settings.kubelet_root))
+
+
+def _standing(settings: AgentSettings, others: Sequence[Owner]) -> AgentSettings:
+    match settings.ownership:
+        case OwnerChoice.OBSERVE:
+            return observing(settings)
+        case OwnerChoice.ENFORCE:
+            owners.refuse_to_enforce(tuple(others))
+            return enforcing(settings)
+        case OwnerChoice.AUTO:
+            return observing(settings) if others else enforcing(settings)
+
+
+def _begun(view: AgentView) -> list[LogLine]:
+    """Which managers there are, and how containers will be held."""
+    policies = node_log.of_start(view.node.rules)
+    if view.standing is OwnershipMode.OBSERVING:
+        return policies
+    return [*policies, *node_log.of_guarantee(view.level, view.notes)]

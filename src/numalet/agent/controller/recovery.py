@@ -1,0 +1,298 @@
+"""The start: from what is on the disk and at the runtime to a state that is true.
+
+In this order: the state files are restored as the kubelet restores them; what became of every
+program is taken over from the runtime; every pod that is not finished asks for admission again,
+which changes nothing for one whose allocations are in the state; what is held for no pod is
+released; what runs for no pod is ended. Nothing that is healthy is restarted.
+
+A machine that changed while no agent ran (a reboot, a balloon, a CPU that went offline) does not
+keep an agent in native mode down: the files are rebased, and a pod that runs and is refused now
+goes on running with what the state still holds for it, marked as unpromised until a later start
+admits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+
+from numalet.agent.controller import decisions, record_file, steps, transitions, unpromised
+from numalet.agent.controller.decisions import Stopwatch, TracedDecision
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.store import StoredState
+from numalet.agent.controller.tasks import ForgetPod, StartContainer, Task
+from numalet.agent.host.runtime.port import Observed
+from numalet.agent.telemetry import cpu_gauges
+from numalet.agent.telemetry.metric_definitions import RECORDS_LOST
+from numalet.core.checkpoint.state_files import StateFiles
+from numalet.core.config.behaviour import Behaviour
+from numalet.core.config.kubelet_config import KubeletConfig
+from numalet.core.config.rules import StartRefused
+from numalet.core.managers.device.preference import NO_SAY, PreferredDevices
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.machine_info import MachineInfo
+from numalet.core.model.node_identity import UNKNOWN_NODE, NodeIdentity
+from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value, replace
+from numalet.core.node import node as nodes
+from numalet.core.node.node import NO_DEVICES, Devices, Node
+from numalet.core.snapshot import placement
+from numalet.core.workload.record import NodeEvent, PodRecord
+from numalet.core.workload.records import Records
+from numalet.core.workload.run import ContainerPhase
+from numalet.core.workload.spec import WorkloadSource
+from numalet.insight.state import restart_check
+from numalet.insight.state.rebase import Lost, Rebased
+from numalet.shared.findings.agent import (
+    AgentNodeStateLostHold,
+    AgentRecordLost,
+    AgentStartRefused,
+    AgentStateInvalid,
+)
+from numalet.wording import kubelet_start
+
+
+class OnInvalidState(Enum):
+    """How a start treats state files that it cannot restore."""
+
+    STOP = "stop"
+    REBASE = "rebase"
+    """Keep what still fits, as ``numalet state rebase`` does; nothing of a file that is damaged."""
+    BY_MODE = "by-mode"
+    """As the rule ``state_follows_the_machine`` says: rebase if it is the machine that changed and
+    no file is damaged, else stop."""
+
+
+class Premises(Value, kw_only=True):
+    """What the agent makes the node from."""
+
+    config: KubeletConfig
+    machine: MachineInfo
+    behaviour: Behaviour
+    devices: Devices = NO_DEVICES
+    plugins: PreferredDevices = NO_SAY
+    on_invalid_state: OnInvalidState = OnInvalidState.BY_MODE
+    root: str = ""
+    identity: NodeIdentity = UNKNOWN_NODE
+
+
+class Recovered(Value):
+    """The state to begin with, what is to be done at once, and what was decided anew.
+
+    ``findings`` say what was lost or corrected; ``events`` are not in the journal yet.
+    """
+
+    state: NodeState
+    tasks: tuple[Task, ...]
+    traces: tuple[TracedDecision, ...]
+    findings: tuple[Finding, ...] = ()
+    events: tuple[NodeEvent, ...] = ()
+
+
+def in_order(stored: StoredState, uids: Iterable[str]) -> StoredState:
+    """The same with these pods first, in this order: so they ask again."""
+    first = {uid: stored.records[uid] for uid in uids if uid in stored.records}
+    return replace(stored, records={**first, **stored.records})
+
+
+class RestoredNode(Value):
+    """A node on its state files, and how they were made to fit.
+
+    ``drift`` is what they no longer agreed with; ``lost`` are records that could not be kept.
+    """
+
+    node: Node
+    drift: tuple[Finding, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What an administrator should know of it."""
+        return (*self.drift, *map(_record_lost, self.lost))
+
+
+def start_node(
+    premises: Premises, files: StateFiles, running: Iterable[ContainerKey] = ()
+) -> RestoredNode:
+    """The node on these files, rebased if they do not fit and that is permitted.
+
+    Raises:
+        BadInput: the node does not start; the kubelet's complaint, what became different, and
+            the fix.
+    """
+    running = tuple(running)
+    started = _start(premises, files, running)
+    if isinstance(started, Node):
+        return RestoredNode(started)
+    if not restart_check.is_about_files(started):
+        raise BadInput(
+            [AgentStartRefused(text=kubelet_start.text(started), stage=started.stage.value)]
+        )
+    checked = restart_check.check(premises.config, premises.machine, files, premises.behaviour)
+    rebased = checked.rebased
+    if rebased is not None and _may_rebase(premises, checked.drift, rebased):
+        kept = {name: text for name, text in files.items() if name not in rebased.unusable}
+        corrected = _start(premises, kept | dict(rebased.files), running)
+        if isinstance(corrected, Node):
+            return RestoredNode(corrected, checked.drift, rebased.lost)
+    text = kubelet_start.text(started, premises.root)
+    where = Location(premises.root)
+    raise BadInput(
+        [
+            AgentStateInvalid(
+                text=text, root=premises.root, stage=started.stage.value, where=where
+            ),
+            *checked.drift,
+        ]
+    )
+
+
+def _may_rebase(premises: Premises, drift: tuple[Finding, ...], rebased: Rebased) -> bool:
+    match premises.on_invalid_state:
+        case OnInvalidState.STOP:
+            return False
+        case OnInvalidState.REBASE:
+            return True
+        case OnInvalidState.BY_MODE:
+            follows = premises.behaviour.state_follows_the_machine
+            return follows and not rebased.unusable and restart_check.is_about_machine(drift)
+
+
+def _record_lost(lost: Lost) -> Finding:
+    key = lost.key
+    return AgentRecordLost(
+        uid=key.pod_uid, container=key.container, file=lost.file, cause=str(lost.why)
+    )
+
+
+def _start(
+    premises: Premises, files: StateFiles, running: tuple[ContainerKey, ...]
+) -> Node | StartRefused:
+    return nodes.start(
+        premises.config,
+        premises.machine,
+        files,
+        premises.devices,
+        running=running,
+        plugins=premises.plugins,
+        behaviour=premises.behaviour,
+        identity=premises.identity,
+    )
+
+
+def recover(
+    premises: Premises,
+    stored: StoredState,
+    observed: Sequence[Observed],
+    pods_at_runtime: Iterable[str],
+    events: Sequence[NodeEvent],
+    now: datetime,
+    stopwatch: Stopwatch,
+    first_version: int = 1,
+) -> Recovered:
+    """The state after a start, under ``first_version`` or a later resource version.
+
+    Raises:
+        BadInput: there can be none; see ``start_node``.
+    """
+    running = [each.key for each in observed if each.exit is None]
+    started = start_node(premises, stored.state_files, running)
+    node = _waiting(started.node, stored.records)
+    version = max(
+        [record.resource_version for record in stored.records.values()]
+        + [event.resource_version for event in events],
+        default=0,
+    )
+    state = NodeState(
+        node=node,
+        records=Records(stored.records),
+        events=tuple(events),
+        resource_version=max(version + 1, first_version),
+        cpu_gauges=cpu_gauges.at_start(node),
+    )
+    state = transitions.with_observed(state, observed, now)
+    for _ in stored.unreadable:
+        state = state.counted(RECORDS_LOST, (("file", record_file.FILE_NAME),))
+    state = unpromised.with_lost(state, started.lost, now)
+    state, asked = _readmitted(state, premises, started.lost, now, stopwatch)
+    tasks: list[Task] = [
+        StartContainer(ContainerKey(uid, name), run.attempt)
+        for uid, record in state.records.items()
+        for name, run in record.run.containers.items()
+        if run.phase is ContainerPhase.STARTING
+    ]
+    tasks += [ForgetPod(uid) for uid in pods_at_runtime if uid not in state.records]
+    fresh = tuple(each for each in state.events if each.resource_version > version)
+    return Recovered(state, tuple(tasks), asked, started.findings, fresh)
+
+
+def _waiting(node: Node, records: Mapping[str, PodRecord]) -> Node:
+    """The node before its sources are ready: what its pods hold is not stale yet."""
+    unheard = node.awaiting_sources()
+    if not node.rules.behaviour.release_at_once:
+        return unheard
+    held = set(placement.of_all(node.snapshot))
+    return unheard.assume_running(key for key in held if key.pod_uid in records)
+
+
+def _readmitted(
+    state: NodeState, premises: Premises, lost: Sequence[Lost], now: datetime, stopwatch: Stopwatch
+) -> tuple[NodeState, tuple[TracedDecision, ...]]:
+    """Every pod that may run asks again, the oldest first."""
+    traces: list[TracedDecision] = []
+    expected = {each.key for each in lost}
+    for uid, record in state.records.items():
+        if not _asks_again(record, now):
+            state = _released(state, uid)
+            continue
+        held = placement.of_pod(state.node.snapshot, record.workload.pod)
+        decided = decisions.readmit(state, record, now, stopwatch)
+        decision = decided.traces[0].decision
+        traces += decided.traces
+        if not decision.admitted and unpromised.goes_on(state, record):
+            state = unpromised.kept(state, decided, record, now)
+            continue
+        after = decision.placements
+        moved = [
+            name
+            for name, run in record.run.containers.items()
+            if run.phase is ContainerPhase.RUNNING and after and held[name] != after[name]
+        ]
+        if premises.behaviour.release_at_once and not record.run.causes:
+            _refuse_lost_holds(premises, record, [n for n in moved if (uid, n) not in expected])
+        state = unpromised.admitted(decided.state, record, moved, now)
+        if not decision.admitted:
+            state = _released(state, uid)
+    return state, tuple(traces)
+
+
+def _released(state: NodeState, uid: str) -> NodeState:
+    """Release a pod; the kubelet does at the next admission once all its sources are ready."""
+    at_once = state.node.rules.behaviour.release_at_once
+    return state.at(state.node.remove(uid)) if at_once else state
+
+
+def _refuse_lost_holds(premises: Premises, record: PodRecord, moved: Sequence[str]) -> None:
+    """Refuse to start if running containers lost their allocations; a crash does not do that."""
+    if not moved or premises.on_invalid_state is OnInvalidState.REBASE:
+        return
+    where = Location(premises.root)
+    raise BadInput(
+        [
+            AgentNodeStateLostHold(
+                pod=str(record.workload.pod), containers=", ".join(moved), where=where
+            )
+        ]
+    )
+
+
+def _asks_again(record: PodRecord, now: datetime) -> bool:
+    """Whether a pod is admitted anew after a start.
+
+    One that was rejected stays so, but for a static pod, which the kubelet reads anew.
+    """
+    run = record.run
+    if run.verdict is not None and not run.verdict.admitted:
+        return record.workload.source is WorkloadSource.FILE and run.deletion is None
+    return not steps.is_finished(record, now)

@@ -1,0 +1,106 @@
+"""Whether a folder may be a root folder: empty, or with nothing in it but what agents leave there.
+
+An agent closes its root folder to others and removes what it knows nothing of below ``runs``; in a
+folder that was named by mistake, be it ``/etc`` or one with a user's experiments, that would be
+a disaster. The lock is the mark of one that has been a root folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from numalet.agent.controller import journal, node_file, record_file
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.dashboard import history
+from numalet.io.agent_client.places import KUBECONFIG, SOCKET_NAME
+from numalet.io.files import state_directory, trust
+from numalet.shared.findings.agent import AgentOthersFiles, AgentRootInUse, AgentRootNotOurs
+
+LOCK: Final = "node-state.lock"
+MODE: Final = 0o700
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_KNOWN: Final = frozenset(
+    {
+        *state_directory.FILE_NAMES,
+        state_directory.DEVICE_PLUGINS,
+        record_file.FILE_NAME,
+        record_file.QUARANTINE,
+        node_file.FILE_NAME,
+        journal.FILE_NAME,
+        journal.OLDER_NAME,
+        KUBECONFIG,
+        SOCKET_NAME,
+        history.FILE_NAME,
+        # Folders that an administrator may have made before the first start.
+        "manifests",
+        "lost+found",
+    }
+)
+_NAMED: Final = 3
+
+
+def check(root: Path) -> None:
+    """Raise ``BadInput`` if there is something in this folder that is not an agent's."""
+    try:
+        if (root / LOCK).exists():
+            return
+        others = sorted(_others(root))
+    except FileNotFoundError:
+        return
+    if others:
+        raise BadInput(
+            [AgentRootInUse(path=str(root), others=_listed(others), where=Location(str(root)))]
+        )
+
+
+def claim(root: Path, folders: Iterable[str] = ()) -> None:
+    """Make a root folder and ``folders`` in it, which no other user can write or has written in.
+
+    Raises:
+        BadInput: it is another user's, others can write in it or above it, or files of others
+            are in it.
+        OSError: it can not be made.
+    """
+    check(root)
+    for each in (root, *(root / name for name in folders)):
+        finding = _not_private(each) or trust.doubt(each)
+        if finding is not None:
+            raise BadInput([finding])
+        each.mkdir(mode=MODE, parents=True, exist_ok=True)
+        others = trust.of_others(each)
+        if others:
+            raise BadInput(
+                [
+                    AgentOthersFiles(
+                        path=str(each), others=_listed(others), where=Location(str(each))
+                    )
+                ]
+            )
+
+
+def _not_private(folder: Path) -> Finding | None:
+    try:
+        status = folder.stat()
+    except FileNotFoundError:
+        return None
+    if status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE:
+        return None
+    return AgentRootNotOurs(
+        path=str(folder),
+        owner=status.st_uid,
+        mode=f"{stat.S_IMODE(status.st_mode):04o}",
+        user=os.geteuid(),
+        where=Location(str(folder)),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+def _others(root: Path) -> Iterator[str]:
+    return (each.name for each in root.iterdir() if each.name not in _KNOWN)

@@ -1,0 +1,100 @@
+"""From the steps that a pod's life asks for to the next state and tasks.
+
+An attempt is in the state, and on the disk, before the runtime is asked for it. What a finished pod
+held is released before its record goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from numalet.agent.controller import decisions
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.tasks import ForgetPod, StartContainer, StopContainer, Task
+from numalet.core.model.pod import ContainerKey
+from numalet.core.model.value import Value
+from numalet.core.workload import folding, lifecycle
+from numalet.core.workload.record import EventKind, PodRecord
+from numalet.core.workload.spec import WorkloadSource
+from numalet.wording import kubelet_events
+
+
+class NextSteps(Value):
+    """The state after a pod's next steps, the tasks, and when the next steps are due."""
+
+    state: NodeState
+    tasks: tuple[Task, ...] = ()
+    due_again_at: datetime | None = None
+
+
+def advance(state: NodeState, uid: str, now: datetime) -> NextSteps:
+    """The steps of a pod that are due."""
+    record = state.records[uid]
+    ending = _still_ending(state, record)
+    due = lifecycle.next_steps(record.workload, record.run, now, ending)
+    tasks: list[Task] = [
+        StopContainer(ContainerKey(uid, each.container), each.grace_seconds) for each in due.stop
+    ]
+    node, run = state.node, record.run
+    for name in due.start:
+        key = ContainerKey(uid, name)
+        run = folding.starting(run, name)
+        if uid in node.snapshot.pods:
+            node = node.container_started(key)
+        tasks.append(StartContainer(key, run.of(name).attempt))
+    if due.finished and _is_active(state, uid):
+        node = node.remove(uid)
+    ends_with_its_command = due.finished and record.workload.source is WorkloadSource.RUN
+    if ends_with_its_command:
+        # No client will delete it: the one that ran the command has seen its end.
+        run = folding.deletion_requested(run, now, 0.0)
+    if due.forgettable or ends_with_its_command:
+        tasks.append(ForgetPod(uid))
+    # Asked again and again until it ends; the event is written once.
+    news = [each.container for each in due.stop if not run.of(each.container).asked_to_end]
+    run = folding.asked_to_end(run, news)
+    after = state.at(node).with_run(uid, run)
+    for name in news:
+        after = _with_killing(after, record, name, now)
+    if due.start and not record.run.has_begun:
+        after = _with_overdue(after, ending, now)
+    return NextSteps(after, tuple(tasks), due.due_again_at)
+
+
+def _still_ending(state: NodeState, record: PodRecord) -> tuple[str, ...]:
+    """Which of those that were evicted for a pod are not finished."""
+    there = (state.records.get(each.uid) for each in record.run.evicted)
+    return tuple(
+        each.uid
+        for each in there
+        if each is not None and lifecycle.is_leaving(each.workload, each.run)
+    )
+
+
+def _with_overdue(state: NodeState, uids: Iterable[str], now: datetime) -> NodeState:
+    """The state with events that these pods were not waited for any longer."""
+    for uid in uids:
+        pod = state.records[uid].workload.pod
+        reason, message = kubelet_events.EXCEEDED_GRACE_PERIOD, kubelet_events.NOT_KILLED
+        state = state.with_event(decisions.event_of(pod, EventKind.WARNING, reason, message, now))
+    return state
+
+
+def _with_killing(state: NodeState, record: PodRecord, name: str, now: datetime) -> NodeState:
+    """The state with the event that the agent stops this container."""
+    message = kubelet_events.killing(name)
+    pod = record.workload.pod
+    return state.with_event(
+        decisions.event_of(pod, EventKind.NORMAL, kubelet_events.KILLING, message, now, name)
+    )
+
+
+def is_finished(record: PodRecord, now: datetime) -> bool:
+    """Whether no container of a pod runs or will run."""
+    return lifecycle.next_steps(record.workload, record.run, now).finished
+
+
+def _is_active(state: NodeState, uid: str) -> bool:
+    snapshot = state.node.snapshot
+    return uid in snapshot.pods or any(key.pod_uid == uid for key in snapshot.assumed)

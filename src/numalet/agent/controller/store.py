@@ -1,0 +1,281 @@
+"""The state store: the node state on the disk, below the agent's root folder.
+
+One commit writes what differs between two states, in this order: the state files, all or none;
+the records, all or none; the journal. What a commit that failed may have left half done, the next
+one writes again.
+
+A record that cannot be read does not keep the agent from starting. It is put into quarantine, a
+file next to the records, and its pod is one that the agent does not know: after the start whatever
+runs for it is ended, and what it held is released at the next admission. So nothing runs unwatched,
+and nothing is allocated twice. The same holds for a line that is not as it was written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from numalet.agent.controller import node_file, record_file, root_folder
+from numalet.agent.controller.journal import Journal
+from numalet.agent.controller.node_state import NodeState
+from numalet.agent.controller.record_file import RecordFile
+from numalet.agent.controller.root_folder import LOCK
+from numalet.agent.host.runtime.shim import process_tree
+from numalet.core.model.findings import BadInput, Finding, Location
+from numalet.core.model.value import Value
+from numalet.core.node.node import Node
+from numalet.core.workload.record import PodRecord
+from numalet.io import os_problem
+from numalet.io.agent_client.places import KUBECONFIG
+from numalet.io.files import atomic, state_directory
+from numalet.io.files.state_directory import DEVICE_PLUGINS, StateDirectory
+from numalet.shared.findings.agent import (
+    AgentNodeStateHeld,
+    AgentRootUnusable,
+    RecordDamagedLine,
+    RecordQuarantined,
+)
+
+_RELEASE_SECONDS: Final = 3.0
+"""How long a lock may outlive a holder that was killed while it started a program."""
+_COMMANDS_SECONDS: Final = 10.0
+"""How long commands may take in turn to decide: each holds the lock for a fraction of a second."""
+_PAUSE_SECONDS: Final = 0.01
+_WRITTEN: Final = (
+    *state_directory.FILE_NAMES,
+    record_file.FILE_NAME,
+    record_file.QUARANTINE,
+    node_file.FILE_NAME,
+    KUBECONFIG,
+)
+
+Encode: TypeAlias = Callable[[PodRecord], bytes]
+Decode: TypeAlias = Callable[[bytes, str], PodRecord]
+"""From a text and the name of its file; raises ``BadInput``."""
+
+
+class StorageFailed(Exception):  # noqa: N818 - the disk failed, not the program
+    """The node state could not be written; ``problem`` is the operating system's complaint."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+class StoredState(Value):
+    """What was on the disk: state files by name, and records by uid, oldest first.
+
+    ``unreadable`` is what was put into quarantine.
+    """
+
+    state_files: Mapping[str, str]
+    records: Mapping[str, PodRecord]
+    unreadable: tuple[Finding, ...] = ()
+
+
+class Store:
+    """The files below one root folder. Held by one process at a time."""
+
+    def __init__(self, root: Path, encode: Encode, decode: Decode) -> None:
+        self.root = root
+        self.journal = Journal(root)
+        """Events and verdicts; a start reads its events, so that the API has those of before."""
+        self._encode = encode
+        self._decode = decode
+        self._lock: int | None = None
+        """The descriptor that holds the root folder, from ``open`` to ``close``."""
+        self._directory = StateDirectory(root, {})
+        """The state files as they are on the disk; empty where that is not known."""
+        self._records = RecordFile(root)
+        self.journal_problem = ""
+        """Why the last lines of the journal could not be written; empty if they were."""
+
+    def open(self) -> StoredState:
+        """Make the folders, take the lock, read everything.
+
+        Raises:
+            BadInput: the folder belongs to another user, another process holds its lock, or a
+                file can not be read.
+        """
+        try:
+            root_folder.claim(self.root, [DEVICE_PLUGINS])
+            self.root.chmod(root_folder.MODE)
+            self._lock = _locked(self.root / LOCK)
+        except OSError as error:
+            raise BadInput(
+                [
+                    AgentRootUnusable(
+                        path=str(self.root),
+                        error=os_problem.text(error),
+                        where=_here(self.root),
+                    )
+                ]
+            ) from None
+        for folder in (self.root, self.root / DEVICE_PLUGINS):
+            atomic.sweep(folder, _WRITTEN)
+        self._directory = state_directory.read(self.root)
+        records, unreadable = self._read_records()
+        records.sort(key=lambda record: (record.run.accepted_at, record.resource_version))
+        by_uid = {record.uid: record for record in records}
+        return StoredState(self._directory.files, by_uid, unreadable)
+
+    def _read_records(self) -> tuple[list[PodRecord], tuple[Finding, ...]]:
+        """The records, and findings about what was put into quarantine instead."""
+        texts, records = record_file.read(self.root), list[PodRecord]()
+        path, kept = self._records.path, self.root / record_file.QUARANTINE
+        bad: dict[bytes, Finding] = {
+            text: RecordDamagedLine(line=number, kept=str(kept), where=_here(path))
+            for number, text in texts.damaged.items()
+        }
+        for uid, text in texts.by_uid.items():
+            try:
+                records.append(self._decode(text, str(path)))
+            except BadInput as unreadable:
+                problem = str(unreadable.findings[0])
+                where = unreadable.findings[0].where
+                bad[text] = RecordQuarantined(uid=uid, problem=problem, kept=str(kept), where=where)
+        if bad:
+            record_file.quarantine(self.root, bad)
+        return records, tuple(bad.values())
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def commit(
+        self, before: NodeState | None, after: NodeState, lines: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Put on the disk what is different in ``after``. Blocks.
+
+        Raises:
+            StorageFailed: it could not be done. The next commit makes good what may be half done.
+        """
+        old = {} if before is None else before.records
+        changed = {
+            uid: self._encode(each)
+            for uid, each in after.records.items()
+            if old.get(uid) is not each
+        }
+        gone = old.keys() - after.records.keys()
+        try:
+            self._write(before, after, changed, gone)
+        except (BadInput, OSError) as error:
+            self._directory = StateDirectory(self.root, {})
+            raise StorageFailed(os_problem.text(error)) from None
+        self._note(lines)
+
+    def _write(
+        self,
+        before: NodeState | None,
+        after: NodeState,
+        changed: Mapping[str, bytes],
+        gone: Collection[str],
+    ) -> None:
+        texts: dict[Path, str | bytes] = {}
+        files = self._directory.files
+        if before is None or not files or not _same_files(before.node, after.node):
+            wanted = after.node.state_files()
+            for name in sorted(wanted):
+                if files.get(name) != wanted[name]:
+                    texts[self._directory.path_of(name)] = wanted[name]
+            files = wanted
+        whole = self._records.whole(changed, gone, _outdated(before, after, changed))
+        if whole is not None:
+            texts[self._records.path] = whole
+        with ExitStack() as until_written:
+            until_written.enter_context(atomic.replaced(texts))
+            self._directory = self._directory.holding(files)
+            appended = []
+            if whole is None and (changed or gone):
+                descriptor = until_written.enter_context(self._records.appended(changed, gone))
+                appended.append((self._records.path, descriptor))
+            atomic.sync_folders({path.parent for path in texts}, appended)
+        self._records.keep(changed, gone, whole)
+
+    def _note(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        """The journal decides nothing, so its failure is a note and nothing else."""
+        try:
+            self.journal.append(lines)
+            self.journal_problem = ""
+        except OSError as error:
+            self.journal_problem = os_problem.text(error)
+
+
+def _outdated(before: NodeState | None, after: NodeState, changed: Collection[str]) -> list[str]:
+    """Uids of pods that became others of the same uid: their former programs are past."""
+    if before is None:
+        return []
+    both = ((uid, before.records.get(uid)) for uid in changed)
+    return [
+        uid
+        for uid, old in both
+        if old is not None and old.workload.containers is not after.records[uid].workload.containers
+    ]
+
+
+def _same_files(before: Node, after: Node) -> bool:
+    """Whether the state files of both nodes are the same for sure; making them takes long."""
+    old, new = before.snapshot, after.snapshot
+    return (
+        before.rules is after.rules
+        and old.cpu is new.cpu
+        and old.memory is new.memory
+        and old.device is new.device
+        and old.files_as_read is new.files_as_read
+    )
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the lock file, locked; the process that holds it is written in it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    begin = time.monotonic()
+    while not _acquired(descriptor, fcntl.LOCK_EX):
+        holder = os.pread(descriptor, 64, 0).decode(errors="replace").strip() or "unknown"
+        if _is_shared(descriptor):
+            patience_seconds = _COMMANDS_SECONDS
+        else:
+            patience_seconds = _RELEASE_SECONDS if _is_gone(holder) else 0.0
+        if time.monotonic() < begin + patience_seconds:
+            time.sleep(_PAUSE_SECONDS)
+            continue
+        os.close(descriptor)
+        raise BadInput([AgentNodeStateHeld(path=str(path), holder=holder, where=_here(path))])
+    # The id is for the user who is refused; the lock itself is the kernel's.
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor
+
+
+def _acquired(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_shared(descriptor: int) -> bool:
+    """Whether commands hold the lock, not an agent."""
+    if not _acquired(descriptor, fcntl.LOCK_SH):
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return True
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether this process has ended; a child that it forked may still hold its files."""
+    process = process_tree.process(int(holder)) if holder.isdecimal() else None
+    return holder.isdecimal() and (process is None or process.is_dead)
+
+
+def _here(path: Path) -> Location:
+    return Location(str(path))
