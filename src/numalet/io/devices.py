@@ -1,6 +1,6 @@
-"""The devices that the user names: in a device file, in ``--device`` flags, or in both.
+"""Devices from a device file and from ``--device`` flags.
 
-``profile:NAME`` in place of a file means the devices of that machine profile.
+``profile:NAME`` instead of a file selects the devices of that machine profile.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numalet.io.machines import LoadedMachine
 def named_devices(
     path: str | None, flags: Sequence[str], node_ids: Collection[int] | None = None
 ) -> DeviceLists:
-    """The devices of the file and of the flags; no resource may be in both.
+    """The devices of the file and of the flags; a resource may be in one of them only.
 
-    ``node_ids`` are the NUMA nodes of the machine, None where it is not known.
+    ``node_ids`` are the NUMA nodes of the machine if it is known.
 
     Raises:
-        BadInput: with everything that is wrong in them.
+        BadInput: with all errors of both.
     """
     findings = Findings()
     by_resource: dict[str, tuple[Device, ...]] = {}
@@ -50,7 +50,7 @@ def devices_on(machine: LoadedMachine, path: str | None, flags: Sequence[str]) -
     """The devices that the user names for this machine; without any, those of its profile.
 
     Raises:
-        BadInput: with everything that is wrong in them.
+        BadInput: with all errors.
     """
     if path is None and not flags:
         return machine.devices

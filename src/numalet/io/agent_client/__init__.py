@@ -1,5 +1,5 @@
-"""Asks an agent over its Unix socket: one request after the other, or a stream of lines.
+"""A client of the agent's API over its Unix socket.
 
-``http.client`` of the standard library, with another way to connect: it is kept with Python, it
-is loaded in milliseconds, and more than requests and streams is not needed here.
+It uses ``http.client``: part of Python, loaded in milliseconds, and enough for requests and
+streams.
 """

@@ -1,4 +1,4 @@
-"""The client: requests to an agent's API, and what may come of them."""
+"""The client of the agent's API."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Query = Mapping[str, str | int | bool | None]
 
 
 class AgentRefused(Exception):  # noqa: N818 - it is an answer
-    """The agent refused: its ``Status``; ``causes`` are the texts of its details."""
+    """The agent answered with an error ``Status``; ``causes`` are the texts of its details."""
 
     def __init__(self, code: int, reason: str, message: str, causes: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -43,9 +43,10 @@ class AgentRefused(Exception):  # noqa: N818 - it is an answer
 
 
 class AgentClient:
-    """Asks the agent behind one socket. A connection is kept until ``close``.
+    """A client with one connection, which stays open until ``close``.
 
-    Every method raises ``BadInput`` if no agent answers, and ``AgentRefused`` if it refuses.
+    Every method raises ``BadInput`` if the agent does not answer, and ``AgentRefused`` if it
+    refuses.
     """
 
     def __init__(self, path: Path, timeout_seconds: float | None = TIMEOUT_SECONDS) -> None:
@@ -53,7 +54,7 @@ class AgentClient:
         self._timeout_seconds = timeout_seconds
         self._connection: _UnixConnection | None = None
         self.warnings: tuple[str, ...] = ()
-        """The warnings of the latest answer beside its object."""
+        """The ``Warning`` headers of the latest answer."""
 
     def __enter__(self) -> AgentClient:
         return self
@@ -62,30 +63,26 @@ class AgentClient:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """The JSON object at this path."""
         return json.loads(self._ask("GET", path, query))
 
     def text(self, path: str, query: Query | None = None) -> str:
         return self._ask("GET", path, query).decode("utf-8", "replace")
 
     def post(self, path: str, value: object, query: Query | None = None) -> Any:
-        """What the agent answers to this object."""
         return json.loads(self._ask("POST", path, query, json.dumps(value).encode()))
 
     def delete(self, path: str, options: Mapping[str, Any]) -> Any:
-        """What the agent answers to a request to delete."""
         return json.loads(self._ask("DELETE", path, None, json.dumps(options).encode()))
 
     def stream(self, path: str, query: Query | None = None) -> Generator[bytes, None, None]:
-        """The lines of a stream as they come, without a limit of time, until it ends.
+        """Yield the lines of a stream as they arrive, without a timeout, until the agent ends it.
 
-        Raises ``BadInput`` behind the last line if the agent went away before it ended.
+        Raises ``BadInput`` after the last line if the connection broke before the end.
         """
         connection = _UnixConnection(self.path, None)
         with contextlib.closing(connection):
@@ -103,15 +100,15 @@ class AgentClient:
             yield rest
 
     def _piece(self, response: http.client.HTTPResponse) -> bytes:
-        """What came next; empty where the agent ended the stream, and not where it went away."""
         try:
+            # Empty at a regular end. If the connection breaks, ``http.client`` raises.
             return response.read1(_PIECE_BYTES)
         except (http.client.HTTPException, OSError) as error:
             raise _unanswered(self.path, error) from None
 
     def _ask(self, method: str, path: str, query: Query | None, body: bytes | None = None) -> bytes:
-        """The body of an answer. A connection that was kept may have been closed meanwhile."""
         url = _url(path, query)
+        # A failed request leaves its connection unusable, so it is stored again only after success.
         kept, self._connection = self._connection, None
         connection = kept or _UnixConnection(self.path, self._timeout_seconds)
         try:
@@ -122,6 +119,8 @@ class AgentClient:
             raise _unanswered(self.path, error) from None
         except BadInput:
             connection.close()
+            # The agent closes idle connections, so sending on a stored one may fail. Only a GET is
+            # safe to repeat.
             if kept is None or method != "GET":
                 raise
             return self._ask(method, path, query, body)
@@ -143,23 +142,22 @@ class AgentClient:
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
     def __init__(self, path: Path, timeout_seconds: float | None) -> None:
         super().__init__("localhost", timeout=timeout_seconds)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # A connection that waits for its turn at a busy agent must block: a socket with a timeout
-        # of Python's would be turned away at once.
+        # A full backlog makes connect() on a non-blocking socket fail with EAGAIN at once, and
+        # Python's timeouts make sockets non-blocking. So the socket blocks here, and SO_SNDTIMEO
+        # limits the wait.
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _CONNECT_TIMEOUT)
         self.sock.connect(str(self._path))
         self.sock.settimeout(self.timeout)
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path, whatever is in it."""
+    """A name as one segment of a path; slashes are escaped too."""
     return quote(name, safe="")
 
 
@@ -198,6 +196,7 @@ def _refused(code: int, content: bytes) -> AgentRefused:
         causes = (status.get("details") or {}).get("causes") or ()
         texts = [f"{each.get('field', '')}: {each['message']}" for each in causes]
         return AgentRefused(code, str(status["reason"]), str(status["message"]), texts)
+    # A proxy or another server on the socket answers without a Status.
     except (ValueError, KeyError, TypeError, AttributeError):
         said = content[:200].decode("utf-8", "replace")
         return AgentRefused(code, http.client.responses.get(code, ""), said)

@@ -1,4 +1,4 @@
-"""Where an agent keeps its things, and where its socket is."""
+"""Where an agent stores its files, and where its socket is."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ KUBECONFIG: Final = "admin.kubeconfig"
 
 
 def default_root() -> Path:
-    """The system's place for root, else the user's own."""
+    """The system folder for root, the user's own state folder for others."""
     if os.geteuid() == 0:
         return SYSTEM_ROOT
-    # A relative path counts for none, by the XDG specification: it is another one in each folder.
+    # The XDG specification says to ignore a relative path.
     named = Path(os.environ.get("XDG_STATE_HOME", ""))
     state = named if named.is_absolute() else Path.home() / ".local" / "state"
     return state / "numalet"
 
 
 def socket_path(socket: Path | None, root: Path | None) -> Path:
-    """The socket that is meant: the one named, that of a root, or that of the default root.
+    """The given socket, that of the given root, or that of the default root.
 
-    A user without an agent of their own means the system's, which may let them in.
+    A user without an agent gets the socket of the system's agent, which may grant access.
     """
     if socket is not None:
         return socket
@@ -38,5 +38,6 @@ def socket_path(socket: Path | None, root: Path | None) -> Path:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
+    # The folder exists but is closed to this user, so its agent is not an option.
     except PermissionError:
         return False

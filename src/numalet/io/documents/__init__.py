@@ -1,1 +1,1 @@
-"""Documents of others (YAML, JSON, flags) turned into values, with findings that name the place."""
+"""Readers of foreign documents (YAML, JSON, flags); findings name the place."""

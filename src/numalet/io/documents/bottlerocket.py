@@ -1,8 +1,6 @@
-"""The kubelet's configuration in user data of Bottlerocket: ``[settings.kubernetes]`` in TOML.
+"""The kubelet's configuration in Bottlerocket user data: ``[settings.kubernetes]`` in TOML.
 
-Bottlerocket names settings differently; their fields follow its settings model
-(``KubernetesSettingsV1``). The standard library reads TOML without the lines of its parts, so lines
-are from a second reading of headers and keys.
+Names and fields follow Bottlerocket's settings model (``KubernetesSettingsV1``).
 """
 
 from __future__ import annotations
@@ -52,10 +50,10 @@ _SAME_VALUE: Final = {
         )
     },
 }
-"""Settings whose value is that of the field."""
+"""Settings with the same value as the field."""
 
 _MOST_BITS: Final = 64
-"""Of a number in TOML."""
+"""Of an integer in TOML."""
 _CPU_OPTIONS: Final = "cpu-manager-policy-options"
 _TOPOLOGY_OPTIONS: Final = "topology-manager-policy-options"
 _RESERVED_MEMORY: Final = "memory-manager-reserved-memory"
@@ -88,12 +86,12 @@ _KNOWN: Final = frozenset(
 
 
 def is_meant(text: str, document: str) -> bool:
-    """Return whether a text is TOML, by the file's name or its first line."""
+    """Return whether a text is TOML, judged by the file's name or the first line."""
     return document.endswith(".toml") or _FIRST_LINE.match(text) is not None
 
 
 class TomlDocument(Value, dict=True):
-    """User data in TOML: its value, and where its parts are, as of a YAML document."""
+    """TOML user data with the lines of its parts, used like a YAML document."""
 
     value: Any
     document: str
@@ -102,6 +100,7 @@ class TomlDocument(Value, dict=True):
 
     @cached_property
     def _lines(self) -> Mapping[str, int]:
+        # ``tomllib`` does not report lines, so they come from a second pass over headers and keys.
         return {".".join(names): line for names, line in _lines(self.text)}
 
     def line_of(self, path: str) -> int | None:
@@ -112,21 +111,21 @@ class TomlDocument(Value, dict=True):
         return self._lines.get(around)
 
     def location(self, path: str) -> Location:
-        """The path with document and line, for a finding."""
         return Location(self.document, path, self.line_of(path))
 
 
 def load(text: str, document: str) -> TomlDocument:
-    """The document of a text.
+    """Parse a text.
 
     Raises:
         BadInput: it is not TOML.
     """
-    # Here, because this module is imported wherever a configuration is read, and few are in TOML.
+    # Imported late: every command imports this module, and few configurations are in TOML.
     import tomllib
 
     try:
         return TomlDocument(tomllib.loads(text), document, text)
+    # Deeply nested arrays exceed Python's recursion limit.
     except (ValueError, RecursionError) as error:
         problem = str(error) or type(error).__name__
         raise BadInput([ConfigFileToml(problem=problem, where=Location(document))]) from None
@@ -135,9 +134,10 @@ def load(text: str, document: str) -> TomlDocument:
 def fields(
     settings: Mapping[str, Any], locate: Callable[[str], Location]
 ) -> tuple[dict[str, Any], Callable[[str], Location], tuple[Finding, ...]]:
-    """The fields for these settings, their locations, and warnings.
+    """The fields that the settings become, a function that locates them, and warnings.
 
-    ``locate`` gives the place of a setting, such as ``kube-reserved.memory``; of all for ``""``.
+    ``locate`` gives the place of a setting such as ``kube-reserved.memory``; ``""`` is the whole
+    table.
     """
     translation = _Translation(locate)
     translation.translate(settings)
@@ -145,7 +145,7 @@ def fields(
 
 
 class _Translation(Mutable):
-    """Fields made of settings, and for each path of a field the setting that it was made of."""
+    """The fields so far, and for the path of each field the setting that it came from."""
 
     locate: Callable[[str], Location]
     fields: dict[str, Any] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class _Translation(Mutable):
     warnings: list[Finding] = field(default_factory=list)
 
     def translate(self, settings: Mapping[str, Any]) -> None:
-        """Make the fields for all settings; warn about unknown settings."""
+        """Translate all settings; warn about unknown ones."""
         for name, value in settings.items():
             if name not in _KNOWN:
                 where, nearest = self.locate(name), typed.nearest(name, _KNOWN)
@@ -163,6 +163,7 @@ class _Translation(Mutable):
             elif name in _SAME_VALUE:
                 self._put(_SAME_VALUE[name], _plain(value), name)
             elif name == _CPU_OPTIONS:
+                # Bottlerocket lists the enabled CPU manager options; the kubelet has a map of them.
                 options = {str(each): "true" for each in value} if _is_list(value) else value
                 self._put("cpuManagerPolicyOptions", options, name)
             elif name == _TOPOLOGY_OPTIONS:
@@ -175,11 +176,12 @@ class _Translation(Mutable):
             self._put_extra(settings[_EXTRA])
         reserved, pods = self.fields.setdefault("kubeReserved", {}), self.fields.get("maxPods")
         if isinstance(reserved, dict) and isinstance(pods, int):
-            # Bottlerocket: kube_reserve_memory, as EKS.
+            # Without a setting, Bottlerocket reserves memory by the formula of EKS
+            # (kube_reserve_memory).
             reserved.setdefault("memory", f"{255 + 11 * pods}Mi")
 
     def location(self, path: str) -> Location:
-        """The place of the setting that the field at a path was made of."""
+        """The place of the setting that the field at a path came from."""
         around = path.removeprefix("$").removeprefix(".")
         name = around
         while around and around not in self.made_of:
@@ -191,13 +193,13 @@ class _Translation(Mutable):
         self.made_of[name] = setting
 
     def _put_reserved_memory(self, value: Any) -> None:
-        """One entry for each NUMA node that is enabled; the rest of its table are amounts."""
         if not isinstance(value, dict):
             self._put("reservedMemory", _plain(value), _RESERVED_MEMORY)
             return
         entries: list[Any] = []
         self._put("reservedMemory", entries, _RESERVED_MEMORY)
         for node, amounts in value.items():
+            # Each table is for one NUMA node. Bottlerocket skips tables that are not enabled.
             if isinstance(amounts, dict) and amounts.get("enabled") is not True:
                 continue
             at = f"reservedMemory[{len(entries)}]"
@@ -209,7 +211,7 @@ class _Translation(Mutable):
             entries.append(entry)
 
     def _put_extra(self, value: Any) -> None:
-        """The further fields, YAML in base64; Bottlerocket refuses those that are settings."""
+        """Add the extra fields, which are YAML in base64."""
         where = self.locate(_EXTRA)
         try:
             text = base64.b64decode(value, validate=True).decode()
@@ -218,6 +220,7 @@ class _Translation(Mutable):
             problem = typed.described(value)
             raise BadInput([ConfigFileExtraConfig(value=problem, where=where)]) from None
         for name, each in kubelet_config_document.fields_of(document.value, where).items():
+            # Bottlerocket refuses extra fields that it has a setting for, so the setting wins here.
             if name not in self.fields:
                 self._put(name, each, _EXTRA)
 
@@ -227,19 +230,19 @@ def _is_list(value: object) -> bool:
 
 
 def _texts(value: Any) -> Any:
-    """Options as the kubelet accepts them: texts, whatever they were written as."""
+    """Options as texts, the only form that the kubelet accepts."""
     if not isinstance(value, dict):
         return _plain(value)
     return {name: kubelet_flags.flag_text(_plain(each)) for name, each in value.items()}
 
 
 def _node(name: str) -> int | str:
-    """The number of a NUMA node; the text itself if it is not a number, or too long for one."""
+    """The number of a NUMA node; the text itself if it is not a number or has too many digits."""
     return yaml_scalars.whole(name) if name.isdecimal() else name
 
 
 def _plain(value: Any) -> Any:
-    """The value with times and odd numbers, which JSON does not have, as texts."""
+    """The value with times and non-finite or huge numbers, which JSON lacks, as texts."""
     match value:
         case int() if value.bit_length() > _MOST_BITS:
             return typed.described(value)
@@ -249,6 +252,7 @@ def _plain(value: Any) -> Any:
             return [_plain(each) for each in value]
         case bool() | int() | str():
             return value
+        # False for infinity and NaN.
         case float() if value - value == 0:
             return value
         case _:
@@ -256,7 +260,7 @@ def _plain(value: Any) -> Any:
 
 
 def _lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Where each table and each key begins, by the names that lead there."""
+    """The names that lead to each table and key, with the line on which it begins."""
     table: tuple[str, ...] = ()
     fence = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -269,6 +273,7 @@ def _lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
             yield table, number
         elif assignment is not None:
             yield (*table, *_names(assignment[1])), number
+        # An odd number of triple quotes opens a multi-line string; its lines are not keys.
         fence = next((each for each in ('"""', "'''") if line.count(each) % 2), "")
 
 

@@ -1,7 +1,6 @@
-"""cAdvisor's MachineInfo as JSON -> the machine in the kubelet's eyes.
+"""Reads cAdvisor's MachineInfo, the JSON of ``/api/v1.3/machine``, into a machine.
 
-That is what ``/api/v1.3/machine`` of cAdvisor answers, and what the kubelet itself works with.
-Only what its managers use is read; everything else is ignored.
+The kubelet itself works with this document. Fields that its managers do not use are ignored.
 """
 
 from __future__ import annotations
@@ -70,12 +69,12 @@ class _MachineInfo(msgspec.Struct, frozen=True):
 
 
 def is_machine_info(value: object) -> bool:
-    """Whether the document is a MachineInfo and no machine description."""
+    """Whether the document is a MachineInfo rather than a machine file."""
     return isinstance(value, Mapping) and "topology" in value and "num_cores" in value
 
 
 def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
-    """The machine of a MachineInfo; raises ``BadInput`` with what is wrong."""
+    """The machine of a MachineInfo; raises ``BadInput`` with all errors."""
     findings = Findings()
     place = Place(where.document, where.path or "$", lines)
     read = typed.decode(value, _MachineInfo, place, findings)
@@ -87,7 +86,6 @@ def decode(value: object, where: Location, lines: LineOf = no_line) -> Machine:
 
 
 def _check(read: _MachineInfo, place: Place, findings: Findings) -> None:
-    """Findings about numbers that no machine has."""
     sizes = (read.memory_capacity, *(node.memory for node in read.topology))
     for size in sizes:
         machine_sizes.whole_number(
@@ -97,9 +95,10 @@ def _check(read: _MachineInfo, place: Place, findings: Findings) -> None:
     times = Counter(node.node_id for node in read.topology)
     for index, node in enumerate(read.topology):
         inner = nodes.item(index)
-        # Without NUMA a "node" is a package, and its id may be -1.
+        # Without NUMA, cAdvisor makes a "node" of each package, and its id may be -1.
         machine_sizes.whole_number(node.node_id, -1, 65535, inner.member("node_id"), findings)
         if times[node.node_id] > 1:
+            # Report each id once.
             times[node.node_id] = 0
             where = inner.member("node_id").location
             findings.add(MachineNodeTwice(value=node.node_id, where=where))
@@ -111,7 +110,6 @@ def _check(read: _MachineInfo, place: Place, findings: Findings) -> None:
 
 
 def _check_node(node: _Node, place: Place, findings: Findings) -> None:
-    """Findings about one node."""
     for index, core in enumerate(node.cores or ()):
         inner = place.member("cores").item(index)
         if not core.thread_ids:
@@ -120,6 +118,7 @@ def _check_node(node: _Node, place: Place, findings: Findings) -> None:
             machine_sizes.whole_number(
                 thread, 0, machine_cpus.HIGHEST_CPU, inner.member("thread_ids"), findings
             )
+    # One core may list a thread twice; only two cores with the same thread are an error.
     threads = Counter(
         thread for core in node.cores or () for thread in frozenset(core.thread_ids or ())
     )
@@ -155,7 +154,7 @@ def _node(node: _Node) -> NumaNodeInfo:
         memory_bytes=node.memory,
         hugepages=_pages(node.hugepages),
         cores=tuple(_core(core) for core in node.cores or ()),
-        # Old releases leave distances out; an empty row is no row.
+        # Old cAdvisor releases leave distances out; an empty row means the same.
         distances=tuple(node.distances) if node.distances else None,
         caches=tuple(NodeCache(c.level, c.id, c.size) for c in node.caches or ()),
     )
@@ -167,6 +166,7 @@ def _core(core: _Core) -> CoreInfo:
         socket_id=core.socket_id,
         core_id=core.core_id,
         threads=tuple(sorted(frozenset(core.thread_ids or ()))),
+        # The kubelet uses the first uncore cache of a core, too.
         uncore_cache_id=uncore[0].id if uncore else None,
         book_id=core.book_id,
         drawer_id=core.drawer_id,

@@ -1,6 +1,6 @@
-"""The values of claims, classes and slices whose fields were checked (``device_claims``).
+"""Values of claims, classes and slices whose fields ``device_claims`` has checked.
 
-Absent and null members have their defaults in Kubernetes; an object from a server may lack any.
+Absent and null members get the defaults of Kubernetes; the API server may omit any.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _ATTRIBUTE_TYPES: Final = {
     "string": "strings",
     "version": "versions",
 }
-"""The types of an attribute: with one value, and with several."""
+"""The members of an attribute: for one value, and for a list of values."""
 _MAPPINGS: Final = ("nodeAllocatableResourceMappings", "nodeAllocatableResources")
 _GATED_OF_DEVICES: Final = (
     *("allowMultipleAllocations", "bindingConditions", "consumesCounters", "taints"),
     *_MAPPINGS,
 )
 LISTED_VALUES: Final = "attributes"
-"""The name of attributes with lists of values among the fields behind feature gates."""
+"""How attributes with lists of values are called among the gated fields."""
 
 
 class ClaimReading(Value):
-    """One object during reading, and its fields behind feature gates.
+    """One object while it is read, with the fields behind feature gates that it uses.
 
-    ``is_flat``: its version has the older form (``device_claims``).
+    ``is_flat``: its version has the older layout (``device_claims._FLAT``).
     """
 
     name: str
@@ -61,18 +61,18 @@ class ClaimReading(Value):
         return self.place._replace(path=self.place.path + path).location
 
     def note(self, names: Sequence[str], value: Mapping[str, Any], path: str) -> None:
-        """Record the fields with a value that is neither false nor empty."""
+        """Record the fields that are set; the API server treats false and empty as not set."""
         self.gated.extend(GatedField(name, f"{path}.{name}") for name in names if value.get(name))
 
 
 def part(value: object, name: str) -> Mapping[str, Any]:
-    """A member that is an object; an empty mapping by default."""
+    """A member that is an object, or an empty mapping."""
     member = value.get(name) if isinstance(value, Mapping) else None
     return member if isinstance(member, Mapping) else {}
 
 
 def items(value: object, name: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a member that is a list."""
+    """The objects in a member that is a list."""
     member = value.get(name) if isinstance(value, Mapping) else None
     for each in member if isinstance(member, list) else ():
         if isinstance(each, Mapping):
@@ -129,6 +129,7 @@ def claim(
 
 def _request(value: Mapping[str, Any], path: str, reading: ClaimReading) -> ClaimRequest:
     several = list(items(value, "firstAvailable"))
+    # Subrequests in order of preference; the allocator uses the first one that fits.
     reading.note(("firstAvailable",), value, path)
     if several:
         paths = [f"{path}.firstAvailable[{index}]" for index in range(len(several))]
@@ -159,6 +160,7 @@ def _asked(value: Mapping[str, Any], path: str, reading: ClaimReading) -> Device
         device_class=device_class,
         name=value.get("name") or "",
         selectors=_selectors(value),
+        # ``count`` defaults to 1 in mode ExactCount and is unused in mode All.
         count=None if value.get("allocationMode") == "All" else count or 1,
         capacity=_amounts(part(capacity, "requests")),
     )
@@ -169,7 +171,7 @@ def _selectors(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _amounts(value: Mapping[str, Any]) -> dict[str, Quantity]:
-    """Amounts by name, from quantities or from objects with a quantity as ``value``."""
+    """Amounts by name, from quantities or from objects with a quantity in ``value``."""
     read = {
         name: pod_resources.decode_quantity(
             each.get("value") if isinstance(each, Mapping) else each, Place(""), Findings()
@@ -213,6 +215,7 @@ def _device(
         for each, given in part(value, "attributes").items()
     }
     capacity = _amounts(part(value, "capacity"))
+    # With perDeviceNodeSelection each device names its nodes; otherwise the slice does.
     chosen = value if spec.get("perDeviceNodeSelection") else spec
     node = chosen.get("nodeName") or ""
     mapped = (each for name in _MAPPINGS for each in part(value, name))
@@ -236,7 +239,7 @@ def _reach(chosen: Mapping[str, Any]) -> SliceReach:
 
 
 def _complete(name: str, driver: str) -> str:
-    """The name with its domain, by default the driver."""
+    """The qualified name; the driver is the default domain."""
     return name if "/" in name else f"{driver}/{name}"
 
 
@@ -246,6 +249,8 @@ def _attribute(value: object, path: str, reading: ClaimReading) -> frozenset[Att
     of_type = {each: name for name, listed in _ATTRIBUTE_TYPES.items() for each in (name, listed)}
     known = [name for name in present if name in of_type]
     if len(known) != 1:
+        # With an unknown member present, a newer release may define the type, so this is not an
+        # error.
         if len(known) == len(present):
             types = ", ".join((*_ATTRIBUTE_TYPES, *_ATTRIBUTE_TYPES.values()))
             shown = " and ".join(known) or "none"

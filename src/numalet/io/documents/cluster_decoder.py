@@ -1,6 +1,6 @@
-"""Decodes objects of a cluster by their kind, and remembers what it left out, and why.
+"""Decodes the objects of a cluster by kind, and records the unreadable ones with the reason.
 
-One that can not be read is named with its place and is no reason to do without all others.
+One unreadable object does not keep the others from being used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POD: Final = "Pod"
 T = TypeVar("T")
 
 _Reader: TypeAlias = Callable[[bytes, Place, Findings], tuple[str, Any] | None]
-"""Gives the key and the value of an object, or None after findings."""
+"""Returns the key and the value of an object, or None after adding findings."""
 
 
 class _Named(msgspec.Struct, rename="camel"):
@@ -53,8 +53,6 @@ class _BoundTo(msgspec.Struct):
 
 
 class ObjectDecoder:
-    """Decodes one object after the other."""
-
     def __init__(self) -> None:
         self._pods, self._nodes = PodReader(), NodeObjectReader()
         self._readers: Mapping[str, _Reader] = {
@@ -65,22 +63,23 @@ class ObjectDecoder:
             numa_node.KIND: _numa_node,
             numa_node_class.KIND: _numa_node_class,
         }
+        # The key keeps an object that arrives again from being counted twice. Beyond MOST_WARNINGS
+        # the value is None: counted, without its finding.
         self._left_out: dict[tuple[str, str], Finding | None] = {}
-        """By kind and key, as an object that is read again is still one; the first are named."""
         self._named = 0
         self._unread_pods: dict[str, str] = {}
 
     def knows(self, kind: str) -> bool:
-        """Whether objects of this kind matter."""
+        """Whether this kind is decoded."""
         return kind in self._readers
 
     @property
     def names_what_is_bad(self) -> bool:
-        """Whether the next object that is left out is named, and not only counted."""
+        """Whether the next unreadable object gets a finding; later ones are only counted."""
         return self._named < MOST_WARNINGS
 
     def decode(self, kind: str, text: bytes, place: Place) -> tuple[str, Any] | None:
-        """The key and the value of an object of a known kind; None if it is left out."""
+        """The key and the value of an object of a known kind, or None if it is unreadable."""
         findings = Findings()
         made = None
         if nesting.is_too_deep(text):
@@ -94,13 +93,15 @@ class ObjectDecoder:
         return made
 
     def leave_out(self, kind: str, text: bytes, findings: Findings) -> None:
-        """Remember that an object can not be read."""
+        """Record an unreadable object."""
         read = read_as(text, _Name)
         named = _Named() if read is None else read.metadata
         name = "/".join(filter(None, (named.namespace, named.name)))
+        # Pods by uid: a StatefulSet reuses names, and the old pod may still be on its node.
         key = (named.uid if kind == _POD else "") or name or f"{kind} {len(self._left_out)}"
         node_name = node_name_of(text) if kind == _POD else ""
         if node_name:
+            # The pod holds resources on this node all the same.
             self._unread_pods[key] = node_name
         if self._left_out.get((kind, key)) is None:
             if not self.names_what_is_bad:
@@ -113,18 +114,18 @@ class ObjectDecoder:
         )
 
     def forget(self, kind: str, key: str) -> None:
-        """Say no more of an object that is gone, or can be read now; ``key`` is a pod's uid."""
+        """Drop an object that was deleted or is readable now; ``key`` is the uid for a pod."""
         if self._left_out.pop((kind, key), None) is not None:
             self._named -= 1
         if kind == _POD:
             self._unread_pods.pop(key, None)
 
     def unread_pods(self) -> Mapping[str, int]:
-        """How many pods that are bound to a node can not be read, by node."""
+        """The number of unreadable pods by the node that they are bound to."""
         return Counter(self._unread_pods.values())
 
     def notes(self) -> tuple[Finding, ...]:
-        """What is to be said of objects that were left out."""
+        """Findings about the unreadable objects."""
         more = len(self._left_out) - self._named
         said = (ClusterMoreLeftOut(count=more),) if more else ()
         return (*filter(None, self._left_out.values()), *said)
@@ -141,7 +142,7 @@ class ObjectDecoder:
 def of_kinds(
     kept: Mapping[str, Mapping[str, Any]], unread_pods: Mapping[str, int], notes: Iterable[Finding]
 ) -> ClusterObjects:
-    """The objects of a cluster, of what ``decode`` gave by kind and key."""
+    """The objects of a cluster, from those that ``decode`` returned, by kind and key."""
 
     def of_kind(kind: str) -> Mapping[str, Any]:
         return kept.get(kind, {})
@@ -190,20 +191,20 @@ def _decoded(
     try:
         return decode(value, Location(place.document, place.path))
     except BadInput as bad:
-        # Getting a line means reading the text again: only where something is wrong.
+        # Line numbers need a second parse of the text, so only errors get them.
         for each in bad.findings:
             findings.add(each.at(place._replace(path=each.where.path or place.path).location))
         return None
 
 
 def node_name_of(text: bytes) -> str:
-    """The node that a pod is bound to, even one that can not be read otherwise; else empty."""
+    """The node that a pod is bound to, even if the rest of the pod is unreadable; else empty."""
     bound: _BoundTo | None = read_as(text, _BoundTo)
     return "" if bound is None else bound.spec.node_name
 
 
 def read_as(text: bytes, shape: type[Any]) -> Any:
-    """The JSON text in this shape; None if it is not so."""
+    """The JSON text in this shape, or None if it does not match."""
     try:
         return nesting.decode(msgspec.json.Decoder(shape), text)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,10 +1,10 @@
-"""The objects of a cluster from what kubectl wrote: files, folders, the standard input.
+"""The objects of a cluster from files, folders, tarballs or the standard input.
 
     kubectl get nodes,pods,pdb -A -o json
 
-A folder, or a tarball, is what ``must-gather`` or ``kubectl cluster-info dump --output-directory``
-made; a file in it that cannot be read is a warning, and the others are read. Objects come one by
-one. For an object that cannot be read there is a warning too. The last one of a name counts.
+``must-gather`` and ``kubectl cluster-info dump --output-directory`` write such folders. An
+unreadable file in a folder or tarball is a warning, and so is an unreadable object. If an object
+occurs twice, the last one wins.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from numalet.io.findings.clusters import ClusterDumpDamaged, ClusterDumpUnpacksT
 from numalet.io.findings.documents import DocumentTooManyObjects, DocumentUnreadable
 
 MOST_UNPACKED_BYTES: Final = 4 << 30
-"""150,000 pods, which is what Kubernetes supports, are about 1.5 GB."""
+"""The largest cluster that Kubernetes supports has 150,000 pods, about 1.5 GB."""
 MOST_TIMES: Final = 200
-"""A dump above 64 MiB is at most this many times as large as its compressed form."""
+"""The largest ratio of a dump above 64 MiB to its compressed form."""
 MOST_MEMBERS: Final = 500_000
 _SUFFIXES: Final = (".json", ".yaml", ".yml")
 _OF_A_FOLDER: Final = (*_SUFFIXES, *(f"{each}.gz" for each in _SUFFIXES))
@@ -70,7 +70,7 @@ def load(paths: Iterable[str]) -> ClusterObjects:
 
 
 def _warnings(bad: BadInput) -> Iterator[Finding]:
-    """Findings about one file of many, as warnings."""
+    # In a folder, one bad file must not hide the others.
     return (each.of_severity(Severity.WARNING) for each in bad.findings)
 
 
@@ -81,17 +81,17 @@ def _files(folder: str) -> Iterator[str]:
 
 
 class ObjectReader:
-    """Reads objects of any kind, and keeps those that matter."""
+    """Reads objects of all kinds and keeps the known ones."""
 
     def __init__(self) -> None:
         self._decoder = ObjectDecoder()
         self._kept: dict[str, dict[str, Any]] = {}
 
     def read_file(self, path: str) -> list[Finding]:
-        """Read a file, or the standard input for ``-``; return findings about files of a tarball.
+        """Read a file, or the standard input for ``-``; return warnings about files in a tarball.
 
         Raises:
-            BadInput: the file as a whole is not readable.
+            BadInput: the file as a whole is unreadable.
         """
         warnings: list[Finding] = []
         where = Location(path)
@@ -101,6 +101,7 @@ class ObjectReader:
                     try:
                         self.read(content, name)
                     except BadInput as bad:
+                        # A bad member of a tarball is a warning; a bad plain file is an error.
                         if name == path:
                             raise
                         warnings += _warnings(bad)
@@ -127,7 +128,7 @@ class ObjectReader:
             self._read(each, document)
 
     def objects(self, notes: Iterable[Finding] = ()) -> ClusterObjects:
-        """The objects, with notes about them."""
+        """The objects so far; ``notes`` join the findings about them."""
         said = (*notes, *self._decoder.notes())
         return cluster_decoder.of_kinds(self._kept, self._decoder.unread_pods(), said)
 
@@ -135,6 +136,8 @@ class ObjectReader:
         kind = _kind(each)
         if not self._decoder.knows(kind):
             return
+        # Finding lines parses the object again, so it is done only while findings are still
+        # reported.
         lines = _lines_in(each, document) if self._decoder.names_what_is_bad else no_line
         text, findings = each.text, Findings()
         if not each.is_json:
@@ -149,14 +152,15 @@ class ObjectReader:
 
 def _opened(path: str) -> AbstractContextManager[BufferedReader]:
     if path == yaml_source.STANDARD_INPUT:
-        # Standard input stays open, and keeps the bytes that were peeked at.
+        # Standard input stays open. A buffered reader keeps the bytes that detecting the format
+        # peeks at.
         source: Any = sys.stdin.buffer
         return nullcontext(source if isinstance(source, BufferedReader) else BufferedReader(source))
     return Path(path).open("rb")
 
 
 def _streams(source: BufferedReader, document: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and content of every file of a dump, compressed or a tarball by its first bytes."""
+    """Name and content of each file in a dump; its first bytes show compression or a tarball."""
     stream = packed.unpacked(source, MOST_UNPACKED_BYTES, MOST_TIMES)
     if not stream.is_tarball():
         yield document, cast("IO[bytes]", stream)
@@ -171,7 +175,8 @@ def _is_wanted(member: tarfile.TarInfo) -> bool:
 
 
 def _kind(each: ObjectText) -> str:
-    """The kind of an object; empty without a readable kind."""
+    """The kind of an object; empty if it has none."""
+    # API servers write apiVersion and kind first, so this avoids decoding objects of other kinds.
     pattern = _KIND if each.is_json else _YAML_KIND
     match = pattern.search(each.text[:_KIND_BYTES] if each.is_json else each.text)
     if match is not None:
@@ -183,13 +188,14 @@ def _kind(each: ObjectText) -> str:
 
 
 def _as_json(each: ObjectText, document: str, findings: Findings) -> bytes:
-    """A YAML object as JSON; empty after findings, whose lines are those of the whole file."""
+    """A YAML object as JSON, or empty after findings."""
     try:
         value = _yaml_value(each, document)
         return msgspec.json.encode(value)
     except BadInput as bad:
         for finding in bad.findings:
             line = finding.where.line
+            # The parser counts lines from the beginning of this object.
             at = each.line if line is None else each.line + line - 1
             findings.add(finding.at(Location(document, each.path, at)))
     return b""
@@ -202,7 +208,7 @@ def _yaml_value(each: ObjectText, document: str) -> Any:
 
 
 def _lines_in(each: ObjectText, document: str) -> LineOf:
-    """Gives the line, in the whole document, of a path in this object."""
+    """A function that returns the line, in the whole document, of a path in this object."""
 
     def line_of(path: str) -> int | None:
         try:
@@ -210,6 +216,7 @@ def _lines_in(each: ObjectText, document: str) -> LineOf:
             loaded = yaml_source.load_documents(text, document)
         except BadInput:
             return each.line
+        # An item cut out of a YAML list keeps its dash, so it parses as a list of one.
         is_member = bool(loaded) and isinstance(loaded[0].value, list)
         inner = ("$[0]" if is_member else "$") + path.removeprefix(each.path)
         line = loaded[0].line_of(inner) if loaded else None

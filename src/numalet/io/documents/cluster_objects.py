@@ -1,4 +1,4 @@
-"""Nodes, disruption budgets and NodeResourceTopologies of a cluster, from the API server's JSON."""
+"""Reads Nodes, PodDisruptionBudgets and NodeResourceTopologies from the API server's JSON."""
 
 from __future__ import annotations
 
@@ -108,13 +108,13 @@ _TOPOLOGY: Final = msgspec.json.Decoder(_Topology)
 
 
 class NodeObjectReader:
-    """Reads Node objects; the sizes that many of them share are kept once."""
+    """Reads Node objects; equal sizes of many nodes share one value."""
 
     def __init__(self) -> None:
         self._shared = Shared()
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ListedNode | None:
-        """The node in a JSON text, or None when a finding says why there is none."""
+        """The node in a JSON text, or None after findings."""
         return cluster_values.read(_NODE, text, place, findings, self._node)
 
     def _node(self, given: _Node, place: Place, findings: Findings) -> ListedNode:
@@ -137,10 +137,7 @@ class NodeObjectReader:
 
 
 def budget(text: bytes, place: Place, findings: Findings) -> BudgetFacts | None:
-    """The PodDisruptionBudget in a JSON text, or None after findings.
-
-    Without a number in its status no pod may go: nothing has worked it out yet.
-    """
+    """The PodDisruptionBudget in a JSON text, or None after findings."""
     return cluster_values.read(_BUDGET, text, place, findings, _budget)
 
 
@@ -148,6 +145,7 @@ def _budget(given: _Budget, place: Place, findings: Findings) -> BudgetFacts:
     return BudgetFacts(
         namespace=given.metadata.namespace or "default",
         name=_name(given.metadata, place, findings),
+        # Until the disruption controller has written the status, no pod may be evicted.
         allowed=(given.status or _BudgetStatus()).disruptions_allowed or 0,
         selector=_selector((given.spec or _BudgetSpec()).selector),
     )
@@ -185,7 +183,7 @@ def _taints(spec: _NodeSpec, place: Place, findings: Findings) -> list[Taint]:
 
 
 def _is_ready(status: _NodeStatus) -> bool:
-    """Whether the condition Ready holds; a node without conditions has not joined yet."""
+    # A node without conditions has not joined yet.
     return any(each.type == _READY and each.status == "True" for each in status.conditions or ())
 
 
@@ -202,7 +200,7 @@ def _selector(given: _Selector | None) -> LabelSelector | None:
 
 
 def _sizes(value: object, place: Place, findings: Findings) -> Mapping[str, Quantity]:
-    """Quantities by name. What a node has need not be what a pod may ask for."""
+    # A node may list resources that pods cannot request.
     given: Mapping[str, Any] = value if isinstance(value, dict) else {}
     read = {
         name: pod_resources.decode_quantity(each, place.member(name), findings)

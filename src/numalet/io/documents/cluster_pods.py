@@ -1,9 +1,9 @@
-"""Pods of a cluster from JSON as the API server prints it, fifty thousand of them.
+"""Reads pods from the API server's JSON, fast enough for clusters with 50,000 pods.
 
-``pod_document`` reads and checks one manifest; here are pods that an API server has let pass, so
-that their texts, names and members are not checked again. Only the fields that count are read,
-into typed structs, and what many pods have in common (containers, labels, tolerations, what they
-demand of a node) is made once and shared: pods of one Job differ in little but their names.
+The API server has validated them, so unlike ``pod_document`` this does not validate names and
+texts. Typed structs decode only the fields in use, and equal parts (containers, labels,
+tolerations, node constraints) are made once and shared: the pods of a Job differ in little more
+than their names.
 """
 
 from __future__ import annotations
@@ -129,13 +129,13 @@ _NO_ANNOTATIONS: Final = _Annotations()
 
 
 class PodReader:
-    """Reads pods one after the other, and keeps what they share."""
+    """Reads pods one by one and keeps the parts that they share."""
 
     def __init__(self) -> None:
         self._shared = Shared()
 
     def read(self, text: bytes, place: Place, findings: Findings) -> ClusterPod | None:
-        """The pod in a JSON text, or None when a finding says why there is none."""
+        """The pod in a JSON text, or None after findings."""
         return cluster_values.read(_DECODER, text, place, findings, self._cluster_pod)
 
     def _cluster_pod(self, given: _PodObject, place: Place, findings: Findings) -> ClusterPod:
@@ -182,6 +182,8 @@ class PodReader:
             node_name=spec.node_name or "",
             labels=self._labels(metadata.labels, place, findings),
             priority=spec.priority,
+            # A mirror pod stands for a static pod; kubelets themselves set the source to "file" or
+            # "http".
             is_static=annotations.mirror is not None
             or (annotations.source or _FROM_API) != _FROM_API,
             constraints=self._constraints(spec),
@@ -191,9 +193,10 @@ class PodReader:
     def _containers(
         self, given: list[_Container] | None, place: Place, member: str, findings: Findings
     ) -> tuple[Container, ...]:
-        """The containers of one list; lists of equal containers are one tuple."""
+        """Containers of one list; equal lists share one tuple."""
         if not given:
             return ()
+        # The key is the raw JSON, which is much cheaper than decoding it.
         parts = ((c.name, c.restart_policy, bytes(c.resources)) for c in given)
         return self._shared.get(
             (member, *parts),
@@ -207,11 +210,9 @@ class PodReader:
     def _allocated(
         self, status: _Status, place: Place, findings: Findings
     ) -> StatusResources | None:
-        """What the entries of the status say; those that say nothing are none here.
-
-        To a kubelet such an entry is one of nothing, but what a pod holds it was given before its
-        status had any. Kubelets write none before 1.33, and API servers before 1.27 drop them.
-        """
+        # An entry without amounts is skipped: the kubelet read it as zero, but it gave the pod its
+        # resources before the status had such amounts. Kubelets before 1.33 write none, API servers
+        # before 1.27 drop them.
         containers = _with_amounts(status.container_statuses)
         init = _with_amounts(status.init_container_statuses)
         if not containers and not init:
@@ -234,6 +235,7 @@ class PodReader:
     def _constraints(self, spec: _Spec) -> NodeConstraints:
         ports = (bytes(each.ports) for each in spec.containers or ())
         members = (spec.node_selector, spec.affinity, spec.os, spec.security_context)
+        # Each member that ``pod_constraints`` reads must be in the key.
         key = ("constraints", spec.host_network, *map(bytes, members), *ports)
         return self._shared.get(key, Findings(), lambda: _constraints(spec))
 
@@ -282,6 +284,7 @@ def _container(given: _Container, place: Place, member: str, findings: Findings)
     asked = pod_resources.decode_resources(resources or {}, place.member("resources"), findings)
     kind = ContainerKind.APP
     if member == _INIT:
+        # Since 1.28 an init container that always restarts is a sidecar and keeps its resources.
         is_sidecar = given.restart_policy == "Always"
         kind = ContainerKind.SIDECAR if is_sidecar else ContainerKind.INIT
     return Container(
@@ -334,7 +337,6 @@ def _claims(spec: _Spec, status: _Status) -> tuple[PodClaim, ...]:
 
 
 def _constraints(spec: _Spec) -> NodeConstraints:
-    """What ``pod_constraints`` makes of the members that it reads."""
     return pod_constraints.of_spec(
         {
             "nodeSelector": plain(spec.node_selector),

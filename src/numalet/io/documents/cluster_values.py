@@ -1,4 +1,4 @@
-"""Small parts that objects of a cluster have in common: moments, labels, slices of JSON, taints."""
+"""Parts that the objects of a cluster share: times, labels, raw JSON members, taints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numalet.io.findings.clusters import ClusterMoment, ClusterTaint
 from numalet.io.findings.documents import DocumentSyntax
 
 NOTHING: Final = msgspec.Raw()
-"""Of a member that is not there."""
+"""The value of an absent member."""
 
 _ABSENT: Final = (b"", b"null")
 _MOST_SHARED: Final = 20_000
@@ -28,24 +28,26 @@ M = TypeVar("M")
 
 
 class Shape(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    """The members that are read of an object; null counts as absent, as in Kubernetes."""
+    """The fields of an object that are read; null means absent, as in Kubernetes."""
 
 
 class Shared:
-    """What equal parts of many objects are made into, once."""
+    """A cache of the values that equal parts of many objects become."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, Any] = {}
 
     def get(self, key: Hashable, findings: Findings, make: Callable[[], T]) -> T:
-        """What is made for this key; what has errors is made anew for each place."""
+        """The value for this key. A value with errors is made again for each place."""
         if key in self._kept:
             kept: T = self._kept[key]
             return kept
         made = make()
+        # A finding names its place, so errors are not shared.
         if not findings.has_errors:
             if len(self._kept) >= _MOST_SHARED:
-                # What is alike comes again; what is of one object alone must not pile up.
+                # Common parts return soon after; parts that are unique to one object must not
+                # accumulate.
                 self._kept.clear()
             self._kept[key] = made
         return made
@@ -54,7 +56,7 @@ class Shared:
 def decode(
     decoder: msgspec.json.Decoder[T], text: bytes, place: Place, findings: Findings
 ) -> T | None:
-    """The object in a JSON text; None after one finding."""
+    """The object in a JSON text, or None after one finding."""
     try:
         return decoder.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -69,7 +71,7 @@ def read(
     findings: Findings,
     make: Callable[[T, Place, Findings], M],
 ) -> M | None:
-    """What is made of the object in a JSON text; None when a finding says why there is none."""
+    """Decode a JSON text and pass the object to ``make``; None if either adds an error."""
     of_object = Findings()
     given = decode(decoder, text, place, of_object)
     made = None if given is None else make(given, place, of_object)
@@ -78,19 +80,18 @@ def read(
 
 
 def is_there(raw: msgspec.Raw) -> bool:
-    """Whether there is such a member."""
     return bytes(raw) not in _ABSENT
 
 
 def plain(raw: msgspec.Raw) -> Any:
-    """The value of a member; None if it is not there."""
+    """The decoded value of a member, or None if it is absent."""
     return msgspec.json.decode(raw) if is_there(raw) else None
 
 
 def moment(
     text: str | None, place: Place, path: tuple[str, str], findings: Findings
 ) -> float | None:
-    """Seconds since 1970; None for a moment that is not known. ``path`` is that of the text."""
+    """Seconds since 1970, or None without a valid time; ``path`` is that of the text."""
     if not text:
         return None
     seconds = _seconds(text)
@@ -106,11 +107,12 @@ def _seconds(text: str) -> float | None:
         read = datetime.fromisoformat(text)
     except ValueError:
         return None
+    # Kubernetes writes UTC; a text without a time zone is UTC as well.
     return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).timestamp()
 
 
 def taint_effect(value: object, place: Place, findings: Findings) -> TaintEffect | None:
-    """The effect of a taint or toleration; None without one, or after a finding."""
+    """The effect of a taint or toleration, or None if it is absent or invalid."""
     if value is None:
         return None
     effect = _EFFECTS.get(value) if isinstance(value, str) else None
@@ -120,7 +122,7 @@ def taint_effect(value: object, place: Place, findings: Findings) -> TaintEffect
 
 
 def texts(value: object, place: Place, findings: Findings) -> dict[str, str]:
-    """An object whose members are texts, such as labels; findings for others."""
+    """An object with text members, such as labels; other members are findings."""
     if value is None:
         return {}
     if not isinstance(value, dict):

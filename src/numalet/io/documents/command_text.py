@@ -1,7 +1,7 @@
-"""Texts that hold a kubelet's command line: units of systemd, environment files, ps, logs.
+"""Finds a kubelet's command line in systemd units, environment files, ``ps`` output and logs.
 
-The content shows the kind of text, not the file's name. Words are split as systemd or a shell
-splits them; ``kubelet_command_line`` reads them as flags.
+The content decides the kind of text, not the file's name. Words are split as systemd or a shell
+splits them; ``kubelet_command_line`` then parses the flags.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROGRAMS: Final = (
     "minikube",
 )
 _LONGEST: Final = 256 * 1024
-"""Characters; Linux accepts no argument longer than half of that, and a kubelet has some dozens."""
+"""Characters. Linux limits one argument to half of this (MAX_ARG_STRLEN)."""
 _MOST_COLUMNS: Final = 24
 _MOST_WORDS: Final = 2_000
 _COMMENTS: Final = re.compile(r"(?m)^[ \t]*[#;].*$")
@@ -51,12 +51,11 @@ _EXEC_PREFIXES: Final = "@-:+!|"
 
 
 class CommandText(Value, kw_only=True):
-    """The words of a command line, and the gaps in it.
+    """The words of a command line, and the files and variables missing from it.
 
-    They stand in ``text`` from the character ``begins`` on.
-    ``program`` is empty where only arguments are given. ``are_all_flags`` says that each flag is
-    there with its value, given or default. ``missing`` are files that the text names and that
-    cannot be read here, ``unset`` is what may be in them and stands for more words.
+    They begin at character ``begins`` of ``text``. ``program`` is empty if the text has arguments
+    only. ``are_all_flags``: every flag is present, defaults too. ``missing`` lists unreadable files
+    that the text names, ``unset`` the variables that such a file may set.
     """
 
     source: str
@@ -70,17 +69,21 @@ class CommandText(Value, kw_only=True):
 
 
 def read(text: str, document: str) -> CommandText | None:
-    """The command line in a text, or None.
+    """The command line in a text, or None if there is not one.
 
     Raises:
-        BadInput: its quotes do not match, or it is the text of another program.
+        BadInput: its quotes do not match, or the text belongs to another program.
     """
+    # Logs first: they may be longer than any command line.
     if "FLAG: --" in text and _LOG_LINE.search(text):
         return _of_log(text)
     if len(text) > _LONGEST:
         return None
+    # /proc/PID/cmdline separates the arguments with NUL bytes.
     if "\0" in text:
         return _of_proc(text)
+    # ``text`` keeps its line breaks, for line numbers; ``plain`` drops comment lines, as systemd
+    # does.
     text, plain = _COMMENTS.sub("", text), _COMMENT_LINES.sub("", text)
     head = plain.lstrip().partition("\n")[0]
     reader: Callable[[str], CommandText | None] = _of_command
@@ -105,15 +108,15 @@ def read(text: str, document: str) -> CommandText | None:
 
 
 class _WordsError(ValueError):
-    """Quotes that do not match, or too many words."""
+    """Unbalanced quotes, or too many words."""
 
 
 class _NoKubeletError(ValueError):
-    """A text that is recognised and has nothing of a kubelet."""
+    """The text has a known format but does not start a kubelet."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text without their quotes. Raises ``ValueError``."""
+    """Split a text into unquoted words. Raises ``ValueError``."""
     words = []
     for match in _WORD.finditer(_CONTINUED.sub(" ", text)):
         if match[0] in ("'", '"', "\\"):
@@ -132,12 +135,13 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def _of_log(text: str) -> CommandText:
-    """The flags of the last start that the log has: each start names them in sorted order."""
+    """The flags of the last start in the log."""
     flags: dict[str, str] = {}
     last = ""
     begins = 0
     for match in _LOG_LINE.finditer(text):
         name, quoted = match.groups()
+        # The kubelet logs its flags in sorted order, so a smaller name begins another start.
         if name <= last:
             flags = {}
         if not flags:
@@ -176,6 +180,8 @@ def _of_command(text: str) -> CommandText | None:
             if not _is_program(piece, pieces[:at], pieces[at + 1 :]):
                 continue
             rest = [line.split(None, at)[at]]
+            # Without columns of ps before it, the command may continue on the next lines and be
+            # quoted.
             if not _are_columns(pieces[:at]):
                 rest += lines[number + 1 :]
                 return _from_program("a kubelet's command line", text, words_of("\n".join(rest)))
@@ -184,14 +190,16 @@ def _of_command(text: str) -> CommandText | None:
                     break
                 rest.append(further)
             source = f"the command line of {piece} in the list of processes"
+            # ps prints arguments unquoted, so quotes in its rows are part of the arguments.
             return _from_program(source, text, " ".join(rest).split())
     return None
 
 
 def _is_program(piece: str, before: list[str], after: list[str]) -> bool:
-    """Whether a piece of a line is a program with a kubelet, after the columns of ``ps``."""
+    """Whether this word of a line is a program that runs a kubelet."""
     if piece.rpartition("/")[2] not in PROGRAMS or piece.startswith("-"):
         return False
+    # Rows such as ``grep kubelet``, or a path in another program's flags.
     if any(each.startswith("--") or each in ("grep", "|") for each in before):
         return False
     if before and not _are_columns(before):
@@ -200,16 +208,17 @@ def _is_program(piece: str, before: list[str], after: list[str]) -> bool:
 
 
 def _are_columns(before: list[str]) -> bool:
-    """Whether there is the number of a process among these columns."""
+    # A process id; ``systemctl status`` draws a tree before it.
     return any(each.lstrip("└─├│").isdigit() for each in before)
 
 
 def _from_program(source: str, text: str, words: list[str]) -> CommandText | None:
-    """The words after the program; None if no word names one."""
+    """The words after the program, or None without a program."""
     for at, word in enumerate(words):
         if word.startswith("-") or _ASSIGNMENT.match(word):
             continue
         program = word.rpartition("/")[2]
+        # Binaries with the release in their name, such as kubelet-1.30.
         if program.startswith("kubelet-"):
             program = "kubelet"
         if program in PROGRAMS:
@@ -219,6 +228,7 @@ def _from_program(source: str, text: str, words: list[str]) -> CommandText | Non
             if program == "kubelite":
                 return _of_kubelite(text, rest)
             return CommandText(source=source, text=text, words=tuple(rest), program=program)
+        # A whole command in quotes, as in ``sh -c "..."``.
         if " " in word and any(name in word for name in PROGRAMS):
             inner = _from_program(source, text, words_of(word))
             if inner is not None:
@@ -227,7 +237,7 @@ def _from_program(source: str, text: str, words: list[str]) -> CommandText | Non
 
 
 def _of_kubelite(text: str, words: list[str]) -> CommandText:
-    """The flags in the file that the kubelite of MicroK8s has for its kubelet."""
+    """The flags in the file that MicroK8s passes to the kubelet inside kubelite."""
     option = "--kubelet-args-file="
     path = next((word.removeprefix(option) for word in words if word.startswith(option)), "")
     source = f"kubelite, its file for the kubelet {path}"
@@ -241,7 +251,6 @@ def _of_kubelite(text: str, words: list[str]) -> CommandText:
 
 
 def _of_environment(text: str) -> CommandText:
-    """The flags in the variables of an environment file."""
     variables = dict(_assignments(text))
     words = tuple(_flags_in(variables))
     if not words:
@@ -267,7 +276,7 @@ def _flags_in(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 class _Unit(Mutable):
-    """The settings of a unit that say how a kubelet is started."""
+    """The settings of a systemd unit that determine the kubelet's command line."""
 
     variables: dict[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
@@ -276,25 +285,30 @@ class _Unit(Mutable):
     unset: list[str] = field(default_factory=list)
 
     def set(self, key: str, value: str) -> None:
-        """Apply a setting; an empty value resets it."""
+        """Apply a setting."""
+        # In systemd, an empty value resets the list.
         match key:
             case "Environment":
                 given = dict(_assignments(value))
                 self.variables = {**self.variables, **given} if value else {}
             case "EnvironmentFile" | "EnvironmentFiles":
+                # A dash marks an optional file; ``systemctl show`` appends ``
+                # (ignore_errors=...)``.
                 path = value.removeprefix("-").partition(" (")[0]
                 self.files = [*self.files, path] if value else []
             case "ExecStart":
+                # The form of ``systemctl show``.
                 shown = re.search(r"argv\[\]=(.*?) ; ignore_errors=", value)
                 self.commands = [*self.commands, shown[1] if shown else value] if value else []
             case _:
                 pass
 
     def read_files(self) -> None:
-        """Add the variables of the files, which win; note those that cannot be read."""
+        """Add the variables of the environment files; record unreadable files."""
         for path in self.files:
             try:
                 text = yaml_source.read_text(path)
+                # EnvironmentFile= wins over Environment=, whatever their order (systemd.exec).
                 self.variables |= dict(_assignments(_COMMENT_LINES.sub("", text)))
             except (BadInput, _WordsError):
                 self.missing.append(path)
@@ -309,12 +323,15 @@ class _Unit(Mutable):
             name = whole[1] or whole[2]
             if name not in self.variables:
                 self.unset += [f"the variable {name}"] if self.missing else []
+            # systemd splits ``$NAME`` as a whole word into words, but not ``${NAME}``.
             elif whole[1]:
                 yield from words_of(self.variables[name])
             else:
                 yield self.variables[name]
 
     def _value(self, match: re.Match[str]) -> str:
+        # If a file is missing it may set the variable, so the reference stays; otherwise it is
+        # empty.
         return self.variables.get(match[1], match[0] if self.missing else "")
 
 

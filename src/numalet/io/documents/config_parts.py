@@ -1,4 +1,4 @@
-"""Parts of a configuration: made of settings in the forms of vendors, merged by group of machines.
+"""Parts of a configuration in the formats of vendors, merged for one group of machines.
 
 A group has its own settings and those for all machines.
 """
@@ -40,12 +40,13 @@ _LARGEST_FILE: Final = 4 * 1024 * 1024
 class ConfigPart(Value, kw_only=True):
     """The fields of a configuration, with the flags and notes from the same place.
 
-    ``flags`` are a kubelet's flags with their places, in order; they win over the fields.
-    ``problems`` are other words on its command line that stop the kubelet; ``missing`` are files
-    that it names and that cannot be read here.
-    ``note`` names the source, None for a plain KubeletConfiguration. ``pools`` names the group
-    of machines that it is for, from the outer to the inner; empty for all. ``vendor`` is the
-    format, None for a whole configuration; ``sets`` are the fields that the vendor sets.
+    ``flags`` are kubelet flags with their places, in order; they win over the fields. ``problems``
+    are invalid words on its command line, which stop the kubelet; ``missing`` are unreadable files
+    that it names.
+
+    ``note`` names the source, except for a plain KubeletConfiguration. ``pools`` names the group of
+    machines, outer group first; empty means all machines. ``vendor`` is the format, except for a
+    whole configuration; ``sets`` are the fields that the vendor sets.
     """
 
     value: dict[str, Any]
@@ -60,7 +61,6 @@ class ConfigPart(Value, kw_only=True):
     sets: Mapping[str, Any] = {}
 
     def location(self, path: str) -> Location:
-        """The place of a path of the configuration, in the file."""
         return self.locate(path)
 
 
@@ -72,7 +72,7 @@ def _unmoved(where: Location) -> Location:
 
 
 class Source(Value):
-    """A document, the text that it is in, and where that text is in the file."""
+    """A document, the text that contains it, and how its places map to those of the file."""
 
     document: Document
     text: str
@@ -87,7 +87,7 @@ class Source(Value):
 
 
 def fields(settings: VendorSettings, value: object, path: str, source: Source) -> ConfigPart:
-    """The fields of a mapping, some of them under the vendor's own names."""
+    """The fields of a mapping; some may have names of the vendor."""
     if settings.only_named and isinstance(value, dict):
         given: dict[str, Any] = value
     else:
@@ -95,6 +95,8 @@ def fields(settings: VendorSettings, value: object, path: str, source: Source) -
     fields: dict[str, Any] = {}
     places: dict[str, str] = {}
     for name, inner in given.items():
+        # Vendors nest some settings, such as ``reserved.memory``; the member has a name in the
+        # table.
         is_around = any(each.startswith(f"{name}.") for each in settings.names)
         each_inner = inner.items() if is_around and isinstance(inner, dict) else ()
         members = {f"{name}.{key}": each for key, each in each_inner} or {name: inner}
@@ -115,7 +117,8 @@ def fields(settings: VendorSettings, value: object, path: str, source: Source) -
 
 
 def _put(fields: dict[str, Any], field: str, value: Any) -> None:
-    """Set a field, or a key of it; ``field<`` is a map that may be written as its flag."""
+    """Set a field, or one key of it."""
+    # ``field<`` is a map that vendors also write like the kubelet's flag: ``name<threshold,...``.
     if field.endswith("<") and isinstance(value, str):
         pairs = (pair.partition("<") for pair in value.split(",") if pair)
         fields[field[:-1]] = {key.strip(): threshold.strip() for key, _, threshold in pairs}
@@ -124,15 +127,17 @@ def _put(fields: dict[str, Any], field: str, value: Any) -> None:
     if not key:
         fields[name] = value
     elif isinstance(fields.setdefault(name, {}), dict):
+        # Maps such as options and reservations have text values.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         fields[name][key] = str(value) if is_number else value
 
 
 def flags(value: Any, path: str, source: Source) -> Iterator[tuple[str, str, Location]]:
-    """Flags as a mapping, a list of names with values, a list of texts, or a text."""
+    """Flags from a mapping, a list of names with values, a list of texts, or a text."""
     where = source.location(path)
     if isinstance(value, dict):
         for name, each in value.items():
+            # A repeated flag is a list under its name.
             for one in each if isinstance(each, list) else [each]:
                 yield _flag(name, one, source.location(f"{path}.{name}"))
     elif isinstance(value, list):
@@ -164,6 +169,7 @@ def flags(value: Any, path: str, source: Source) -> Iterator[tuple[str, str, Loc
 def _flag(name: Any, value: Any, where: Location) -> tuple[str, str, Location]:
     if value is None or isinstance(value, dict | list) or not isinstance(name, str):
         raise _no_text(value, where)
+    # pflag treats underscores in names as dashes.
     return name.strip().removeprefix("--").replace("_", "-"), kubelet_flags.flag_text(value), where
 
 
@@ -172,7 +178,6 @@ def _no_text(value: object, where: Location) -> BadInput:
 
 
 def of_bottlerocket(value: Any, path: str, source: Source) -> ConfigPart:
-    """The fields that settings of Bottlerocket become."""
     settings = kubelet_config_document.fields_of(value, source.location(path))
 
     def locate(setting: str) -> Location:
@@ -183,7 +188,7 @@ def of_bottlerocket(value: Any, path: str, source: Source) -> ConfigPart:
 
 
 def content(file: Any) -> str:
-    """The text of a file for a kubelet that Ignition or cloud-init writes; empty for others."""
+    """The text of a kubelet's file that Ignition or cloud-init writes; empty for other files."""
     path = file.get("path") if isinstance(file, Mapping) else None
     if not isinstance(path, str) or "kubelet" not in path:
         return ""
@@ -193,6 +198,7 @@ def content(file: Any) -> str:
     encoding = str(file.get("encoding", ""))
     if not isinstance(text, str):
         return ""
+    # Ignition holds contents as data URLs; cloud-init as text with an encoding.
     if not text.startswith("data:"):
         return _decoded(text, encoding) if encoding else text
     head, _, body = text.partition(",")
@@ -202,10 +208,11 @@ def content(file: Any) -> str:
 
 
 def _decoded(text: str, encoding: str) -> str:
-    """Decode base64, and gzip if named; empty for other content."""
+    """Decode base64, and gzip if the encoding names it; empty if that fails."""
     try:
         content = base64.b64decode(text)
         if "gz" in encoding:
+            # The size limit protects against a small text that unpacks to gigabytes.
             content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, _LARGEST_FILE)
         return content.decode()
     except (binascii.Error, zlib.error, ValueError):
@@ -213,17 +220,19 @@ def _decoded(text: str, encoding: str) -> str:
 
 
 def chosen(parts: Sequence[ConfigPart], pool: str, document: str) -> ConfigPart:
-    """The configuration of the group of this name; without a name, of the only one.
+    """The configuration of the group with this name; without a name, of the only group.
 
     Raises:
-        BadInput: the file has several groups, or no group of this name.
+        BadInput: several groups without a name, or no group with this name.
     """
     every = dict.fromkeys(part.pools for part in parts)
+    # Settings for an outer group apply to the inner ones and are not a group themselves.
     groups = [each for each in every if not any(_is_around(each, other) for other in every)]
     merged = {"/".join(each): _merged(each, parts) for each in groups}
     if pool:
         merged = {name: part for name, part in merged.items() if name == pool}
     first = next(iter(merged.values()), None)
+    # Groups with equal settings need no choice.
     if first is None or any(not _are_same(first, each) for each in merged.values()):
         names = ["/".join(each) for each in groups]
         raise BadInput(
@@ -248,9 +257,10 @@ def _are_same(one: ConfigPart, other: ConfigPart) -> bool:
 
 
 def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
-    """All settings of a group in the order of the file, settings for all groups first."""
+    """All settings of a group in the order of the file, general settings first."""
     own = [each for each in parts if each.pools == group or _is_around(each.pools, group)]
     own.sort(key=lambda each: len(each.pools))
+    # With these vendors, settings of a pool replace the general ones rather than merge.
     if group and any(each.vendor and each.vendor.pool_replaces for each in own):
         own = [each for each in own if each.pools]
     whole = next((each for each in own if each.vendor is None), None)
@@ -274,7 +284,7 @@ def _merged(group: tuple[str, ...], parts: Sequence[ConfigPart]) -> ConfigPart:
 
 
 def note(part: ConfigPart, vendor: VendorFormat, unknown: UnknownFields | None) -> Finding:
-    """Note about the source, the fields that the vendor sets, and unknown fields."""
+    """A note about the source, the fields that the vendor sets, and unknown fields."""
     source = ", ".join(filter(None, (vendor.name, "/".join(part.pools))))
     if part.sets:
         source += f"; {vendor.system} also sets: {', '.join(shown(part.sets))}"
@@ -292,7 +302,7 @@ def note(part: ConfigPart, vendor: VendorFormat, unknown: UnknownFields | None) 
 
 
 def shown(fields: Mapping[str, Any], around: str = "") -> list[str]:
-    """Fields with their values, those of maps one by one."""
+    """Fields with their values; each key of a map by itself."""
     texts = []
     for name, value in fields.items():
         if isinstance(value, Mapping):
