@@ -1,9 +1,8 @@
-"""Named rules that separate the kubelet's accidents from what we would want instead.
+"""Named rules: the kubelet's bugs and limits, each of which can be switched off.
 
-One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet's,
-accidents included; ``NATIVE`` is without its accidents and accidental limits. Every rule here has
-a test and a row in ``docs/differences.md``. No other place asks which mode it is: code asks for
-the rule that it is about, and only what is shown to people has the name of the mode.
+One engine serves both modes; a mode is a value of ``Behaviour``. ``EXACT`` is the kubelet with its
+bugs and limits; ``NATIVE`` is without them. Every rule has a test and a row in
+``docs/differences.md``. Code tests a rule, never the mode; only output for people names the mode.
 """
 
 from __future__ import annotations
@@ -18,74 +17,71 @@ from numalet.core.model.value import Value, replace
 
 
 class Mode(Enum):
-    """Name of a set of rules."""
-
     EXACT = "exact"
     NATIVE = "native"
 
 
 class Behaviour(Value, kw_only=True):
-    """The named rules; without arguments they are the kubelet's, of the default release.
+    """The named rules; the defaults are those of the kubelet in the default release.
 
-    ``release`` is the release that is followed: its gates, options and fields in both modes, its
-    accidents in exact mode.
+    ``release``: the release that numalet follows. It sets gates, options and fields in both modes,
+    and the bugs in exact mode.
 
-    ``highest_node_id``: the largest NUMA node id that fits into a mask; None for no limit.
-    ``default_node_limit``: how many NUMA nodes an active topology policy accepts without
-    max-allowable-numa-nodes; None for any number, whatever that option says.
+    ``highest_node_id``: the largest NUMA node id that fits into a mask; None: no limit.
+    ``default_node_limit``: the most NUMA nodes that an active topology policy accepts without
+    max-allowable-numa-nodes; None: no limit, even if that option is set.
     ``distances_by_node_id``: a distance row is indexed by node id, not by position.
-    ``release_at_once``: what a refused or removed pod holds is released in the same step, and not
-    at the next admission.
+    ``release_at_once``: the allocation of a rejected or deleted pod is released at once, not at the
+    next admission.
     ``groups_stay_whole``: memory is allocated only on a set of nodes that the Memory Manager
-    offers, so never on a single node inside a group.
-    ``lack_of_memory_is_reported``: where no set of nodes can hold the memory the Memory Manager
-    reports that, and not that it has no preference.
-    ``ended_init_containers_return``: after a restart init containers that have ended get memory
-    again.
+    offers, so never on a single node of a group.
+    ``lack_of_memory_is_reported``: if no set of nodes can hold the memory, the Memory Manager
+    reports this instead of no preference.
+    ``ended_init_containers_return``: after a restart, ended init containers get memory again.
     ``held_memory_is_compared``: a running pod that is admitted again offers the nodes of its memory
-    only if the sizes are those of the request; in pod scope those of its first container.
-    ``reuse_outlives_the_pod``: what later containers of a pod may use again of its init
-    containers' memory is remembered after that memory was given back.
-    ``pod_total_of_app_types``: a pod's total has only the memory types that an app container asks
-    for.
-    ``hugepages_are_reservable``: ``reservedMemory`` may keep back huge pages, although kubeReserved
-    and systemReserved cannot; the rule that sums must agree is for ordinary memory only.
-    ``sizes_wrap_around``: more may be reserved on a node than it has; what is left is then read
-    for nearly 2^64 bytes.
-    ``missing_page_size_crashes``: a NUMA node knows only the page sizes that it lists, and a pod
-    that asks for a size which some node lacks ends the kubelet.
-    ``sizes_are_go_integers``: memory is asked for in a form that Go holds as an int64, which
+    only if the sizes equal the request (in pod scope: the request of its first container).
+    ``reuse_outlives_the_pod``: an init container's reusable memory stays recorded after the memory
+    was released.
+    ``pod_total_of_app_types``: a pod's total has only the memory types that an app container
+    requests.
+    ``hugepages_are_reservable``: ``reservedMemory`` may reserve huge pages, although kubeReserved
+    and systemReserved cannot; only sums of ordinary memory must agree.
+    ``sizes_wrap_around``: if a node has less memory than is reserved on it, the free amount wraps
+    around to nearly 2^64 bytes.
+    ``missing_page_size_crashes``: a NUMA node has a table only for the page sizes that it lists; a
+    pod that requests another size crashes the kubelet.
+    ``sizes_are_go_integers``: a memory request must be a quantity that Go stores as an int64;
     ``1.5Gi`` and ``900Ti`` are not.
-    ``exclusive_cpus_have_quota``: a limit of CPU is a quota for containers with CPUs of their own
-    too, and for their pods.
-    ``predicates_are_asked``: after the managers the kubelet's general predicates decide too: room
-    for one more pod and for the sum of all requests. Both modes ask; the administrator, and a
-    scenario, may set it otherwise.
-    ``constraints_are_asked``: among the predicates are the node selector, the node's name, its
-    system, and ports of the host.
-    ``critical_pods_evict``: for a critical pod that lacks room other pods are evicted.
-    ``unknown_resources_pass``: an extended resource that the node does not offer is asked for in
-    vain: the pod runs without it.
-    ``state_follows_the_machine``: an agent or command that starts on state files of a machine that
-    has changed since rebases them, and a pod that runs is kept even if its promise does not fit.
-    ``reused_cpus_are_counted_twice``: the gauges of the CPU Manager move with every allocation and
-    release, and a CPU that containers of a pod use one after the other is allocated twice.
-    ``metrics_of_its_release_alone``: of the kubelet's metrics those that came with a release after
-    v1.32 are shown and counted only where the release that is followed has them.
-    ``fewest_nodes_together``: where resources differ in how few NUMA nodes could hold each alone,
-    the policy restricted admits on as many as the neediest needs, if they hold all together.
-    ``a_plugin_holds_up_its_own_alone``: while a device plugin is asked about a pod, only pods that
-    ask for the same resource wait for the answer.
-    ``pods_placed_whole_are_placed_anew``: a pod that got its CPUs and memory as a whole gets them
-    again when it is admitted again, as after a restart; what it had is forgotten.
-    ``pods_placed_whole_have_no_devices``: devices of such a pod are hinted at its admission, and
+    ``exclusive_cpus_have_quota``: a CPU limit is a quota even for containers with exclusive CPUs
+    and for their pods.
+    ``predicates_are_asked``: after the managers, the kubelet's general predicates decide: room for
+    one more pod and for the sum of all requests. On in both modes; the configuration or a scenario
+    can switch it off.
+    ``constraints_are_asked``: the predicates include node selector, node name, operating system and
+    host ports.
+    ``critical_pods_evict``: other pods are evicted for a critical pod that lacks room.
+    ``unknown_resources_pass``: a request for an extended resource that the node does not offer is
+    ignored.
+    ``state_follows_the_machine``: state files of a machine that has changed are rebased at the
+    start, and a running pod stays even if its allocation no longer fits.
+    ``reused_cpus_are_counted_twice``: CPU Manager gauges change with every allocation and release;
+    a CPU that two containers of a pod use in turn counts twice.
+    ``metrics_of_its_release_alone``: kubelet metrics that are newer than v1.32 are exported only if
+    the followed release has them.
+    ``fewest_nodes_together``: if resources need different numbers of NUMA nodes, the policy
+    restricted admits on the largest of these numbers, if that many nodes hold all resources.
+    ``a_plugin_holds_up_its_own_alone``: a call to a device plugin blocks only pods that request the
+    same resource.
+    ``pods_placed_whole_are_placed_anew``: a pod with pod-level CPUs and memory gets a new
+    allocation when it is admitted again (after a restart); the old one is discarded.
+    ``pods_placed_whole_have_no_devices``: devices of such a pod have hints at its admission but are
     not allocated then.
-    ``no_memory_needs_a_node``: where containers of a pod with resources as a whole get their own,
-    one that shares asks for no memory, and is refused unless NUMA nodes were chosen for it.
-    ``unknown_fields_are_dropped``: a field of a manifest file that no release knows is left out and
-    its pod runs.
-    ``memory_node_classes``: the classes of NUMA nodes that give memory to pods, huge pages
-    included; None for all nodes. The administrator may set others.
+    ``no_memory_needs_a_node``: if some containers of such a pod have exclusive resources, a
+    container that shares requests no memory, and is rejected unless NUMA nodes were chosen for it.
+    ``unknown_fields_are_dropped``: a manifest field that no release has is ignored and the pod
+    runs.
+    ``memory_node_classes``: the classes of NUMA nodes whose memory and huge pages pods can get;
+    None: all. The configuration can set others.
     """
 
     release: Release = DEFAULT
@@ -120,7 +116,7 @@ class Behaviour(Value, kw_only=True):
     memory_node_classes: tuple[NodeClass, ...] | None = None
 
     def __repr__(self) -> str:
-        """``EXACT`` or ``NATIVE``, whichever is nearer, and what differs from it."""
+        """Show the nearest mode and the rules that differ from it."""
         differences = [
             (name, [each for each in self.__struct_fields__ if self._differs(each, rules)])
             for name, rules in (("EXACT", EXACT), ("NATIVE", NATIVE))
@@ -133,7 +129,6 @@ class Behaviour(Value, kw_only=True):
         return bool(getattr(self, name) != getattr(other, name))
 
     def gives_memory(self, node: NumaNodeInfo) -> bool:
-        """Whether pods may get memory of this node."""
         return self.memory_node_classes is None or node_class(node) in self.memory_node_classes
 
     @property

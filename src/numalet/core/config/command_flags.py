@@ -1,7 +1,6 @@
-"""The flags that a kubelet is started with: which of them stop a release.
+"""The kubelet's command line: flags that stop a release.
 
-The other fields of ``KubeletConfig`` have the values of flags; each release has its own flags.
-Kubelet v1.32: ``app.NewKubeletCommand``.
+Each release has its own flags. Kubelet v1.32: ``app.NewKubeletCommand``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _RESEMBLES: Final = 0.8
 
 
 def problems(flags: Iterable[CommandFlag], release: Release) -> Iterator[Finding]:
-    """Errors that stop a kubelet of the release, in the order of the flags."""
+    """Yield the errors that stop a kubelet of the release, in the order of the flags."""
     for flag in flags:
         if flag.name and flag.name not in release.flags:
             yield FlagUnknown(
@@ -31,7 +30,7 @@ def problems(flags: Iterable[CommandFlag], release: Release) -> Iterator[Finding
 
 
 def accepted(flags: Iterable[CommandFlag], release: Release) -> tuple[CommandFlag, ...]:
-    """The flags without those that stop a kubelet of the release."""
+    """Return the flags without those that stop a kubelet of the release."""
     return tuple(flag for flag in flags if not [*problems((flag,), release)])
 
 

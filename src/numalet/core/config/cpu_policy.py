@@ -1,8 +1,7 @@
-"""The CPU Manager's policy, options and reserved CPUs, checked as its constructor checks them.
+"""The CPU Manager's policy, options and reserved CPUs, checked like in its constructor.
 
-What depends on which CPUs the static policy would pick for its reservation is left to the policy
-itself; here the picking is only known to fail where more CPUs are asked for than there are.
-Kubelet v1.32: ``cpumanager.NewManager``, ``NewStaticPolicy``, ``getReservedCPUs``.
+Only the static policy itself picks CPUs for its reservation; this module detects only that there
+are too few. Kubelet v1.32: ``cpumanager.NewManager``, ``NewStaticPolicy``, ``getReservedCPUs``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _SINGLE_NUMA_NODE: Final = "single-numa-node"
 
 
 def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> CpuSet:
-    """The CPUs of ``reservedSystemCPUs``; empty without the field, or if the kubelet refuses it."""
+    """Return ``reservedSystemCPUs``; empty if unset or refused."""
     if not config.reserved_system_cpus:
         return cpu_set.EMPTY
     problem = topology_problem(machine)
@@ -63,7 +62,7 @@ def reserved_system_cpus(config: KubeletConfig, machine: MachineInfo, findings: 
 
 
 def topology_problem(machine: MachineInfo) -> str | None:
-    """The reason why the kubelet cannot discover the CPU topology, or None.
+    """Return the error with which the kubelet fails to discover the CPU topology.
 
     Kubelet v1.32: ``topology.Discover``.
     """
@@ -87,9 +86,9 @@ def resolve(
     reserved_cpus: CpuSet,
     findings: Findings,
 ) -> CpuRules:
-    """The rules of the CPU Manager; what its constructor refuses is reported.
+    """Return the CPU Manager's rules; report errors of its constructor.
 
-    Without a ``reservation``, which an error prevented, counts are not checked.
+    Without a ``reservation`` (it had errors), counts are not checked.
     """
     problem = topology_problem(machine)
     if problem is not None:
@@ -138,7 +137,7 @@ def _static(
 def _reserved_count(
     config: KubeletConfig, reservation: ResourceList | None, findings: Findings
 ) -> int | None:
-    """The number of reserved CPUs: the reservation rounded up to whole CPUs."""
+    """Return the reservation rounded up to whole CPUs."""
     if reservation is None:
         return None
     if resources.CPU not in reservation:

@@ -1,9 +1,8 @@
-"""Feature gates of a release: their settings, and the gates that cannot be set.
+"""Feature gates of a release: their settings, and settings that the kubelet refuses.
 
 A gate is alpha (off), beta (mostly on), GA (usually locked to on) or deprecated. ``AllAlpha`` and
-``AllBeta`` set every gate of their stage that is not named itself. Names that no list here has
-are unknown to the kubelet and stop its start. From some release on a gate may need others to be
-on.
+``AllBeta`` set all gates of their stage that are not set by name. A name that the release does not
+have stops the kubelet's start. In newer releases a gate may depend on other gates.
 """
 
 from __future__ import annotations
@@ -39,24 +38,20 @@ WINDOWS_CPU_AND_MEMORY_AFFINITY: Final = "WindowsCPUAndMemoryAffinity"
 
 
 class GateProblem(Enum):
-    """The reason why a gate cannot be set."""
-
     UNKNOWN = "unknown"
     LOCKED = "locked"
 
 
 class FeatureGates(Value):
-    """The setting of every gate of a release."""
-
     _gates: Mapping[str, bool]
 
     def enabled(self, name: str) -> bool:
-        """Whether a gate is on; one that the release does not have is off."""
+        """Return whether a gate is on; unknown gates are off."""
         return self._gates.get(name, False)
 
 
 def problem(name: str, value: bool, release: Release) -> GateProblem | None:
-    """The reason why the kubelet refuses this setting of a gate, or None."""
+    """Return why the kubelet refuses this setting of a gate, if it does."""
     gate = release.gates.get(name)
     if gate is None:
         return GateProblem.UNKNOWN
@@ -66,9 +61,9 @@ def problem(name: str, value: bool, release: Release) -> GateProblem | None:
 
 
 def unmet(settings: Mapping[str, bool], release: Release) -> Mapping[str, tuple[str, ...]]:
-    """The gates that are on although gates that they need are off, and these, all by name.
+    """Return, by gate that is on, the gates it depends on that are off, sorted.
 
-    Kubelet v1.35: ``featuregate.SetFromMap`` and ``Validate``, in random order.
+    Kubelet v1.35: ``featuregate.SetFromMap`` and ``Validate``; their order is random.
     """
     gates = with_settings(settings, release)
     missing = {
@@ -80,9 +75,9 @@ def unmet(settings: Mapping[str, bool], release: Release) -> Mapping[str, tuple[
 
 
 def with_settings(settings: Mapping[str, bool], release: Release) -> FeatureGates:
-    """The gates of a release, some of them set; settings that have a problem are left out.
+    """Return the gates of a release with these settings; refused ones are left out.
 
-    Kubelet v1.32: ``featuregate.SetFromMap``: a gate that is named itself wins over its stage.
+    Kubelet v1.32: ``featuregate.SetFromMap``: a gate's own setting overrides its stage.
     """
     gates = release.gates
     state = {name: gate.is_on for name, gate in gates.items()}
@@ -98,5 +93,4 @@ def with_settings(settings: Mapping[str, bool], release: Release) -> FeatureGate
 
 
 def rules_of(release: Release, settings: Mapping[str, bool]) -> ReleaseRules:
-    """The rules of a kubelet of this release whose feature gates are set so."""
     return release.rules_with(with_settings(settings, release).enabled)

@@ -1,7 +1,7 @@
-"""Checks of single fields and of pairs, as rows: when a field is wrong, and the kubelet's text.
+"""Checks of single fields and of pairs: rows of a condition and the kubelet's text.
 
-A text shows fields by their names: ``{maxPods}``. Durations are shown as Go shows them; ``:q``
-quotes a text. ``validation`` has the rows in the kubelet's order.
+A text shows fields by name (``{maxPods}``), durations like Go, and ``:q`` quotes. ``validation``
+has the rows in the kubelet's order.
 """
 
 from __future__ import annotations
@@ -28,18 +28,15 @@ _DURATION: Final = "duration"
 
 
 class Checked(Value):
-    """A configuration that is checked, with the rules and gates that hold."""
-
     config: KubeletConfig
     rules: ReleaseRules
     gates: FeatureGates
 
     def __call__(self, field: str) -> Any:
-        """The value of a field, after defaulting."""
+        """Return the value of a field, after defaulting."""
         return kubelet_fields.value(self.config, field)
 
     def __getitem__(self, field: str) -> Any:
-        """The value of a field for a text of the kubelet."""
         value = self(field)
         if kubelet_fields.FIELDS[field].type == _DURATION:
             return go_duration.text(value)
@@ -56,12 +53,10 @@ def always(_of: Checked) -> bool:
 
 
 def rule(name: str) -> When:
-    """If a rule of the release holds."""
     return lambda of: bool(getattr(of.rules, name))
 
 
 def gate(name: str) -> When:
-    """If a feature gate is on."""
     return lambda of: of.gates.enabled(name)
 
 
@@ -84,7 +79,7 @@ def value(
     when: When = always,
     made: type[FieldFinding] = ConfigFieldValue,
 ) -> Check:
-    """A value that is wrong by itself; an absent one never is."""
+    """Make a check of one value; an absent value always passes."""
 
     def is_given_and_wrong(of: Checked) -> bool:
         given = of(field)
@@ -102,7 +97,7 @@ def not_negative(field: str, flag: str) -> Check:
 
 
 def in_range(field: str, flag: str, lowest: int, highest: int, shown: int | None = None) -> Check:
-    """A number of a range, whose lowest number the kubelet may show wrong."""
+    """Make a check of a range; ``shown`` replaces the minimum in the kubelet's text."""
     least = lowest if shown is None else shown
     text = f"{field} ({flag}) {{{field}}} must be between {least} and {highest}, inclusive"
     return value(field, lambda number: not lowest <= number <= highest, text)
@@ -113,14 +108,14 @@ def one_of(field: str, options: tuple[str, ...], text: Text, *, when: When = alw
 
 
 def conflict(field: str, other: str, is_wrong: When, text: Text, *, when: When = always) -> Check:
-    """A field that contradicts another one, or lacks it."""
+    """Make a check of a field that contradicts another one or requires it."""
     return _check(ConfigFieldsConflict, field, text, when, is_wrong, other=other)
 
 
 def needs_gate(
     field: str, gate: str, text: Text, *, is_set: When | None = None, when: When = always
 ) -> Check:
-    """A field that may only be set if a feature gate is on."""
+    """Make a check of a field that requires a feature gate."""
 
     def is_missing(of: Checked) -> bool:
         given = is_set(of) if is_set is not None else bool(of(field))

@@ -1,9 +1,8 @@
-"""The fields of KubeletConfiguration that decide something here, as one frozen value.
+"""The fields of KubeletConfiguration that numalet uses, as one frozen value.
 
-Texts stay as the administrator wrote them: which of them are legal is decided by ``validation``
-and ``start``, in the kubelet's order. Defaults are the kubelet's after defaulting, so a value
-made by hand is a kubelet with an empty configuration file, except that ``eviction_hard`` is
-empty; the reader of documents fills in the default thresholds where the kubelet would.
+Texts stay as written; ``validation`` and ``start`` check them in the kubelet's order. Defaults are
+the kubelet's, so ``KubeletConfig()`` is an empty configuration file, except that ``eviction_hard``
+is empty: the reader of documents adds the default thresholds.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ def _empty() -> Mapping[str, str]:
 
 
 class ReservedMemory(Value):
-    """One entry of ``reservedMemory``: a NUMA node and its reserved amounts by type."""
-
     numa_node: int
     limits: Mapping[str, Quantity]
 
@@ -33,7 +30,7 @@ class ReservedMemory(Value):
 class CommandFlag(Value):
     """A flag of the command line, without dashes; ``problem`` is the kubelet's error about it.
 
-    The name is empty where the problem is not a flag's.
+    The name is empty if the error concerns an argument that is not a flag.
     """
 
     name: str
@@ -42,11 +39,11 @@ class CommandFlag(Value):
 
 
 class UnknownFields(Value, kw_only=True):
-    """Fields that a system sets outside of the file, each with two values that it may have.
+    """Fields that a system sets outside of the file, each with two possible values.
 
-    A name is a field, or a key of a map: ``maxPods``, ``kubeReserved.cpu``. An empty value means
-    that the field is not set. ``command`` prints the whole configuration of a node. ``where`` is
-    the file. ``files`` are not readable here, and may set any field.
+    A name is a field or a key of a map: ``maxPods``, ``kubeReserved.cpu``. An empty value means
+    unset. ``command`` prints the whole configuration of a node. ``where`` is the file. ``files``
+    are not readable here and may set any field.
     """
 
     system: str
@@ -56,7 +53,7 @@ class UnknownFields(Value, kw_only=True):
     files: tuple[str, ...] = ()
 
     def without(self, names: Iterable[str]) -> UnknownFields | None:
-        """The fields without these and their keys; None if nothing remains."""
+        """Remove these fields and their keys; None if nothing remains."""
         known = frozenset(names)
         left = {
             name: values
@@ -67,17 +64,16 @@ class UnknownFields(Value, kw_only=True):
 
 
 class KubeletConfig(Value, kw_only=True):
-    """The fields of a KubeletConfiguration that numalet honours.
+    """The fields of a KubeletConfiguration that numalet uses.
 
-    Maps of policy options are None if absent, because the kubelet distinguishes an absent map from
-    an empty one. ``uses_default_eviction``: without hard thresholds the operating system's
-    defaults apply. ``origins`` has the location of fields by path, for example
-    ``reservedMemory[0].limits.memory``. ``fail_cgroup_v1`` is None if absent, because releases
-    differ in its default. ``undecoded`` are values of a wrong type, where a start with them was
-    recorded; readers raise them otherwise. ``flags`` are all flags of the command line, because an
-    unknown flag stops a kubelet. ``others`` are fields that the kubelet only checks: see
-    ``kubelet_fields``. ``unknown`` are fields that the file leaves to a vendor: see
-    ``core.config.unknown``.
+    Policy options are None if absent, because the kubelet distinguishes an absent map from an empty
+    one. ``uses_default_eviction``: the operating system's default thresholds apply. ``origins`` has
+    the location of fields by path, for example ``reservedMemory[0].limits.memory``.
+    ``fail_cgroup_v1`` is None if absent, because its default depends on the release. ``undecoded``
+    are values of a wrong type that were recorded instead of raised. ``flags`` are all flags of the
+    command line, because an unknown flag stops a kubelet. ``others`` are fields that the kubelet
+    only checks (``kubelet_fields``). ``unknown`` are fields that the file leaves to a vendor
+    (``core.config.unknown``).
     """
 
     cpu_manager_policy: str = "none"
@@ -123,7 +119,7 @@ class KubeletConfig(Value, kw_only=True):
     unknown: UnknownFields | None = None
 
     def __repr__(self) -> str:
-        """The fields that differ from the defaults, without their origins."""
+        """Show the fields that differ from the defaults."""
         default = KubeletConfig()
         named = [(each.name, getattr(self, each.name)) for each in fields(self)]
         shown = (
@@ -134,7 +130,7 @@ class KubeletConfig(Value, kw_only=True):
         return f"KubeletConfig({', '.join(shown)})"
 
     def where(self, place: str) -> Location:
-        """The origin of a field, of the nearest field around it, or its path."""
+        """Return the origin of a field or of the nearest enclosing field, else its path."""
         nearest = place
         while nearest:
             if nearest in self.origins:

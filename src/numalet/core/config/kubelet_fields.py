@@ -1,9 +1,9 @@
-"""The fields of KubeletConfiguration v1beta1 of all releases, a row each: ``name:type``.
+"""The fields of KubeletConfiguration v1beta1 of all releases: ``name:type``.
 
-``=`` and a default end the row of a field that the kubelet checks when it starts; ``!`` stands for
-``=`` where the kubelet puts the default in place of an empty text or a zero. Fields that decide
-something here are attributes of ``KubeletConfig``, with their defaults there. Other fields are
-known, so that a misspelt one is noticed. Kubelet v1.32: ``SetDefaults_KubeletConfiguration``.
+A row with ``=`` and a default is a field that the kubelet checks at its start; with ``!`` the
+default also replaces an empty text or a zero. Fields that numalet uses are attributes of
+``KubeletConfig``, which has their defaults. Other fields are listed so that misspelt ones are
+found. Kubelet v1.32: ``SetDefaults_KubeletConfiguration``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ _FLAGS: Final = {"podPidsLimit": "pod-max-pids", "reservedSystemCPUs": "reserved
 class KubeletField(Value):
     """A field; a dot in its name leads into a mapping.
 
-    ``type`` is the Go type as a complaint names it, or ``duration``. ``attribute`` is empty for a
-    field that decides nothing here. ``is_read`` says whether its value is needed at all.
+    ``type`` is the Go type as error texts name it, or ``duration``. ``attribute`` is empty for a
+    field that numalet does not use. ``is_read``: its value is needed.
     """
 
     name: str
@@ -98,7 +98,7 @@ class KubeletField(Value):
 
     @property
     def flag(self) -> str:
-        """The flag that sets the field, without dashes, if the kubelet has one."""
+        """The flag that sets the field, without dashes."""
         return _FLAGS.get(self.name) or _snake(self.name).replace("_", "-")
 
 
@@ -127,12 +127,12 @@ def _rows() -> Mapping[str, KubeletField]:
 
 
 FIELDS: Final = _rows()
-"""Every field by its name, those that decide something first."""
+"""Every field by its name, those that numalet uses first."""
 HONOURED: Final = MappingProxyType({name: row for name, row in FIELDS.items() if row.attribute})
-"""The fields that decide something here."""
+"""The fields that numalet uses."""
 
 
 def value(config: KubeletConfig, name: str) -> Any:
-    """The value of a field, after defaulting; None without a default."""
+    """Return the value of a field, after defaulting."""
     row = FIELDS[name]
     return getattr(config, row.attribute) if row.attribute else config.others.get(name, row.default)

@@ -35,7 +35,6 @@ _KIB: Final = 1024
 
 
 def machine_notes(machine: Machine, info: MachineInfo) -> tuple[NoteFinding, ...]:
-    """Odd properties of a machine, and properties that matter to the kubelet."""
     where = Location(machine.source)
     return (
         *_node_oddities(machine, where),
@@ -48,7 +47,6 @@ def machine_notes(machine: Machine, info: MachineInfo) -> tuple[NoteFinding, ...
 def _listed(
     note: type[MachineNoteOfIds], ids: Iterable[int], where: Location
 ) -> Iterator[NoteFinding]:
-    """A note with a list of numbers, if there are any."""
     text = cpu_set.text(ids)
     if text:
         yield note(value=text, where=where)
@@ -107,7 +105,7 @@ def _id_oddities(machine: Machine, where: Location) -> Iterator[NoteFinding]:
 
 
 def _differences(machine: Machine, info: MachineInfo, where: Location) -> Iterator[NoteFinding]:
-    """Where the kubelet's view has other totals than the machine."""
+    """Yield totals in which the kubelet's view differs from the machine."""
     pairs = (
         ("sockets", len(ask.sockets(machine)), info.socket_count),
         ("CPUs", len(machine.online_cpus), info.cpu_count),

@@ -1,9 +1,9 @@
-"""The Memory Manager's policy and reserved memory, checked as its constructor checks them.
+"""The Memory Manager's policy and reserved memory, checked like in its constructor.
 
 Under policy Static every node of an entry must exist, the sum of the entries of a type must equal
-the node allocatable reservation of that type, and each amount must be a plain integer to Go. In
-native mode the sum of huge pages is free.
-Kubelet v1.32: ``memorymanager.NewManager``, ``getSystemReservedMemory``, ``NewPolicyStatic``.
+the node allocatable reservation of that type, and Go must parse each amount as an integer. In
+native mode the sum of huge pages is free. Kubelet v1.32: ``memorymanager.NewManager``,
+``getSystemReservedMemory``, ``NewPolicyStatic``.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def resolve(
     behaviour: Behaviour,
     findings: Findings,
 ) -> MemoryRules:
-    """The rules of the Memory Manager; what its constructor refuses is reported.
+    """Return the Memory Manager's rules; report errors of its constructor.
 
-    Without a ``reservation``, which an error prevented, sums are not compared.
+    Without a ``reservation`` (it had errors), sums are not compared.
     """
     policy = _policy(config, machine, findings)
     if policy is None or policy is MemoryPolicy.NONE:
@@ -90,7 +90,7 @@ def _check_nodes(config: KubeletConfig, machine: MachineInfo, findings: Findings
 def _check_sums(
     config: KubeletConfig, reservation: ResourceList, behaviour: Behaviour, findings: Findings
 ) -> None:
-    """Compare sums per type, in the order of the types' names (the kubelet's is random)."""
+    """Compare sums per type, by type name (the kubelet's order is random)."""
     sums: dict[str, Quantity] = {}
     for entry in config.reserved_memory:
         for name, amount in entry.limits.items():
@@ -114,7 +114,7 @@ def _check_sums(
 def _converted(
     config: KubeletConfig, machine: MachineInfo, findings: Findings
 ) -> Mapping[int, Mapping[str, int]]:
-    """Reserved bytes per node and type; unsigned 64 bits as in the kubelet."""
+    """Return reserved bytes per node and type, modulo 2^64 like the kubelet's uint64."""
     reserved: dict[int, dict[str, int]] = {node_id: {} for node_id in machine.node_ids}
     failed = False
     for index, entry in enumerate(config.reserved_memory):
@@ -127,6 +127,7 @@ def _converted(
                     ConfigReservedMemoryNotInteger(amount=str(entry.limits[name]), where=where)
                 )
             elif entry.numa_node in reserved:
+                # A negative amount wraps around, as in the kubelet.
                 reserved[entry.numa_node][name] = amount_bytes % _UINT64
     total_bytes = sum(node.get(resources.MEMORY, 0) for node in reserved.values()) % _UINT64
     if total_bytes == 0 and not failed:

@@ -1,7 +1,7 @@
-"""What the node keeps for itself: capacity, reservation, and the check that one fits the other.
+"""Node allocatable: capacity, reservation, and the check of one against the other.
 
-reservation = systemReserved + kubeReserved + hard eviction threshold, per resource of the
-capacity, zero ones left out. Huge pages have no way into it. Kubelet v1.32: ``parseResourceList``,
+reservation = systemReserved + kubeReserved + hard eviction threshold, for each resource of the
+capacity, without zeros. Huge pages cannot be reserved. Kubelet v1.32: ``parseResourceList``,
 ``eviction.ParseThresholdConfig``, ``GetNodeAllocatableReservation``, ``validateNodeAllocatable``.
 """
 
@@ -74,7 +74,7 @@ _IGNORED_PERCENTAGES: Final = ("0%", "100%")
 
 
 def default_eviction(system: OperatingSystem) -> Mapping[str, str]:
-    """The hard eviction thresholds of a kubelet whose configuration file says nothing of them.
+    """Return the default hard eviction thresholds.
 
     Kubelet v1.32: ``eviction.DefaultEvictionHard``.
     """
@@ -84,7 +84,7 @@ def default_eviction(system: OperatingSystem) -> Mapping[str, str]:
 def with_default_eviction(
     config: KubeletConfig, rules: ReleaseRules, system: OperatingSystem
 ) -> KubeletConfig:
-    """The configuration with the default thresholds where the kubelet fills them in."""
+    """Add the default thresholds if the kubelet does."""
     default = default_eviction(system)
     if config.uses_default_eviction:
         return replace(config, eviction_hard=default)
@@ -96,7 +96,7 @@ def with_default_eviction(
 def parse_reserved(
     config: KubeletConfig, place: str, amounts: Mapping[str, str], findings: Findings
 ) -> ResourceList:
-    """Quantities of ``kubeReserved`` or ``systemReserved``; bad ones are left out and reported."""
+    """Parse ``kubeReserved`` or ``systemReserved``; report and leave out bad quantities."""
     reserved: dict[str, Quantity] = {}
     for name in sorted(amounts):
         where = config.where(f"{place}.{name}")
@@ -121,7 +121,7 @@ def parse_reserved(
 
 
 def parse_eviction(config: KubeletConfig, findings: Findings) -> Mapping[str, Threshold]:
-    """The hard eviction thresholds by signal; bad ones are left out and reported."""
+    """Parse the hard eviction thresholds by signal; report and leave out bad ones."""
     thresholds: dict[str, Threshold] = {}
     for signal in sorted(config.eviction_hard):
         value = config.eviction_hard[signal]
@@ -168,7 +168,7 @@ def _parse_amount(signal: str, value: str, where: Location) -> Quantity | Findin
 
 
 def capacity(machine: MachineInfo) -> ResourceList:
-    """What the machine has, as the kubelet counts it: cpu, memory, huge pages by size.
+    """Return the node's capacity: cpu, memory, huge pages by size.
 
     Kubelet v1.32: ``cadvisor.CapacityFromMachineInfo``.
     """
@@ -188,7 +188,7 @@ def reservation(
     kube_reserved: ResourceList,
     thresholds: Mapping[str, Threshold],
 ) -> ResourceList:
-    """The reserved amount of each resource, without zeros."""
+    """Return the reserved amount of each resource, without zeros."""
     available = capacity(machine)
     kept: dict[str, Quantity] = {}
     for name in sorted(available):
@@ -201,9 +201,9 @@ def reservation(
 
 
 def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quantity]:
-    """A capacity minus the reservations, without eviction thresholds.
+    """Subtract the reservations, but not eviction thresholds, from a capacity.
 
-    Kubelet: ``GetNodeAllocatableAbsolute``, v1.32. The configuration is one that starts.
+    The configuration must be valid. Kubelet v1.32: ``GetNodeAllocatableAbsolute``.
     """
     findings = Findings()
     kube = parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
@@ -213,7 +213,7 @@ def without_eviction(config: KubeletConfig, of: ResourceList) -> dict[str, Quant
 
 
 def check(machine: MachineInfo, reserved: ResourceList) -> tuple[Finding, ...]:
-    """A finding for every resource whose reservation exceeds its capacity."""
+    """Return a finding for every resource whose reservation exceeds its capacity."""
     available = capacity(machine)
     return tuple(
         ConfigReservedMoreThanCapacity(

@@ -1,7 +1,7 @@
-"""What the administrator decided that no kubelet knows: the fields of NumaletConfiguration.
+"""The fields of NumaletConfiguration: settings that a kubelet does not have.
 
-Its written form stands beside a KubeletConfiguration (``io.documents.numalet_config``);
-flags win over it.
+``io.documents.numalet_config`` reads them from a file next to the KubeletConfiguration;
+command-line flags override them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from numalet.core.model.value import Value, replace
 
 
 class NumaletConfig(Value, kw_only=True):
-    """Our own settings; without arguments numalet does what the kubelet does.
+    """numalet's own settings; the defaults are the kubelet's behaviour.
 
-    ``memory_node_classes`` None leaves those of the mode. ``general_predicates`` says whether the
-    general predicates are asked after the managers; None where nothing is configured, and they are.
-    ``release`` is the release that is followed; None leaves it to what else is known of it.
-    ``publish`` is how the node is published; None where the file says nothing of it.
+    ``memory_node_classes``: None keeps those of the mode. ``general_predicates``: whether the
+    general predicates run after the managers; None, the default, means they do. ``release``: the
+    release that numalet follows; None: detect it. ``publish``: None if the file does not set it.
     """
 
     mode: Mode = Mode.EXACT
@@ -32,7 +31,6 @@ class NumaletConfig(Value, kw_only=True):
 
     @property
     def behaviour(self) -> Behaviour:
-        """The rules that these settings come to."""
         rules = EXACT if self.mode is Mode.EXACT else NATIVE
         if self.mode is Mode.NATIVE and self.memory_node_classes is not None:
             rules = replace(rules, memory_node_classes=self.memory_node_classes)
@@ -44,4 +42,4 @@ class NumaletConfig(Value, kw_only=True):
 
 
 AS_THE_KUBELET: Final = NumaletConfig()
-"""What applies where nothing is configured."""
+"""The settings without a configuration."""

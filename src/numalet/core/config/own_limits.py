@@ -1,8 +1,8 @@
-"""What this program refuses although the kubelet's own checks let it pass.
+"""Configurations that numalet refuses although the kubelet accepts them.
 
-The kubelet would crash or answer nonsense there: a node id that no mask can hold, a distance row
-that is too short, or, where there are too many sets of nodes to try each, less than no memory
-on a node, which it reads as a very large number.
+The kubelet would crash or return wrong results: a node id that does not fit into a mask, a distance
+row that is too short, or a node with less memory than its reservation, which the kubelet reads as a
+very large size. The last one is refused only if there are too many sets of nodes to try each.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numalet.core.model.machine_info import MachineInfo, NumaNodeInfo
 from numalet.core.model.machine_queries import node_class
 
 MOST_NODES_WITH_WRAPPING: Final = 12
-"""Sizes that wrap around follow no rule, so that every set of nodes has to be tried."""
+"""Sizes that wrap around follow no rule, so every set of nodes must be tried."""
 
 
 def check(
@@ -35,7 +35,7 @@ def check(
     behaviour: Behaviour,
     findings: Findings,
 ) -> None:
-    """Find the settings that numalet cannot follow on this machine."""
+    """Report settings that numalet cannot follow on this machine."""
     is_aligning = topology.policy is not TopologyPolicy.NONE
     if not is_aligning and memory.policy is MemoryPolicy.NONE:
         return
@@ -64,7 +64,7 @@ def check(
 def _check_wrapping(
     config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
 ) -> None:
-    """The kubelet keeps sizes modulo 2^64: less than nothing becomes nearly everything."""
+    """Report reservations above a node's size, which wrap around modulo 2^64."""
     for node in machine.nodes:
         reserved = memory.system_reserved.get(node.node_id, {})
         for name, size_bytes in _sizes(node).items():
@@ -84,7 +84,7 @@ def _check_wrapping(
 def _check_node_classes(
     config: KubeletConfig, machine: MachineInfo, behaviour: Behaviour, findings: Findings
 ) -> None:
-    """Some node must give memory to pods."""
+    """Report if no node gives memory to pods."""
     classes = behaviour.memory_node_classes
     if classes is not None and not any(map(behaviour.gives_memory, machine.nodes)):
         there = sorted({node_class(node).value for node in machine.nodes})
@@ -100,7 +100,7 @@ def _check_node_classes(
 def _check_reservation(
     config: KubeletConfig, machine: MachineInfo, memory: MemoryRules, findings: Findings
 ) -> None:
-    """Reservations are not negative, and not above the capacity."""
+    """Report negative reservations and those above the capacity."""
     for node in machine.nodes:
         sizes = _sizes(node)
         for name, reserved_bytes in memory.system_reserved.get(node.node_id, {}).items():
@@ -118,7 +118,7 @@ def _check_reservation(
 
 
 def _sizes(node: NumaNodeInfo) -> dict[str, int]:
-    """Capacity of a node by memory type, in bytes, before reservations."""
+    """Return bytes by memory type, before reservations."""
     pages = {
         resources.hugepages_name(each.page_size_kib): each.count * each.page_size_kib * 1024
         for each in node.hugepages

@@ -1,8 +1,8 @@
-"""Percentages of capacity, computed as the kubelet does: in 32 and 64 bits of floating point.
+"""Percentages of capacity, computed like the kubelet in 32 and 64 bit floating point.
 
-An eviction threshold such as ``5%`` is read as a 32-bit float and divided by 100 in 32 bits, so
-5% of 16 GiB are 858993472 bytes and not 858993459. Floating point is imitated with whole numbers
-here: exact, and the same on every machine.
+The kubelet reads an eviction threshold such as ``5%`` as a 32-bit float and divides it by 100 in 32
+bits, so 5% of 16 GiB are 858993472 bytes, not 858993459. Integers imitate floating point here:
+exact, and the same on every machine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class PercentageError(ValueError):
 
 
 class Percentage(Value):
-    """A share of something as the fraction ``_above / _below``, already rounded to 32 bits.
+    """A share as the fraction ``_above / _below``, already rounded to 32 bits.
 
-    A ``_below`` of 0 is infinity, which Go reads too; callers refuse what is out of range.
+    A ``_below`` of 0 is infinity, which Go parses; callers refuse values out of range.
     """
 
     _above: int
@@ -48,7 +48,7 @@ class Percentage(Value):
         return self._above > self._below
 
     def of(self, capacity: int) -> int:
-        """The share of a capacity, cut to a whole number.
+        """Return the share of a capacity, rounded down.
 
         Kubelet v1.32: ``evictionapi.GetThresholdQuantity``.
         """
@@ -58,7 +58,7 @@ class Percentage(Value):
 
 
 def parse(text: str) -> Percentage:
-    """The percentage of a text such as ``2.5%``.
+    """Parse a percentage such as ``2.5%``.
 
     Raises:
         PercentageError: the text before the percent sign is not a decimal number.
@@ -82,11 +82,12 @@ def parse(text: str) -> Percentage:
 
 
 def _rounded(above: int, below: int, bits: int = _FLOAT32_BITS) -> tuple[int, int]:
-    """The fraction rounded to a number of significant bits, ties to the even one."""
+    """Round the fraction to a number of significant bits, ties to even."""
     if above == 0:
         return 0, 1
     shift = bits - above.bit_length() + below.bit_length()
     quotient, rest, divisor = _divided(above, below, shift)
+    # The estimate of the shift can be one too large; then the quotient has one bit too many.
     if quotient >= 1 << bits:
         shift -= 1
         quotient, rest, divisor = _divided(above, below, shift)
@@ -96,7 +97,7 @@ def _rounded(above: int, below: int, bits: int = _FLOAT32_BITS) -> tuple[int, in
 
 
 def _divided(above: int, below: int, shift: int) -> tuple[int, int, int]:
-    """Quotient, rest and divisor of ``above * 2**shift / below``."""
+    """Return quotient, rest and divisor of ``above * 2**shift / below``."""
     divisor = below << max(-shift, 0)
     quotient, rest = divmod(above << max(shift, 0), divisor)
     return quotient, rest, divisor

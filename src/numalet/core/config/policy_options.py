@@ -1,8 +1,7 @@
-"""Options of the topology and CPU policies: their maturity, the gate that guards each, values.
+"""Options of the topology and CPU policies: maturity, feature gate, values.
 
-The kubelet walks the options in random order and reports the first bad one; here they are read
-in the order of their names and all bad ones are reported. Kubelet v1.32: ``NewPolicyOptions``,
-``NewStaticPolicyOptions``.
+The kubelet checks options in random order and reports the first bad one; here they are checked by
+name and all bad ones are reported. Kubelet v1.32: ``NewPolicyOptions``, ``NewStaticPolicyOptions``.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ STRICT_RESERVATION: Final = "strict-cpu-reservation"
 PREFER_UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 
 LEAST_NODE_LIMIT: Final = 8
-"""The least value of max-allowable-numa-nodes."""
+"""The minimum of max-allowable-numa-nodes."""
 
 _EXCLUDE_EACH_OTHER: Final = (
     (FULL_PCPUS_ONLY, DISTRIBUTE_ACROSS_CORES),
@@ -57,20 +56,20 @@ _EXCLUDE_EACH_OTHER: Final = (
 
 
 class TopologyOptions(Value):
-    """Options of the Topology Manager; ``node_limit`` is None without a limit."""
+    """Options of the Topology Manager; ``node_limit`` None: no limit."""
 
     prefer_closest: bool
     node_limit: int | None
 
 
 class _Manager(Value):
-    """A manager with options: where they stand, what guards them, what can be wrong with them."""
+    """A manager with options: their field, their gates, and the findings about them."""
 
     place: str
     name: str
     gate: str
     gates: Mapping[Maturity, str]
-    """The gate of the options of each maturity; stable ones have none."""
+    """The gate of each maturity; stable options need no gate."""
     all_need_gate: type[OptionsNeedGate]
     unknown: type[OptionUnknown]
     needs_gate: type[OptionNeedsGate]
@@ -106,9 +105,9 @@ _TOPOLOGY: Final = _Manager(
 
 
 def check_gates(config: KubeletConfig, gates: FeatureGates, findings: Findings) -> None:
-    """Find option maps that are given although their feature gate is off.
+    """Report option maps whose feature gate is off.
 
-    An empty map counts as given. Kubelet v1.32: ``run`` in ``cmd/kubelet/app/server.go``.
+    An empty map counts, too. Kubelet v1.32: ``run`` in ``cmd/kubelet/app/server.go``.
     """
     for manager, options in (
         (_CPU, config.cpu_manager_policy_options),
@@ -132,10 +131,10 @@ def topology_options(
     default_limit: int | None,
     findings: Findings,
 ) -> TopologyOptions:
-    """The Topology Manager's options; bad ones keep their default and are reported.
+    """Return the Topology Manager's options; bad ones keep their default and are reported.
 
-    Without a default limit there is none: max-allowable-numa-nodes has to be a legal value for a
-    kubelet all the same.
+    ``default_limit`` None removes the limit; the value of max-allowable-numa-nodes is still
+    checked.
     """
     prefer_closest, limit = False, default_limit
     lower_case = release_rules.topology_option_levels_are_lower_case
@@ -156,7 +155,7 @@ def topology_options(
 def cpu_options(
     config: KubeletConfig, release: Release, gates: FeatureGates, findings: Findings
 ) -> Mapping[str, bool]:
-    """The static CPU policy's options by name; bad ones are off and reported."""
+    """Return the static CPU policy's options; bad ones are off and reported."""
     options = dict.fromkeys(release.cpu_options, False)
     for name, value in sorted((config.cpu_manager_policy_options or {}).items()):
         if _is_available(_CPU, release.cpu_options, name, config, gates, findings):

@@ -1,4 +1,4 @@
-"""What the administrator decided about publishing a node; it decides nothing about pods."""
+"""Settings for publishing a node; they do not affect decisions on pods."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import fields
 from numalet.core.model.value import Value, replace
 
 LEAST_REFRESH_SECONDS = 10.0
-"""Objects that are written more often although nothing changes are a load for nothing."""
+"""Writing unchanged objects more often only loads the API server."""
 
 
 class PublishSettings(Value, kw_only=True):
-    """Settings for publishing a node; None for settings that the file does not contain.
+    """Settings for publishing a node; None if the file does not set it.
 
-    ``kubeconfig`` is a path, ``context`` one of its contexts. ``node_resource_topology`` is whether
-    that object is written too, ``force`` whether also where another manager owns its zones.
-    It is written every ``refresh_seconds`` although nothing has changed. With ``configz`` a kubelet
-    is asked for its configuration through the API server.
+    ``kubeconfig`` is a path, ``context`` one of its contexts. ``node_resource_topology``: write
+    that object too; ``force``: even if another manager owns its zones. It is written every
+    ``refresh_seconds`` even if unchanged. ``configz``: read the kubelet's configuration through the
+    API server.
     """
 
     kubeconfig: str | None = None
@@ -27,7 +27,7 @@ class PublishSettings(Value, kw_only=True):
     configz: bool | None = None
 
     def over(self, other: PublishSettings | None) -> PublishSettings:
-        """These settings, and those of the other where these say nothing."""
+        """Return these settings; the other's replace those that are None."""
         if other is None:
             return self
         said = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -1,10 +1,10 @@
-"""How much memory a node keeps back, what that is made up of, and how it may lie on NUMA nodes.
+"""The memory reservation of a node: its parts, and how to split it over NUMA nodes.
 
 The Memory Manager's policy Static starts only if the entries of ``reservedMemory`` add up to the
 *reservation*: kubeReserved + systemReserved + the hard eviction threshold. A *split* is such a set
 of entries; a *strategy* chooses one of the many. Huge pages are never part of a reservation.
-*Usable* memory of a NUMA node is what its huge pages leave: reserving more of a node wraps around
-in the kubelet. Kubelet v1.32: ``GetNodeAllocatableReservation``, ``validateReservedMemory``.
+*Usable* memory of a NUMA node is its memory without huge pages: in the kubelet a larger reservation
+wraps around. Kubelet v1.32: ``GetNodeAllocatableReservation``, ``validateReservedMemory``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from numalet.core.model.quantity import ZERO, Quantity
 from numalet.core.model.value import Value, replace
 
 UNIT_BYTES: Final = 1 << 20
-"""Shares are whole mebibytes as far as the sum allows: people read them."""
+"""Shares are whole mebibytes if possible, because people read them."""
 
 
 class MemoryParts(Value):
-    """What the reservation of memory is made up of. ``total`` is what must be split."""
+    """The parts of the memory reservation; ``total`` must be split."""
 
     kube_reserved: Quantity
     system_reserved: Quantity
@@ -46,9 +46,9 @@ class MemoryParts(Value):
 
 
 def memory_parts(config: KubeletConfig, machine: MachineInfo, findings: Findings) -> MemoryParts:
-    """The parts of the reservation of memory; what cannot be read counts as 0, and is reported.
+    """Return the parts of the memory reservation; report bad values and use 0 for them.
 
-    The default eviction threshold counts where the kubelet would fill it in.
+    The default eviction threshold applies if the kubelet adds it.
     """
     name = resources.MEMORY
     kube = node_allocatable.parse_reserved(config, "kubeReserved", config.kube_reserved, findings)
@@ -62,18 +62,18 @@ def memory_parts(config: KubeletConfig, machine: MachineInfo, findings: Findings
 
 
 class Spread(Enum):
-    """A strategy that needs no more than its name."""
+    """A strategy without parameters."""
 
     EVEN = "even"
     """The same amount on every NUMA node with CPUs."""
     PROPORTIONAL = "proportional"
-    """On every NUMA node with CPUs as much as its part of their usable memory."""
+    """On every NUMA node with CPUs, in proportion to its usable memory."""
     NODE0 = "node0"
-    """Everything on the first NUMA node with CPUs; the excess on the next node."""
+    """All on the first NUMA node with CPUs; the excess on the next node."""
 
 
 class Spare(Value):
-    """The strategy that keeps one NUMA node free, and shares evenly among the others."""
+    """Keep one NUMA node free, and split evenly over the others."""
 
     numa_node: int
 
@@ -92,7 +92,7 @@ class NodeShare(Value):
 
     @property
     def usable_bytes(self) -> int:
-        """The largest possible reservation here."""
+        """The largest possible reservation on this node."""
         return max(self.memory_bytes - self.hugepages_bytes, 0)
 
     @property
@@ -102,7 +102,7 @@ class NodeShare(Value):
 
 
 def nodes_of(machine: MachineInfo) -> tuple[NodeShare, ...]:
-    """The NUMA nodes by id, without reservations."""
+    """Return the NUMA nodes by id, without reservations."""
     nodes = sorted(machine.nodes, key=lambda node: node.node_id)
     return tuple(
         NodeShare(node.node_id, node.memory_bytes, hugepages_bytes(node), bool(node.cores))
@@ -111,16 +111,15 @@ def nodes_of(machine: MachineInfo) -> tuple[NodeShare, ...]:
 
 
 def hugepages_bytes(node: NumaNodeInfo) -> int:
-    """The bytes of all huge pages of a node."""
     return sum(pages.page_size_kib * 1024 * pages.count for pages in node.hugepages)
 
 
 def split(
     machine: MachineInfo, total: Quantity, strategy: Strategy
 ) -> tuple[NodeShare, ...] | Finding:
-    """The NUMA nodes by id with shares that add up to the total, or the reason why none exist.
+    """Split the total over the NUMA nodes, by id, or return why that is impossible.
 
-    Nodes without CPUs get something only when the others are full: the system runs on CPUs.
+    Nodes without CPUs get a share only when the others are full: the system runs on CPUs.
     """
     nodes = nodes_of(machine)
     problem = _problem(nodes, total, strategy)
@@ -148,7 +147,7 @@ def split(
 
 
 def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
-    """``reservedMemory`` with these shares; a share of 0 is illegal and left out."""
+    """Return ``reservedMemory`` for these shares, without zeros, which are illegal."""
     return tuple(
         ReservedMemory(
             share.numa_node,
@@ -162,9 +161,9 @@ def entries(shares: Iterable[NodeShare]) -> tuple[ReservedMemory, ...]:
 def keeping_hugepages(
     computed: Sequence[ReservedMemory], given: Iterable[ReservedMemory]
 ) -> tuple[ReservedMemory, ...]:
-    """The reservation, plus the huge pages that the given one reserves on each node.
+    """Add the huge pages that the given reservation has on each node.
 
-    Nodes with reserved huge pages only stand last, in the order of their ids.
+    Nodes that reserve only huge pages are last, by id.
     """
     pages: dict[int, dict[str, Quantity]] = {}
     for entry in given:
@@ -194,7 +193,7 @@ def _problem(nodes: Sequence[NodeShare], total: Quantity, strategy: Strategy) ->
 
 
 def _tiers(nodes: Sequence[NodeShare], strategy: Strategy) -> list[list[NodeShare]]:
-    """Groups of nodes; a group is used only when those before it are full."""
+    """Return groups of nodes; a group is used only when those before it are full."""
     with_cpus = [node for node in nodes if node.has_cpus]
     without = [node for node in nodes if not node.has_cpus]
     if isinstance(strategy, Spare):
@@ -208,17 +207,15 @@ def _tiers(nodes: Sequence[NodeShare], strategy: Strategy) -> list[list[NodeShar
 
 
 def _fill(tier: Sequence[NodeShare], wanted_bytes: int, strategy: Strategy) -> dict[int, int]:
-    """Bytes by node, as many as wanted or as there is room for.
-
-    Nodes whose share is more than they have are filled first; the rest is shared among the
-    others.
-    """
+    """Return bytes by node: the wanted total, or all usable memory of the tier."""
     given = {node.numa_node: 0 for node in tier}
     left = min(wanted_bytes, sum(node.usable_bytes for node in tier))
     open_nodes = [node for node in tier if node.usable_bytes]
     while left:
         shares = _shares(open_nodes, left, strategy)
         full = [node for node in open_nodes if shares[node.numa_node] >= node.usable_bytes]
+        # Capping a node raises the shares of the others, so full nodes are removed and the rest
+        # is shared again.
         if not full:
             _hand_out(open_nodes, shares, left)
             return given | shares
@@ -230,7 +227,7 @@ def _fill(tier: Sequence[NodeShare], wanted_bytes: int, strategy: Strategy) -> d
 
 
 def _shares(nodes: Sequence[NodeShare], left: int, strategy: Strategy) -> dict[int, int]:
-    """The shares of these nodes, rounded down to whole units."""
+    """Return the shares of these nodes, rounded down to whole units."""
     is_weighted = strategy is Spread.PROPORTIONAL
     weights = {node.numa_node: node.usable_bytes if is_weighted else 1 for node in nodes}
     total_weight = sum(weights.values())
@@ -241,7 +238,7 @@ def _shares(nodes: Sequence[NodeShare], left: int, strategy: Strategy) -> dict[i
 
 
 def _hand_out(nodes: Sequence[NodeShare], shares: dict[int, int], left: int) -> None:
-    """Add what rounding kept, a unit at a time, first nodes first, wherever there is room."""
+    """Distribute the rounding remainder by units, first nodes first."""
     rest = left - sum(shares.values())
     while rest:
         for node in nodes:
@@ -252,7 +249,7 @@ def _hand_out(nodes: Sequence[NodeShare], shares: dict[int, int], left: int) -> 
 
 
 def total_by_node(reserved: Iterable[ReservedMemory]) -> Mapping[int, Quantity]:
-    """Ordinary memory that ``reservedMemory`` reserves, by node id."""
+    """Return reserved ordinary memory by node id."""
     sums: dict[int, Quantity] = {}
     for entry in reserved:
         if resources.MEMORY in entry.limits:

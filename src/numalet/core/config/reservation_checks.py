@@ -1,4 +1,4 @@
-"""What the kubelet checks of enforced reservations, reserved CPUs and reserved memory."""
+"""Kubelet checks of enforced reservations, reserved CPUs and reserved memory."""
 
 from __future__ import annotations
 

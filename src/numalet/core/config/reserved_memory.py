@@ -1,7 +1,7 @@
 """The value of ``--reserved-memory``: ``0:memory=1Gi,hugepages-2Mi=2Gi;1:memory=1Gi``.
 
-A *group* is a NUMA node with its types; groups are split at ``;``, types at ``,``. The first bad
-piece ends the reading, as in the kubelet. Kubelet v1.32: ``ReservedMemoryVar.Set``.
+A *group* is a NUMA node with its types; groups are split at ``;``, types at ``,``. The first error
+ends the parsing, as in the kubelet. Kubelet v1.32: ``ReservedMemoryVar.Set``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SIGN_BIT: Final = 2**31
 class ReservedMemoryError(ValueError):
     """The value is not valid; ``go_text`` is the kubelet's error.
 
-    ``later`` is what later releases say, where they say it otherwise.
+    ``later`` is the text of later releases, if it differs.
     """
 
     def __init__(self, go_text: str, later: str | None = None) -> None:
@@ -33,14 +33,12 @@ class ReservedMemoryError(ValueError):
         super().__init__(go_text)
 
     def in_words_of(self, rules: ReleaseRules) -> str:
-        """The error of a kubelet with these rules."""
+        """Return the error text of a kubelet with these rules."""
         return self.later if rules.reserved_memory_flag_is_spelt_right else self.go_text
 
 
 def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
-    """The reservations of all occurrences of the flag, in order.
-
-    An empty value sets nothing, and makes the kubelet fail at the next occurrence.
+    """Parse all occurrences of the flag, in order.
 
     Raises:
         ReservedMemoryError: an entry is not valid.
@@ -48,6 +46,7 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
     entries: list[ReservedMemory] = []
     emptied = False
     for value in values:
+        # An empty value sets nothing, and makes the kubelet fail at the next occurrence.
         if emptied:
             raise ReservedMemoryError(NO_TARGET, f"{NO_TARGET})")
         emptied = value == ""
@@ -56,7 +55,7 @@ def parse_all(values: Iterable[str]) -> tuple[ReservedMemory, ...]:
 
 
 def parse(value: str) -> tuple[ReservedMemory, ...]:
-    """The reservations of one occurrence of the flag.
+    """Parse one occurrence of the flag.
 
     Raises:
         ReservedMemoryError: the text is not valid.
@@ -67,7 +66,7 @@ def parse(value: str) -> tuple[ReservedMemory, ...]:
 
 
 def text(reservations: Iterable[ReservedMemory]) -> str:
-    """The flag's value as the kubelet prints it: types sorted, groups sorted as text."""
+    """Format the flag's value like the kubelet: types sorted, groups sorted as text."""
     groups = [
         f"{entry.numa_node}:"
         + ",".join(f"{name}={entry.limits[name]}" for name in sorted(entry.limits))
@@ -117,5 +116,5 @@ def _parse_types(text: str) -> Mapping[str, Quantity]:
 
 
 def _as_int32(number: int) -> int:
-    """The number cut to 32 bits, as the kubelet cuts it."""
+    """Truncate the number to 32 bits, like the kubelet."""
     return (number + _SIGN_BIT) % _LOW_BITS - _SIGN_BIT

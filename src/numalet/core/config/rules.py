@@ -1,7 +1,6 @@
 """NodeRules: a configuration resolved against one machine, ready for the managers.
 
-Built by ``start.resolve`` only; so a NodeRules is always a configuration with which
-the kubelet's managers can be constructed.
+Only ``start.resolve`` builds it, so the kubelet's managers accept its configuration.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from numalet.core.model.value import Value
 
 
 class TopologyPolicy(Enum):
-    """Policy of the Topology Manager."""
-
     NONE = "none"
     BEST_EFFORT = "best-effort"
     RESTRICTED = "restricted"
@@ -31,29 +28,25 @@ class TopologyPolicy(Enum):
 
 
 class Scope(Enum):
-    """What the Topology Manager aligns as one."""
+    """The unit that the Topology Manager aligns."""
 
     CONTAINER = "container"
     POD = "pod"
 
 
 class MemoryPolicy(Enum):
-    """Policy of the Memory Manager."""
-
     NONE = "None"
     STATIC = "Static"
     BEST_EFFORT = "BestEffort"
 
 
 class CpuPolicy(Enum):
-    """Policy of the CPU Manager."""
-
     NONE = "none"
     STATIC = "static"
 
 
 class TopologyRules(Value, kw_only=True):
-    """Policy, scope and options of the Topology Manager; ``node_limit`` is None without a limit."""
+    """Policy, scope and options of the Topology Manager; ``node_limit`` None: no limit."""
 
     policy: TopologyPolicy = TopologyPolicy.NONE
     scope: Scope = Scope.CONTAINER
@@ -71,8 +64,8 @@ class MemoryRules(Value, kw_only=True):
 class CpuRules(Value, kw_only=True):
     """Policy and options of the CPU Manager; ``odd_requests_drop_one_cpu`` is a release's rule.
 
-    ``reserved_count`` CPUs are kept back under policy static; ``reserved_cpus`` says which, or is
-    None where the policy chooses them itself with its own algorithm.
+    Policy static reserves ``reserved_count`` CPUs; ``reserved_cpus`` None: the policy picks them
+    with its own algorithm.
     """
 
     policy: CpuPolicy = CpuPolicy.NONE
@@ -88,7 +81,7 @@ class CpuRules(Value, kw_only=True):
 
 
 class NodeRules(Value, kw_only=True):
-    """Everything that stays the same from a kubelet's start to its end."""
+    """The rules of a node; they are constant while its kubelet runs."""
 
     machine: MachineInfo
     topology: TopologyRules = TopologyRules()
@@ -97,16 +90,15 @@ class NodeRules(Value, kw_only=True):
     reservation: Mapping[str, Quantity] = MappingProxyType({})
     behaviour: Behaviour = EXACT
     release_rules: ReleaseRules = V1_32_RULES
-    """The rules of the release, with the settings of the feature gates."""
+    """The rules of the release under these feature gates."""
     max_pods: int = 110
-    """How many pods the node admits."""
+    """The maximum number of pods on the node."""
     identity: NodeIdentity = UNKNOWN_NODE
     managers_are_stand_ins: bool = False
-    """Windows without its feature gate: nothing is aligned, nothing is stored."""
+    """Windows without its feature gate: the managers align and store nothing."""
 
     @property
     def release(self) -> Release:
-        """The release that is followed."""
         return self.behaviour.release
 
     def __repr__(self) -> str:
@@ -117,7 +109,7 @@ class NodeRules(Value, kw_only=True):
 
 
 class StartStage(Enum):
-    """The stages of a kubelet's start that can fail, in their order."""
+    """The stages of a kubelet's start that can fail, in order."""
 
     FLAGS = "flags"
     CONFIG_DECODE = "config-decode"
@@ -134,16 +126,16 @@ class StartStage(Enum):
     MEMORY_MANAGER_START = "memory-manager-start"
     NODE_ALLOCATABLE = "node-allocatable"
     NUMALET = "numalet"
-    """The kubelet would crash or hang, or numalet cannot follow it: numalet's own refusal."""
+    """numalet's own refusal: the kubelet would crash or hang, or numalet cannot follow it."""
     UNDECIDED = "undecided"
     """The start depends on fields that the configuration file leaves to a vendor."""
 
 
 class StartRefused(Value):
-    """The kubelet would not start with this.
+    """The kubelet would not start with this configuration.
 
-    ``findings`` make up the kubelet's own text (several only where the kubelet itself joins
-    them: configuration validation); ``further`` is what else is wrong, by the checks after that.
+    ``findings`` make up the kubelet's own text (several only for configuration validation, which
+    the kubelet joins); ``further`` are findings of later stages.
     """
 
     stage: StartStage
@@ -162,5 +154,5 @@ class StartRefused(Value):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the kubelet may start after all: it depends on unknown fields."""
+        """Whether unknown fields decide if the kubelet starts."""
         return self.stage is StartStage.UNDECIDED

@@ -1,8 +1,8 @@
-"""A kubelet's start as far as configuration and machine decide it.
+"""A kubelet's start, as far as configuration and machine decide it.
 
 ``resolve`` runs the kubelet's stages in its order. The first stage with a finding refuses the
 start, and its findings make up the kubelet's own text. The other stages run too, so that one run
-shows every error. State files follow later, and then ``check_node_allocatable``.
+shows every error. State files and ``check_node_allocatable`` follow later.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from numalet.core.model.machine_info import MachineInfo, OperatingSystem
 from numalet.core.model.value import Mutable, field, replace
 
 _JOINED: Final = (StartStage.CONFIG_DECODE, StartStage.CONFIG_VALIDATION)
-"""Stages whose findings the kubelet joins into one text; the others stop at the first."""
+"""The kubelet joins the findings of these stages into one text; others stop at the first."""
 
 FEATURE_GATES_FLAG: Final = "--feature-gates"
 
@@ -54,13 +54,13 @@ class _Stages(Mutable):
     _stages: list[tuple[StartStage, Findings]] = field(default_factory=list)
 
     def begin(self, stage: StartStage) -> Findings:
-        """Where the findings of the next stage go."""
+        """Return the list for the findings of the next stage."""
         findings = Findings()
         self._stages.append((stage, findings))
         return findings
 
     def refusal(self) -> StartRefused | None:
-        """The refusal by the first stage that reports an error."""
+        """Return the refusal by the first stage that reports an error."""
         bad = [(stage, findings.all) for stage, findings in self._stages if findings.all]
         if not bad:
             return None
@@ -76,7 +76,7 @@ def resolve(
     *,
     behaviour: Behaviour = EXACT,
 ) -> NodeRules | StartRefused:
-    """The rules that a kubelet with this configuration follows on this machine, or its refusal."""
+    """Return the rules of a kubelet with this configuration on this machine, or its refusal."""
     release = behaviour.release
     stages = _Stages()
     stages.begin(StartStage.FLAGS).extend(command_flags.problems(config.flags, release))
@@ -122,20 +122,20 @@ def resolve(
 
 
 def _most_pods(config: KubeletConfig, machine: MachineInfo) -> int:
-    """How many pods the node admits. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
+    """Return the maximum number of pods. Kubelet: ``nodestatus.MachineInfo``, v1.32."""
     if config.pods_per_core <= 0:
         return config.max_pods
     return min(machine.cpu_count * config.pods_per_core, config.max_pods)
 
 
 def check_node_allocatable(rules: NodeRules) -> StartRefused | None:
-    """The refusal of a reservation above capacity, after the managers' start."""
+    """Refuse a reservation above capacity; the kubelet checks it after the managers' start."""
     findings = node_allocatable.check(rules.machine, rules.reservation)
     return StartRefused(StartStage.NODE_ALLOCATABLE, findings) if findings else None
 
 
 def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureGates:
-    """The feature gates; those of the command line are set first and fail in other words."""
+    """Return the feature gates; those of flags are set first and have other error texts."""
     by_flag = {name for name in config.feature_gates if _is_flag(config, name)}
     by_file = set(config.feature_gates) - by_flag
     settings: dict[str, bool] = {}
@@ -161,7 +161,7 @@ def _gates(config: KubeletConfig, release: Release, stages: _Stages) -> FeatureG
 def _unmet(
     settings: Mapping[str, bool], release: Release, needs: type[GateNeeds], config: KubeletConfig
 ) -> Iterator[Finding]:
-    """Gates that are on without the gates that they need, placed at the setting that causes it."""
+    """Yield gates that are on while a gate they depend on is off, at the setting that causes it."""
     for gate, missing in feature_gates.unmet(settings, release).items():
         cause = next((name for name in (*missing, gate) if name in settings), None)
         where = config.where("featureGates" if cause is None else f"featureGates.{cause}")
@@ -180,7 +180,7 @@ def _go_bool(value: bool) -> str:
 def _reservation(
     config: KubeletConfig, machine: MachineInfo, cpus: CpuSet, stages: _Stages
 ) -> ResourceList | None:
-    """The node allocatable reservation, or None if a part of it is not valid."""
+    """Return the node allocatable reservation; None if a part of it is invalid."""
     kube_amounts: Mapping[str, str] = config.kube_reserved
     system_amounts: Mapping[str, str] = config.system_reserved
     if cpus:
@@ -209,7 +209,7 @@ def _has_stand_ins(machine: MachineInfo, gates: FeatureGates) -> bool:
 
 
 def _without_repeats(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings without those that repeat another one of the same place."""
+    """Drop findings that repeat another one at the same place."""
     seen: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         seen.setdefault((finding.code, repr((finding.where, finding.fields))), finding)

@@ -1,7 +1,7 @@
-"""The Topology Manager's policy and options, checked as its constructor checks them.
+"""The Topology Manager's policy and options, checked like in its constructor.
 
-With policy none nothing else is read: bad options and any number of NUMA nodes are fine.
-Kubelet v1.32: ``topologymanager.NewManager``, ``NewNUMAInfo``.
+Policy none ignores everything else: bad options and any number of NUMA nodes pass. Kubelet v1.32:
+``topologymanager.NewManager``, ``NewNUMAInfo``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def resolve(
     behaviour: Behaviour,
     findings: Findings,
 ) -> TopologyRules:
-    """The rules of the Topology Manager; what its constructor refuses is reported.
+    """Return the Topology Manager's rules; report errors of its constructor.
 
     The default replaces a policy or scope that validation refused.
     """

@@ -1,7 +1,7 @@
-"""Answers that hold whatever the unknown fields of a configuration are.
+"""Answers that hold for every value of a configuration's unknown fields.
 
-A vendor's file leaves fields to the vendor. The core answers twice, once with each of the two
-values that such a field may have. An answer that differs depends on the field, and is undecided.
+A vendor's file leaves fields to the vendor. The core computes the answer with each of the two
+values that such a field may have. If the answers differ, the result is undecided.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ATTRIBUTES: Final = {
 
 
 def assumed(config: KubeletConfig) -> KubeletConfig:
-    """The configuration with the first value of each unknown field."""
+    """Return the configuration with the first value of each unknown field."""
     return config if config.unknown is None else _with(config, {})
 
 
 def variants(config: KubeletConfig) -> tuple[KubeletConfig, KubeletConfig]:
-    """The configuration with the first values of its unknown fields, and with the second."""
+    """Return the configuration with the first and with the second values of its unknown fields."""
     every = () if config.unknown is None else config.unknown.fields
     return assumed(config), _with(config, every)
 
@@ -42,7 +42,7 @@ def variants(config: KubeletConfig) -> tuple[KubeletConfig, KubeletConfig]:
 def decided(
     config: KubeletConfig, ask: Callable[[KubeletConfig], T | StartRefused]
 ) -> T | StartRefused:
-    """The answer for this configuration; if it depends on an unknown field, that it does."""
+    """Return the answer for this configuration, or that it depends on unknown fields."""
     if config.unknown is None:
         return ask(config)
     if config.unknown.files:
@@ -65,7 +65,7 @@ def decided(
 
 
 def _without_files(config: KubeletConfig, answer: object) -> StartRefused:
-    """Errors that do not depend on missing files: flags that stop the start."""
+    """Return errors that do not depend on missing files: flags that stop the start."""
     if isinstance(answer, StartRefused) and answer.stage is StartStage.FLAGS:
         return replace(answer, further=tuple(e for e in answer.further if e.code in _OF_FLAGS))
     finding = undecidable(config, (), "whether the kubelet starts")
@@ -73,7 +73,7 @@ def _without_files(config: KubeletConfig, answer: object) -> StartRefused:
 
 
 def undecidable(config: KubeletConfig, names: Iterable[str], question: str) -> Finding:
-    """The finding that a question depends on these unknown fields."""
+    """Return the finding that the answer depends on these unknown fields."""
     assert config.unknown is not None
     if config.unknown.files:
         files = ", ".join(config.unknown.files)
@@ -89,7 +89,7 @@ def undecidable(config: KubeletConfig, names: Iterable[str], question: str) -> F
 
 
 def in_both(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings of the first that are, to the letter, among the second."""
+    """Return the findings that both have, to the letter."""
     others = {_identity(each) for each in second}
     return tuple(each for each in first if _identity(each) in others)
 
@@ -105,7 +105,7 @@ def _differ(one: object, other: object) -> bool:
 
 
 def _with(config: KubeletConfig, second: Iterable[str]) -> KubeletConfig:
-    """The configuration with the second value of these fields, and the first of the others."""
+    """Set these fields to their second value and the others to their first."""
     assert config.unknown is not None
     changes: dict[str, Any] = {"unknown": None}
     chosen = frozenset(second)

@@ -1,8 +1,8 @@
-"""What the kubelet checks of a configuration before it examines the machine.
+"""The kubelet's checks of a configuration before it examines the machine.
 
-The kubelet joins all findings into one text, so the order is its order. Managers check the names of
-their policies, and policy options. Taints, hidden metrics and options of logging are not checked.
-Kubelet v1.32: ``ValidateKubeletConfiguration``; rules of releases guard what later ones add.
+The kubelet joins all findings into one text, so the order is its order. The managers check policy
+names and policy options. Taints, hidden metrics and logging options are not checked. Kubelet v1.32:
+``ValidateKubeletConfiguration``; rules of releases guard later checks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TIERED: Final = "TieredReservation"
 def validate(
     config: KubeletConfig, rules: ReleaseRules, gates: FeatureGates
 ) -> tuple[Finding, ...]:
-    """Everything that the kubelet's own validation finds, in its order."""
+    """Return all findings of the kubelet's own validation, in its order."""
     of = Checked(config, rules, gates)
     return tuple(chain.from_iterable(check(of) for check in _CHECKS))
 
@@ -74,7 +74,7 @@ def _is_log_query_gate_off(of: Checked) -> bool:
 
 
 def _clean(path: str) -> str:
-    """The path as Go's ``filepath.Clean`` writes it; POSIX keeps two slashes at the beginning."""
+    """Return the path like Go's ``filepath.Clean``; Python keeps a double slash at the start."""
     clean = posixpath.normpath(path)
     return clean[1:] if clean.startswith("//") else clean
 

@@ -1,6 +1,7 @@
-"""The command-line flags of every release of the kubelet, as the kubelets themselves define them.
+"""The command-line flags of every kubelet release.
 
-``packaging/kubelet-flags/generate`` makes the table; ``table.py`` beside it describes its words.
+``packaging/kubelet-flags/generate`` makes the table; ``table.py`` in that folder describes its
+words.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ volume-stats-agg-period:duration:1m0s
 
 
 class KubeletFlag(Value):
-    """A flag; ``no_option`` is its value where none is given, empty if it needs one."""
+    """A flag; ``no_option`` is its value without an argument, empty if it needs one."""
 
     name: str
     type: str
@@ -93,7 +94,6 @@ class KubeletFlag(Value):
 
 
 def of_release(release: str) -> frozenset[str]:
-    """The names of the flags of a release."""
     return frozenset(
         flag.partition(":")[0]
         for first, last, flag in _words()
@@ -103,7 +103,7 @@ def of_release(release: str) -> frozenset[str]:
 
 @cache
 def flags() -> Mapping[str, KubeletFlag]:
-    """The flags of all releases by name; of one that has changed, as the newest release has it."""
+    """Return the flags of all releases by name; a changed flag like in its newest release."""
     named = {}
     for _, _, flag in _words():
         name, kind, default = flag.split(":", 2)
@@ -114,12 +114,11 @@ def flags() -> Mapping[str, KubeletFlag]:
 
 @cache
 def by_shorthand() -> Mapping[str, KubeletFlag]:
-    """The flags that have a shorthand, by it."""
     return MappingProxyType({each.shorthand: each for each in flags().values() if each.shorthand})
 
 
 def _words() -> Iterator[tuple[str, str, str]]:
-    """The first and the last release, empty for all, and the flag."""
+    """Yield the first and the last release (empty: all) and the flag."""
     for word in _TABLE.split():
         span, _, flag = word.rpartition("!")
         first, _, last = span.partition("-")

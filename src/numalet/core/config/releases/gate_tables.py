@@ -1,4 +1,4 @@
-"""How a release states its feature gates: names in texts, one for each stage and default."""
+"""Tables of feature gates: names in one text for each stage and default."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def gates(
     deprecated_on_locked: str = "",
     gone: str = "",
 ) -> dict[str, Gate | None]:
-    """Gates by name, from their names in one text for each stage and default.
+    """Return gates by name.
 
-    Alpha gates are off and beta and GA ones on, unless the argument says otherwise.
+    Alpha gates are off, beta and GA gates are on, unless the argument's name says otherwise.
     """
     stages = (
         (alpha, Gate(GateStage.ALPHA, False)),
@@ -40,7 +40,7 @@ def gates(
 
 
 def needs(text: str) -> dict[str, tuple[str, ...]]:
-    """What gates need, from a text of each name, a colon, and the names of what it needs."""
+    """Parse dependencies: each gate, a colon, and the gates that it depends on."""
     needed: dict[str, tuple[str, ...]] = {}
     gate = ""
     for word in text.split():

@@ -1,4 +1,4 @@
-"""What a release is: gates, options, and rules, all of them data."""
+"""A release: its gates, options, and rules."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ T = TypeVar("T")
 
 
 class GateStage(Enum):
-    """How mature the feature behind a gate is."""
-
     ALPHA = "alpha"
     BETA = "beta"
     GA = "GA"
@@ -25,9 +23,9 @@ class GateStage(Enum):
 
 
 class Gate(Value):
-    """A gate's stage and default in one release; a locked one can not be set.
+    """A gate's stage and default in one release; a locked one cannot be set.
 
-    ``needs`` are gates that must be on where this one is.
+    ``needs`` are gates that must be on if this one is on.
     """
 
     stage: GateStage
@@ -37,7 +35,7 @@ class Gate(Value):
 
 
 class Maturity(Enum):
-    """How mature a policy option is; alpha and beta ones need their gate."""
+    """The maturity of a policy option; alpha and beta options need their gate."""
 
     ALPHA = "Alpha"
     BETA = "Beta"
@@ -45,18 +43,18 @@ class Maturity(Enum):
 
 
 class When(Value):
-    """With which feature gates a rule holds: all of ``on`` are on, all of ``off`` are off."""
+    """The feature gates under which a rule holds: all of ``on`` on, all of ``off`` off."""
 
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
 
 
 ALWAYS: Final = When()
-"""A rule that no feature gate guards."""
+"""A rule without a feature gate."""
 
 
 class ReleaseRules(RunningRules):
-    """The rules of one kubelet, with its feature gates; without arguments those of v1.32."""
+    """The rules of one kubelet under its feature gates; the defaults are those of v1.32."""
 
     odd_requests_drop_one_cpu: bool = _rule(
         "With prefer-align-cpus-by-uncorecache an odd number of CPUs is taken from one cache too: "
@@ -205,11 +203,11 @@ V1_32_RULES: Final = ReleaseRules()
 
 
 class Release(Value, kw_only=True, eq=False):
-    """A minor release of the kubelet. ``rules`` are named as the fields of ``ReleaseRules``.
+    """A minor release of the kubelet. ``rules`` are named like the fields of ``ReleaseRules``.
 
-    Gates and options are by name; a name that is not there is unknown to the kubelet.
-    ``claim_versions`` are those of resource.k8s.io that have ResourceClaims, and whether an API
-    server serves them without being configured to.
+    Gates and options are by name; other names are unknown to the kubelet. ``claim_versions``: the
+    versions of resource.k8s.io with ResourceClaims, and whether an API server serves them by
+    default.
     """
 
     name: str
@@ -219,7 +217,7 @@ class Release(Value, kw_only=True, eq=False):
     fields: frozenset[str] = frozenset()
     """Fields of KubeletConfiguration that v1.32 does not have."""
     flags: frozenset[str] = frozenset()
-    """The flags of its command line, without dashes."""
+    """Its command-line flags, without dashes."""
     rules: Mapping[str, When] = MappingProxyType({})
     claim_versions: Mapping[str, bool] = MappingProxyType({})
 
@@ -227,7 +225,7 @@ class Release(Value, kw_only=True, eq=False):
         return f"<Release {self.name}>"
 
     def rules_with(self, is_on: Callable[[str], bool]) -> ReleaseRules:
-        """The rules of this release with feature gates that are set so, asked by their names."""
+        """Return the rules of this release under these feature gates."""
         holding = {
             name: all(map(is_on, when.on)) and not any(map(is_on, when.off))
             for name, when in self.rules.items()
@@ -247,10 +245,10 @@ def later(
     rules: Mapping[str, When | None] = MappingProxyType({}),
     claim_versions: Mapping[str, bool | None] = MappingProxyType({}),
 ) -> Release:
-    """The release after another one: what is not named stays, and None takes away.
+    """Return the next release: names that are not given stay, and None removes one.
 
-    ``needs`` are the gates that must be on where a gate is on; a gate that is stated anew keeps
-    what it needed before.
+    ``needs``: gates that must be on if a gate is on; a gate that is listed again keeps its earlier
+    dependencies.
     """
     return Release(
         name=name,
@@ -272,7 +270,7 @@ def _changed(before: Mapping[str, T], changes: Mapping[str, T | None]) -> Mappin
 def _with_needs(
     before: Release, gates: Mapping[str, Gate], needs: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, Gate]:
-    """The gates with what each needs, which the tables of stages do not say."""
+    """Add the dependencies, which the tables of stages lack."""
     former = {name: gate.needs for name, gate in before.gates.items() if gate.needs}
     wanted = {**former, **needs}
     changed = {

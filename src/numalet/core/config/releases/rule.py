@@ -1,7 +1,7 @@
-"""How a rule of releases is stated: a name that is true or false, and the row of its page.
+"""A rule of releases: a boolean, and its row in the documentation.
 
-A class of rules is no dataclass: with some sixty fields one takes ten milliseconds to be made, in
-every command, and most of them are false in most releases.
+Not a dataclass: with some sixty fields, building one takes ten milliseconds in every command, and
+most rules are false in most releases.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any, Self
 
 
 class Rule:
-    """One rule that the kubelet v1.32 does not have, by its name in a class of rules.
+    """One rule that kubelet v1.32 does not have.
 
-    ``sentence`` says what a kubelet with this rule does, ``kubelet`` is the kubelet's function,
-    ``test`` the test that shows it, as pages name tests. ``is_of_words`` means that nothing but
-    the words of an error changes.
+    ``sentence`` describes a kubelet with this rule, ``kubelet`` is the kubelet's function, ``test``
+    a test of it. ``is_of_words``: only an error text changes.
     """
 
     __slots__ = ("is_of_words", "kubelet", "name", "sentence", "test")
@@ -37,12 +36,12 @@ class Rule:
 
 
 def rule(sentence: str, *, kubelet: str, test: str, is_of_words: bool = False) -> Any:
-    """A rule; declared as a ``bool``, which it is in every instance."""
+    """Declare a rule; it is a ``bool`` in every instance."""
     return Rule(sentence, kubelet, test, is_of_words)
 
 
 class Rules:
-    """The rules that hold, by their names; the others are false. A value, never changed."""
+    """A value with the rules that hold; the others are false."""
 
     stated: Mapping[str, Rule] = MappingProxyType({})
     """Every rule of the class by its name, those of its bases first."""
@@ -58,7 +57,7 @@ class Rules:
         self.__dict__.update((name, True) for name, holds in holding.items() if holds)
 
     def and_also(self, **holding: bool) -> Self:
-        """The same, but for these."""
+        """Return a copy with these rules changed."""
         return type(self)(**{**self.__dict__, **holding})
 
     def __setattr__(self, name: str, value: object) -> None:

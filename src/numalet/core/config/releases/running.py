@@ -1,4 +1,4 @@
-"""The rules about pods that run: what is admitted next to the managers, held and shown."""
+"""Rules about running pods: admission next to the managers, allocations, and output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numalet.core.config.releases.rule import rule as _rule
 
 
 class RunningRules(Rules):
-    """The part of a release's rules that the managers do not ask about."""
+    """The release's rules that the managers do not use."""
 
     sidecars_are_forbidden: bool = _rule(
         'A pod with a restartable init container is rejected: `Init container "x" may not have a '

@@ -1,4 +1,4 @@
-"""Every release, oldest first, and the one that is followed where none is chosen."""
+"""Every release, oldest first, and the default."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BY_NAME: Final = {each.name: each for each in RELEASES}
 
 
 def named(name: str) -> Release | None:
-    """The release of this name, for example ``1.34``; None if it is not known."""
+    """Return the release of a name such as ``1.34``, if it is known."""
     return _BY_NAME.get(name)
 
 
 def of_name(name: str) -> Release:
-    """The release of a name that is known. Raises ``KeyError`` if it is not."""
+    """Return the release of a known name. Raises ``KeyError``."""
     return _BY_NAME[name]
 
 

@@ -1,9 +1,9 @@
-"""Kubernetes v1.32: the release that the documentation this project implements describes.
+"""Kubernetes v1.32: the release that numalet's documentation describes.
 
-All feature gates are named, by stage and default. The kubelet shares one list with the other
-components, so most of these do nothing in it. They matter here because setting an unknown gate
-stops the start, and a known one does not. Known from v1.32's table of versioned gates; those of
-client-go and component-base, which are registered beside it, from their documentation.
+All feature gates are listed, by stage and default. The kubelet shares one list with the other
+components, so most of them do nothing in it. They matter because an unknown gate stops the start
+and a known one does not. Source: v1.32's table of versioned gates; for gates of client-go and
+component-base, their documentation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kubernetes v1.33, as the difference to v1.32.
 
-Gates: the table of versioned gates shortly before v1.33.0, with every stage of v1.33.
+Source of the gates: the table of versioned gates shortly before v1.33.0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kubernetes v1.34, as the difference to v1.33.
 
-Gates: the table of versioned gates of a v1.34 patch release.
+Source of the gates: the table of versioned gates of a v1.34 patch release.
 """
 
 from __future__ import annotations

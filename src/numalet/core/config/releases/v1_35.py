@@ -1,7 +1,7 @@
 """Kubernetes v1.35, as the difference to v1.34.
 
-From here on a gate may need others. Gates: the tables of stages and of dependencies of v1.35; the
-default of MaxUnavailableStatefulSet was switched off by a patch release.
+Since v1.35 a gate may depend on others. Source of the gates: v1.35's tables of stages and of
+dependencies. A patch release switched off the default of MaxUnavailableStatefulSet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kubernetes v1.36, as the difference to v1.35.
 
-Gates: the tables of stages and of dependencies of v1.36 and client-go's. Gates that only other
-components register (kube-controller-manager) are left out.
+Source of the gates: the tables of stages and of dependencies of v1.36 and client-go's, without
+gates that only other components register (kube-controller-manager).
 """
 
 from __future__ import annotations

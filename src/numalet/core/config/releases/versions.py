@@ -1,7 +1,7 @@
-"""Versions of Kubernetes as people and machines write them, and the release that each is of.
+"""Versions of Kubernetes as people and machines write them, and their releases.
 
 ``1.34``, ``v1.34``, ``v1.34.9``, ``1.34.9+k3s1`` and ``Kubernetes v1.34.9`` all mean release 1.34:
-what a patch release, a distributor or a build adds changes no decision that is known here.
+patch releases, distributors and builds change no decision that numalet models.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _WITHOUT_SOURCE: Final = frozenset({"1.37"})
 
 
 class MinorVersion(Value, order=True):
-    """Major and minor number of a version, known here or not."""
+    """Major and minor number of a version, with or without a known release."""
 
     major: int
     minor: int
 
     @property
     def name(self) -> str:
-        """As releases are named, for example ``1.34``."""
+        """The release's name, for example ``1.34``."""
         return f"{self.major}.{self.minor}"
 
     @property
     def release(self) -> Release | None:
-        """The release; None if it is not known."""
+        """The release, if numalet knows it."""
         return named(self.name)
 
     @property
     def nearest(self) -> Release:
-        """The release, or the known one that is nearest to it."""
+        """The release, or the nearest known one."""
         return self.release or (RELEASES[0] if self._is_older else NEWEST)
 
     @property
     def why_unknown(self) -> str:
-        """Why a release that is not known can not be followed."""
+        """Why numalet cannot follow this unknown release."""
         if self.name in _WITHOUT_SOURCE:
             return "the source of its kubelet was not to be had"
         return f"it is {'older' if self._is_older else 'newer'} than all that are known"
@@ -56,7 +56,7 @@ class MinorVersion(Value, order=True):
 
 
 def minor_version(text: str) -> MinorVersion | None:
-    """The numbers of a version; None if the text is none."""
+    """Parse the numbers of a version; None if the text is not a version."""
     match = None
     if len(text) <= _LONGEST:
         # Compiled here, because few commands read a version.
@@ -65,36 +65,36 @@ def minor_version(text: str) -> MinorVersion | None:
 
 
 class FollowedRelease(Value):
-    """The release by which a kubelet is judged, and its version; empty if that is not known."""
+    """The release that numalet follows for a kubelet, and its version; empty if unknown."""
 
     release: Release = DEFAULT
     kubelet_version: str = ""
 
     @property
     def is_of_kubelet(self) -> bool | None:
-        """Whether it is the release of the kubelet; None if the version is not known."""
+        """Whether this is the kubelet's own release; None if its version is unknown."""
         minor = minor_version(self.kubelet_version)
         return None if minor is None else minor.release is self.release
 
     @property
     def of_known_kubelet(self) -> Release | None:
-        """The release, if the kubelet is of one that is known; else None."""
+        """The followed release, if the kubelet's own release is known."""
         minor = minor_version(self.kubelet_version)
         return None if minor is None or minor.release is None else self.release
 
     @property
     def may_have_unknown_rules(self) -> bool:
-        """Whether the kubelet is of a release that is not known, and so perhaps its rules."""
+        """Whether the kubelet's release is unknown, so that its rules may be, too."""
         minor = minor_version(self.kubelet_version)
         return minor is not None and minor.release is None
 
 
 NOT_SEEN: Final = FollowedRelease()
-"""A kubelet of which nothing is known."""
+"""A kubelet without known version."""
 
 
 def followed(chosen: Release | None, kubelet_version: str) -> FollowedRelease:
-    """The release that was chosen, else that of the kubelet, or the one that is nearest to it."""
+    """Return the chosen release, else the kubelet's or the nearest known one."""
     minor = minor_version(kubelet_version)
     if minor is None:
         return FollowedRelease(chosen or DEFAULT)
@@ -102,5 +102,4 @@ def followed(chosen: Release | None, kubelet_version: str) -> FollowedRelease:
 
 
 def known_names() -> str:
-    """The names of all known releases, for sentences."""
     return ", ".join(each.name for each in RELEASES)
