@@ -13,19 +13,19 @@ from numalet.core.model.value import Value, field
 from numalet.dashboard.sources import FleetSource, NodeSource, SourceKind
 from numalet.pages import templating
 
+# Drawings contain style sheets, so inline styles are allowed. Inline scripts are not.
 POLICY: Final = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self';"
     " img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""Drawings contain style sheets, so inline styles are allowed; inline scripts are not."""
 
 GUARDING_HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
+    # Browsers must not store data about a node.
     "Cache-Control": "no-store",
 }
-"""Headers of every answer. Browsers must not cache data about a node."""
 
 _PAGES: Final = (
     ("/", "Overview"),
@@ -56,21 +56,16 @@ class PageHead(Value, kw_only=True):
 
 
 class ShownSources(Value, kw_only=True):
-    """The shown sources, a node, a fleet, or both; and the base path, such as ``/ui``."""
-
     node: NodeSource | None
     fleet: FleetSource | None
     clock: Callable[[], datetime]
     path: str = ""
     paths: set[str] = field(default_factory=set)
-    """The served paths; the navigation contains the pages among them."""
+    """The navigation contains the pages among them."""
     version: str = numalet.__version__
 
     def standing(self) -> PageHead | None:
-        """Return the head of every page about the node, if one is shown.
-
-        Pages of the entrance, before any page is served, have no head.
-        """
+        # Before any page is served (the login), nothing about the node is shown.
         if self.node is None or not self.paths:
             return None
         view = self.node.view()
@@ -88,23 +83,21 @@ class ShownSources(Value, kw_only=True):
 
     @property
     def is_beside_kubelet(self) -> bool:
-        """Whether a kubelet manages this node, so that only its files and cgroups are known."""
+        """True if a kubelet manages this node, so that only its files and cgroups are known."""
         return self.node is not None and self.node.view().kind is SourceKind.OBSERVING
 
     @property
     def may_change(self) -> bool:
-        """Whether the sources can change; a dump cannot."""
+        """False for a dump, which never changes."""
         return self.node is not None or (self.fleet is not None and self.fleet.is_live)
 
     def pages(self) -> list[tuple[str, str]]:
-        """Return path and name of the served pages for the navigation."""
         return [(path, name) for path, name in _PAGES if path in self.paths]
 
     def page(self, name: str, status: int = 200, **values: Any) -> Response:
-        """Render a template; it also gets ``shown``."""
+        """Render a template, which also gets ``shown``."""
         return HTMLResponse(templating.page(name, shown=self, **values), status, GUARDING_HEADERS)
 
     def message(self, text: str, status: int) -> Response:
-        """Return a page with only a message."""
         title = "There is nothing here" if status == 404 else "numalet"
         return self.page("message.html", status, title=title, text=text)

@@ -37,7 +37,6 @@ _ROOMS: Final = (
     fleet_pages.routes,
     design_pages.routes,
 )
-"""Functions that return the routes of some pages."""
 
 _BUG: Final = (
     "This is a bug of numalet, not of what you asked for. Its report is {report}: the log of the"
@@ -66,13 +65,11 @@ def application(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     path: str = "",
 ) -> Any:
-    """Return the application; ``report_bug`` is called with every unexpected exception.
-
-    Such an exception has a note with the number that the error page shows.
-    """
+    """Return the application; ``report_bug`` gets each unexpected exception."""
     shown = ShownSources(node=node, fleet=fleet, clock=clock, path=path)
 
     async def broken(_request: Request, bug: Exception) -> Response:
+        # The error page shows this number, so that a report leads to the entry in the log.
         report = secrets.token_hex(_REPORT_BYTES)
         bug.add_note(f"report {report}")
         report_bug(bug)
@@ -99,6 +96,6 @@ def application(
         middleware=[Middleware(RenderedPages, revision=revisions.now, clock=time.monotonic)],
         exception_handlers={404: not_there, Exception: broken},
     )
-    # Its redirects would use the host that a client names.
+    # Starlette builds the target from the Host header, which the client chooses.
     made.router.redirect_slashes = False
     return made

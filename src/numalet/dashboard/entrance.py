@@ -1,13 +1,7 @@
-"""Access control of the dashboard, before a page answers a request.
+"""Access control of the dashboard: sessions, origins of changes, and security headers.
 
-The link with a token sets a cookie with a session (``sessions``). All paths except the login and
-the static files require a session; a change also has to come from a page of the dashboard, by the
-browser's headers on its origin. Every answer, including errors, has headers against foreign
-scripts, frames and sites.
-
-The cookie is ``SameSite=Strict``: a browser does not send it when another site links here, not even
-after a redirect. Such a request gets a page that navigates to the same address by itself, which is
-then a step within this site. This works only for reading.
+A link with a token opens a session (``sessions``). Every path except the login and the static files
+requires one, and a change must come from a page of the dashboard.
 """
 
 from __future__ import annotations
@@ -27,15 +21,14 @@ from numalet.dashboard.answers import GUARDING_HEADERS, ShownSources
 from numalet.dashboard.sessions import SESSION_SECONDS, Sessions
 
 SESSION: Final = "numalet.session"
-"""The key of the session in a request's scope."""
 
 _READING: Final = ("GET", "HEAD")
 _OF_A_LINK: Final = ("none", "same-origin")
-"""A browser's ``Sec-Fetch-Site`` for a request that no other site started."""
+"""``Sec-Fetch-Site`` of a request that no other site started."""
 
 
 class OpenSession(Value):
-    """The session of a request; ``use`` returns whether it is open, and resets its idle time."""
+    """``use`` returns whether the session is open, and resets its idle time."""
 
     id: str
     use: Callable[[], bool]
@@ -45,11 +38,7 @@ _ENDLESS: Final = OpenSession("", lambda: True)
 
 
 class Entrance:
-    """An application behind sessions.
-
-    Over plain HTTP only host names of this machine are accepted, so that no other site can point
-    its own name here.
-    """
+    """An application behind sessions."""
 
     def __init__(
         self,
@@ -64,8 +53,6 @@ class Entrance:
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
-
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -77,10 +64,13 @@ class Entrance:
         await (self._behind if answer is None else answer)(scope, receive, guarded)
 
     def _at_the_entrance(self, scope: Scope) -> Response | None:
-        """Return the answer of the access control; None if the request may pass."""
+        """Return the refusal, if the request may not pass."""
         headers = Headers(scope=scope)
+        # Another site could let its own name point here (DNS rebinding). Over TLS the certificate
+        # prevents that.
         if scope["scheme"] == "http" and not is_of_this_machine(headers.get("host", "")):
             return self._shown.message("This address is not served here: use the link.", 421)
+        # Static files contain no data, and the login page needs them before there is a session.
         path = scope["path"].removeprefix(self._shown.path)
         if path.startswith("/static/") and scope["method"] in _READING:
             return None
@@ -105,6 +95,8 @@ class Entrance:
                 text="A link works once, and for five minutes.",
             )  # fmt: skip
         first = f"{self._shown.path}/"
+        # The cookie is SameSite=Strict: browsers omit it after a link on another site, even after a
+        # redirect. A page that navigates by itself makes the next request one within this site.
         if headers.get("sec-fetch-site", "none") in _OF_A_LINK:
             answer: Response = RedirectResponse(first, 303)
         else:
@@ -123,8 +115,9 @@ class Entrance:
     def _without_session(self, scope: Scope, headers: Headers) -> Response:
         is_page = headers.get("sec-fetch-mode", "navigate") == "navigate"
         if is_page and scope["method"] == "GET" and _is_led_here(headers):
-            # The browser may only have omitted the cookie.
+            # The session may be good: browsers omit a strict cookie on the way from another site.
             query = scope["query_string"].decode("latin-1")
+            # A path with two leading slashes would be the address of another host.
             path = "/" + quote(scope["path"].lstrip("/\\"))
             return self._go_on(f"{path}?{query}" if query else path)
         return self._shown.page(
@@ -133,12 +126,11 @@ class Entrance:
         )  # fmt: skip
 
     def _go_on(self, target: str) -> Response:
-        """Return a page that navigates to the target by itself."""
         return self._shown.page("go_on.html", title="numalet", target=target)
 
 
 def is_of_this_machine(host: str) -> bool:
-    """Return whether a ``Host`` header names this machine, with any port."""
+    """Return whether a ``Host`` header names this machine; the port is ignored."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
@@ -147,26 +139,25 @@ def is_of_this_machine(host: str) -> bool:
 
 
 def _is_led_here(headers: Headers) -> bool:
-    """Return whether a page of another site started this request."""
     return headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
 
 
 def _is_of_this_site(scope: Scope, headers: Headers) -> bool:
-    """Return whether a dashboard page started this request, as browsers report for changes."""
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
+    # Older browsers do not send Sec-Fetch-Site, but send Origin with every change.
     return headers.get("origin") == f"{scope['scheme']}://{headers.get('host', '')}"
 
 
 def _cookie_name(scope: Scope) -> str:
-    """Return the cookie's name with the port, because cookies belong to a host without a port."""
+    # Cookies are shared by all ports of a host, so the name contains the port.
     port = (scope.get("server") or ("", 0))[1]
     prefix = "__Secure-" if scope["scheme"] == "https" else ""
     return f"{prefix}numalet-session-{port}"
 
 
 def session_of(scope: Scope) -> OpenSession:
-    """Return the session of this request; without access control it never ends."""
+    """Return the session of this request; without access control, one that never ends."""
     session = scope.get(SESSION)
     return session if isinstance(session, OpenSession) else _ENDLESS

@@ -1,4 +1,4 @@
-"""Findings on the dashboard itself."""
+"""Findings about the dashboard's history."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Answers about the shown cluster, computed in threads and cached per cluster.
-
-traps, maps    one at a time, since their finders are for one thread; once per cluster fits
-two at a time; others wait
-"""
+"""Answers about the shown cluster, computed in threads and cached per cluster."""
 
 from __future__ import annotations
 
@@ -32,15 +28,13 @@ _MOST_FITS: Final = 2
 
 
 class MapQuestion(Value):
-    """The part of the fleet to draw; empty for the whole and for the scarcest resource."""
-
     resource: str = ""
     pool: str | None = None
     alike: str = ""
 
 
 class DrawnFleet(Value):
-    """A map with its drawing, and the traps at the same time."""
+    """A map with its drawing, and the traps of the same cluster."""
 
     fleet: FleetMap
     traps: Traps
@@ -49,13 +43,15 @@ class DrawnFleet(Value):
 
 
 class FleetAnswers:
-    """Answers about one cluster after another; ``node_path`` is the path of node pages."""
+    """Answers about the current cluster; a new cluster drops the cached ones."""
 
     def __init__(self, path: str) -> None:
         self._path = path
+        # The finder and the mapper are for one thread, hence the lock.
         self._finder = TrapFinder()
         self._mapper = FleetMapper()
         self._lock = asyncio.Lock()
+        # An assessor caches between questions and is for one thread, so each question borrows one.
         self._idle = [Assessor() for _ in range(_MOST_FITS)]
         self._few = asyncio.Semaphore(_MOST_FITS)
         self._cluster: Cluster | None = None
@@ -63,7 +59,6 @@ class FleetAnswers:
         self._drawn: dict[MapQuestion, DrawnFleet] = {}
 
     async def drawn(self, cluster: Cluster, question: MapQuestion) -> DrawnFleet:
-        """Return the requested map of this cluster."""
         async with self._lock:
             if cluster is not self._cluster:
                 self._cluster, self._traps = cluster, None
@@ -71,6 +66,7 @@ class FleetAnswers:
             known = self._drawn.get(question)
             if known is None:
                 known = await asyncio.to_thread(self._draw, cluster, question)
+                # Dropping all is enough: few questions repeat within one state of a cluster.
                 if len(self._drawn) >= _MOST_MAPS:
                     self._drawn.clear()
                 self._drawn[question] = known
@@ -137,12 +133,12 @@ class FleetAnswers:
     async def fits(
         self, cluster: Cluster, text: str, count: int | None
     ) -> tuple[Sequence[PodShape], Sequence[Fit]]:
-        """Return the shapes in a manifest or amounts, and their fits, one after the other.
+        """Return the shapes in a manifest or amounts, and the fit of each one.
 
-        Without a count, the number of replicas of the object; 0 for as many as fit.
+        Without a count, the manifest's number of replicas; 0 for as many as fit.
 
         Raises:
-            BadInput: the text is neither a manifest nor amounts.
+            BadInput: The text is neither a manifest nor amounts.
         """
         async with self._few:
             assessor = self._idle.pop()
@@ -155,6 +151,7 @@ class FleetAnswers:
 def _fits(
     cluster: Cluster, text: str, count: int | None, assessor: Assessor
 ) -> tuple[Sequence[PodShape], Sequence[Fit]]:
+    # Resource names of the cluster let amounts such as "gpu: 4" be short.
     known = {
         name
         for each in cluster.nodes.values()

@@ -1,4 +1,4 @@
-"""Pages of a fleet: pools as heat maps, traps, fits of a pod; and a page for each node."""
+"""Pages of a fleet: heat maps of pools, traps, fits of a pod, and a page for each node."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from numalet.pages import templating
 from numalet.wording import numbers
 
 MOST_ROWS: Final = 40
-"""Limit for rows of a table; the command line prints all."""
+"""Rows of a table; the command line prints all."""
 MOST_TRAPS: Final = 10
-"""Number of listed traps by default, so that the map stays near the top."""
+"""Few traps by default, so that the map stays near the top."""
 MOST_CHARACTERS: Final = 16_000
-"""A longer text is left out of the address, and its answer has no link."""
+"""A longer text is not put into the address, and its answer has no link."""
 
 _LINKED: Final = ("resource", "pod", "count")
 _ORIGINS: Final = {
@@ -45,7 +45,6 @@ _EXAMPLE: Final = "gpu: 4, cpu: 32, memory: 256Gi"
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """Return the pages of a fleet, if one is shown."""
     source = shown.fleet
     if source is None:
         return []
@@ -70,19 +69,15 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 class _FitAsked(Value):
-    """The content of the form: a text, and the number of copies as written."""
-
     text: str
     count: str
 
 
 class _NoCountError(Exception):
-    """A text is not a number of copies."""
+    pass
 
 
 class _FitBox(Value):
-    """The form with its result."""
-
     status: int = 200
     findings: tuple[str, ...] = ()
     fits: tuple[dict[str, Any], ...] = ()
@@ -93,7 +88,6 @@ class _FleetPages(Value):
     answers: FleetAnswers
 
     async def sent(self, cluster: Cluster, request: Request) -> Response:
-        """Answer the form with a redirect, unless the text is too long for an address."""
         try:
             values = await forms.fields(request, "pod")
         except FormRefused as refused:
@@ -101,6 +95,7 @@ class _FleetPages(Value):
         if len(values.get("pod", "")) > MOST_CHARACTERS:
             return await self.fleet(cluster, values, is_linked=False)
         query = urlencode({name: values[name] for name in _LINKED if values.get(name)})
+        # A redirect, so that a reload repeats a GET and the address can be shared.
         return RedirectResponse(f"{self.shown.path}/fleet?{query}#fit", 303)
 
     async def fleet(
@@ -111,9 +106,9 @@ class _FleetPages(Value):
         *,
         is_linked: bool = True,
     ) -> Response:
-        """Return the page of all pools, of one pool, or of nodes that are alike.
+        """Return the page of all pools, one pool, or the nodes that are alike.
 
-        ``refusal`` replaces the result of the form; ``is_linked``: the address contains the whole
+        ``refusal`` replaces the result of the form. ``is_linked``: the address contains the whole
         form.
         """
         question = MapQuestion(query.get("resource", ""), query.get("pool"), query.get("alike", ""))
@@ -159,7 +154,6 @@ class _FleetPages(Value):
         )
 
     async def _box(self, cluster: Cluster, asked: _FitAsked, *, is_linked: bool) -> _FitBox:
-        """Return the form with its result."""
         if is_linked and len(asked.text) > MOST_CHARACTERS:
             words = (
                 f"the text of this address has {len(asked.text)} characters; {MOST_CHARACTERS} are"
@@ -180,11 +174,11 @@ class _FleetPages(Value):
         return _FitBox(fits=tuple(_fit(each.name, fit, self.shown.path) for each, fit in pairs))
 
     async def node(self, cluster: Cluster, name: str) -> Response:
-        """Return the page of one node, decided or not."""
         on, unknown = cluster.nodes.get(name), cluster.undecided.get(name)
         if on is None and unknown is None:
             return self.shown.message("Node not found in this cluster.", 404)
         drawing, trap = "", None
+        # Drawing takes long enough to stall the other pages, so a thread does it.
         if on is not None:
             drawing = await asyncio.to_thread(
                 lambda: node_drawing.draw(node_map.of_node(on.node, name))
@@ -219,9 +213,10 @@ class _FleetPages(Value):
 
 
 def _count(text: str) -> int | None:
-    """Return the number of copies; None if empty. Raises ``_NoCountError``."""
+    """Return the number, if the text has one. Raises ``_NoCountError``."""
     if not text.strip():
         return None
+    # At most four digits, because Python refuses to convert very long numbers.
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and int(text) <= MOST_COPIES):
         raise _NoCountError
     return int(text)
@@ -266,7 +261,7 @@ def _fit(name: str, answer: Fit, path: str) -> dict[str, Any]:
 
 
 def _undecided(cluster: Cluster, path: str) -> list[dict[str, Any]]:
-    """Return undecided nodes, one row for each reason."""
+    """Group undecided nodes by reason."""
     by_text: dict[str, list[str]] = {}
     for name, each in sorted(cluster.undecided.items()):
         by_text.setdefault(str(each.why), []).append(name)

@@ -1,4 +1,4 @@
-"""Words, whole figures and paths of the maps of a fleet."""
+"""Units, rounded amounts and paths for the maps of a fleet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GIB: Final = 1 << 30
 
 
 def unit(resource: str) -> str:
-    """Return the unit on a map, after a number: ``free CPUs``, ``GiB free of memory``."""
+    """Return the unit, as in ``free CPUs`` or ``GiB free of memory``."""
     if resource == resources.CPU:
         return "free CPUs"
     if resources.is_memory_type(resource):
@@ -20,17 +20,16 @@ def unit(resource: str) -> str:
 
 
 def rounded(resource: str, amount: int) -> int:
-    """Round an amount of thousandths of a CPU or bytes down to that unit."""
+    """Round thousandths of a CPU or bytes down to CPUs or GiB."""
     if resource == resources.CPU:
         return amount // 1000
     return amount // _GIB if resources.is_memory_type(resource) else amount
 
 
 def node_path(path: str, name: str) -> str:
-    """Return the path of a node's page; ``path`` is that of the dashboard."""
     return f"{path}/fleet/nodes/{quote(name, safe='')}"
 
 
 def alike_path(path: str, name: str, resource: str) -> str:
-    """Return the path of the nodes that are drawn like this one."""
+    """Return the path of the page with all nodes that are drawn like this one."""
     return f"{path}/fleet?{urlencode({'alike': name, 'resource': resource})}"

@@ -1,4 +1,4 @@
-"""Read form fields with size limits; a text field may be as large as a manifest."""
+"""Read form fields with size limits; one text field may hold a manifest."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from starlette.requests import ClientDisconnect, Request
 from numalet.wording import kubernetes_api as words
 
 _LARGEST_FORM_BYTES: Final = 3 * words.LARGEST_BODY_BYTES + 64 * 1024
-"""Browsers encode most characters of a manifest as three in a form."""
+"""A form encodes most characters of a manifest as three bytes."""
 
 _MOST_FIELDS: Final = 16
 _TOO_LARGE: Final = words.TOO_LARGE.format(limit_bytes=words.LARGEST_BODY_BYTES)
 
 
 class FormRefused(Exception):  # noqa: N818 - it is not an error of the program
-    """A refused form, with a message and a status."""
-
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
@@ -29,7 +27,7 @@ async def fields(request: Request, text_field: str) -> dict[str, str]:
     """Return the fields by name; ``text_field`` is the one that may be large.
 
     Raises:
-        FormRefused: it is too large, has too many fields, or is incomplete.
+        FormRefused: The form is too large, incomplete, or has too many fields.
     """
     content = bytearray()
     try:
@@ -39,6 +37,7 @@ async def fields(request: Request, text_field: str) -> dict[str, str]:
                 raise FormRefused(413, _TOO_LARGE)
     except ClientDisconnect:
         raise FormRefused(400, words.CLIENT_LEFT) from None
+    # Parsing megabytes would stall the event loop.
     values = await asyncio.to_thread(_parsed, bytes(content))
     text = values.get(text_field, "")
     if len(text.encode("utf-8", "replace")) > words.LARGEST_BODY_BYTES:

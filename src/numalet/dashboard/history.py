@@ -1,8 +1,7 @@
 """The history of a node in an SQLite database of limited size.
 
-A database that cannot be read is renamed, and a new one begins. A point that cannot be written is
-lost, and ``problem`` says why. Threads write in turn: one that writes while another closes the
-connection would crash the process.
+A database that cannot be read is renamed, and a new one is started. A point that cannot be written
+is lost, and ``problem`` says why.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ MOST_POINTS: Final = 20_000
 MOST_BYTES: Final = 64 * 1024 * 1024
 _PAGE_BYTES: Final = 4096
 _THIN_EVERY: Final = 60
-"""Points between two times at which old ones are thinned."""
+"""Number of points between two passes that thin old ones."""
 
 _PATIENCE_SECONDS: Final = 1.0
 
 
 class NodeHistory:
-    """Points of one node, in a file, or without a path in memory."""
+    """Points of one node, in a file, or in memory without a path."""
 
     def __init__(self, path: Path | None, most_bytes: int = MOST_BYTES) -> None:
         self._path = path
@@ -40,19 +39,18 @@ class NodeHistory:
         self._base: sqlite3.Connection | None = None
         self._points: tuple[HistoryPoint, ...] = ()
         self._since_thinned = _THIN_EVERY
+        # One thread at a time: closing the connection while another writes would crash the process.
         self._turn = threading.Lock()
         self._is_closed = False
         self.problem = ""
-        """Why nothing is kept at present; empty while all is well."""
+        """Why writing fails at present; empty if it works."""
         self.set_aside: DashboardHistorySetAside | None = None
-        """Why a database could not be read, and its new name."""
 
     def points(self) -> Sequence[HistoryPoint]:
-        """Oldest first."""
         return self._points
 
     def open(self) -> None:
-        """Read the database; an error is in ``problem``."""
+        """Read the database; an error is stored in ``problem``."""
         with self._turn:
             try:
                 self._open()
@@ -60,7 +58,7 @@ class NodeHistory:
                 self._stop(error)
 
     def add(self, point: HistoryPoint) -> None:
-        """Write a point unless it is older than the last one or the history is closed."""
+        """Write a point unless it is older than the last one, or the history is closed."""
         with self._turn:
             if not self._is_closed:
                 self._add(point)
@@ -68,11 +66,13 @@ class NodeHistory:
     def _add(self, point: HistoryPoint) -> None:
         try:
             base = self._base or self._open()
+            # The clock may have been set back; the times in the database are unique and ascending.
             if self._points and point.at <= self._points[-1].at:
                 return
             try:
                 self._write(base, point)
             except sqlite3.OperationalError:
+                # Deleting points helps against the size limit, and not against a full disk.
                 if not self._is_full(base):
                     raise
                 self._shorten(base)
@@ -82,7 +82,7 @@ class NodeHistory:
             self._stop(error)
 
     def close(self) -> None:
-        """Close the database; the points can still be read."""
+        """Close the database; ``points`` still works."""
         with self._turn:
             self._is_closed = True
             self._release()
@@ -97,13 +97,13 @@ class NodeHistory:
         try:
             base = self._opened()
         except (sqlite3.DatabaseError, ValueError, OverflowError) as error:
-            # An operational error is that of a full disk, for example; the database is good.
+            # An operational error (a full disk, a lock) does not mean that the database is damaged.
             if self._path is None or isinstance(error, sqlite3.OperationalError):
                 raise
             path = self._path.with_name(f"{self._path.name}.damaged")
             self._path.replace(path)
             self.set_aside = DashboardHistorySetAside(problem=str(error), path=str(path))
-            # SQLite would apply this journal to the new database.
+            # SQLite would apply the journal of the damaged database to the new one.
             self._path.with_name(self._path.name + "-journal").unlink(missing_ok=True)
             base = self._opened()
         self._base = base
@@ -115,11 +115,13 @@ class NodeHistory:
         Raises ``ValueError`` for another schema, ``OverflowError`` for a time out of range.
         """
         if self._path is not None:
+            # Created here with mode 0600: SQLite would use the umask and follow a symbolic link.
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             os.close(os.open(self._path, flags, 0o600))
         base = sqlite3.connect(
             self._path or ":memory:",
             timeout=_PATIENCE_SECONDS,
+            # Transactions are written out below.
             isolation_level=None,
             check_same_thread=False,
         )
@@ -168,7 +170,6 @@ class NodeHistory:
         self._points = tuple(kept)
 
     def _shorten(self, base: sqlite3.Connection) -> None:
-        """Delete the oldest quarter of the points."""
         rest = self._points[max(len(self._points) // 4, 1) :]
         first_ms = _ms(rest[0].at) if rest else 1 << 62
         with _all_or_nothing(base):
@@ -176,7 +177,7 @@ class NodeHistory:
         self._points = rest
 
     def _is_full(self, base: sqlite3.Connection) -> bool:
-        """Whether the database has its largest size; if not, the disk is full."""
+        """Return whether the size limit is reached; if not, the disk is full."""
         (pages,) = base.execute("PRAGMA page_count").fetchone()
         (most,) = base.execute("PRAGMA max_page_count").fetchone()
         return bool(self._points) and pages >= most - 1

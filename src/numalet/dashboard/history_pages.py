@@ -1,4 +1,4 @@
-"""The page of the history: admitted and refused pods, and the free resources over time."""
+"""The history page: admitted and refused pods, and free resources over time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from numalet.wording import numbers
 HOURS: Final = (1, 6, 24, 48)
 _BUCKETS: Final = 24
 _LONGEST_GAP_SECONDS: Final = 180
-"""A longer time without points is a gap: the server was not running."""
+"""Without points for longer, the server was not running."""
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """Return the page, if a node is shown."""
     source = shown.node
     if source is None:
         return []
@@ -59,7 +58,7 @@ def _drawings(points: Sequence[HistoryPoint], span: TimeSpan) -> list[str]:
         for start, end, of in _buckets(points, span)
         for refused in (history_points.sums(of),)
     ]
-    # All points are used, because the machine may have changed.
+    # The keys of all points: the machine may have changed in between.
     keys = list(dict.fromkeys(key for each in points for key in each.reserved_bytes))
     drawings = [time_charts.counts_over_time("Admitted, and refused by reason", counts, span)]
     for resource in dict.fromkeys(resource for _, resource in keys):
@@ -85,7 +84,7 @@ def _free(points: Sequence[HistoryPoint], key: tuple[int, str]) -> TimeSeries:
 
 
 def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
-    """Return the allocatable amount, if it is known now."""
+    """Return the allocatable amount, if the last point has it."""
     reserved, free = last.reserved_bytes.get(key), last.free_bytes.get(key)
     return None if reserved is None or free is None else reserved + free
 
@@ -93,11 +92,12 @@ def _most(last: HistoryPoint, key: tuple[int, str]) -> int | None:
 def _series(
     name: str, figures: Sequence[tuple[HistoryPoint, int | None]], most: float | None = None
 ) -> TimeSeries:
-    """Return the figures as steps, with gaps without points."""
+    """Return steps that end at a gap."""
     corners: list[tuple[float, float | None]] = []
     for each, figure in figures:
         moment = each.at.timestamp()
         if corners and moment - corners[-1][0] > _LONGEST_GAP_SECONDS:
+            # The last value is drawn for the longest gap, then the line breaks.
             corners.append((corners[-1][0] + _LONGEST_GAP_SECONDS, None))
         corners.append((moment, figure))
     return TimeSeries(name, tuple(corners), most)
@@ -118,7 +118,7 @@ def _buckets(
 
 
 def _rows(points: Sequence[HistoryPoint], span: TimeSpan) -> list[tuple[str, ...]]:
-    """Return the figures as a table, newest first, without the gaps."""
+    """Return the figures as rows, newest first."""
     rows: list[tuple[str, ...]] = []
     for _, _, of in reversed(_buckets(points, span)):
         if not of:

@@ -1,4 +1,4 @@
-"""Points of the history: created from two views, thinned with age, written and read."""
+"""Points of the history: made from two views, thinned with age, written and read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from numalet.dashboard.sources import HistoryPoint, NodeView
 
 KEPT: Final = timedelta(hours=48)
 WHOLE: Final = timedelta(hours=2)
-"""Older points are thinned to one in each ``THINNED``."""
+"""Older points are thinned to one for each ``THINNED``."""
 
 THINNED: Final = timedelta(minutes=1)
 
 
 def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
-    """Return the figures of a view, and the admissions and refusals since the view before."""
+    """Return the figures of ``after``, and the decisions since ``before``."""
+    # A pod that is tried again has one uid and two outcomes, so both are compared.
     known = {(row.pod.uid, row.is_rejected) for row in before.rows}
     refused: dict[str, int] = {}
     admitted = 0
@@ -45,7 +46,7 @@ def point(before: NodeView, after: NodeView, at: datetime) -> HistoryPoint:
 
 
 def differs(first: HistoryPoint, second: HistoryPoint) -> bool:
-    """Return whether something happened between two points, or a figure changed."""
+    """Return whether a pod was decided on between the points, or a figure changed."""
     return bool(second.admitted or second.refused_by_reason) or (
         (first.reserved_bytes, first.free_bytes, first.misplaced_bytes)
         != (second.reserved_bytes, second.free_bytes, second.misplaced_bytes)
@@ -53,7 +54,7 @@ def differs(first: HistoryPoint, second: HistoryPoint) -> bool:
 
 
 def thinned(points: Sequence[HistoryPoint], now: datetime) -> list[HistoryPoint]:
-    """Return the points to keep, oldest first: one for an old minute, with summed counts."""
+    """Return the points to keep, oldest first; the points of an old minute become one."""
     kept: list[HistoryPoint] = []
     minute = -1
     for each in points:
@@ -78,7 +79,7 @@ def _together(first: HistoryPoint, second: HistoryPoint) -> HistoryPoint:
 
 
 def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
-    """Return refusals by reason in all of these."""
+    """Return the refusals by reason, over all points."""
     counts: dict[str, int] = {}
     for each in points:
         for reason, count in each.refused_by_reason.items():
@@ -87,7 +88,6 @@ def sums(points: Iterable[HistoryPoint]) -> dict[str, int]:
 
 
 def written(of: HistoryPoint) -> str:
-    """Return the figures of a point as text, without its time."""
     figures = {
         "admitted": of.admitted,
         "refused": dict(of.refused_by_reason),
@@ -99,7 +99,7 @@ def written(of: HistoryPoint) -> str:
 
 
 def read(at: datetime, text: str) -> HistoryPoint:
-    """Read a point from its text. Raises ``ValueError`` if it is invalid."""
+    """Read a point. Raises ``ValueError`` if the text is invalid."""
     try:
         figures = json.loads(text)
         return HistoryPoint(
@@ -112,7 +112,7 @@ def read(at: datetime, text: str) -> HistoryPoint:
         )
     except (
         ValueError, KeyError, TypeError, AttributeError,
-        # JSON readers accept Infinity, and deep nesting exceeds the recursion limit.
+        # JSON allows Infinity, and deep nesting exceeds the recursion limit.
         OverflowError, RecursionError,
     ) as error:  # fmt: skip
         raise ValueError(f"no point of a history: {error}") from None

@@ -1,10 +1,6 @@
 """Live updates: ``/events`` sends the current revision as server-sent events.
 
-An event contains only ``{"revision": N}``; the page then loads itself again. Changes in quick
-succession become one event: all clients get it at the same ticks, ``TICK_SECONDS`` apart, and the
-last change is always included. Comments show both ends that the other is alive. The number of
-clients is limited, in total and for each session; the next one gets a 503. A client that does not
-read is dropped, and the stream ends with its session.
+An event contains only ``{"revision": N}``; the page then loads itself again.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ MOST_OF_A_SESSION: Final = 16
 TICK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 15.0
 PATIENCE_SECONDS: Final = 10.0
-"""How long a client may leave data unread."""
+"""How long a client may leave data unread before it is dropped."""
 
 _RETRY_MS: Final = 2000
 _BUSY: Final = {"Retry-After": "10"}
@@ -54,9 +50,9 @@ class LiveEvents:
         self._clients: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Follow the source for one client until it disconnects."""
         session = entrance.session_of(scope)
         of_it = self._clients[session.id]
+        # Each open page has a connection: limits keep one session from using all of them.
         if of_it >= MOST_OF_A_SESSION or self._clients.total() >= MOST_CLIENTS:
             busy = PlainTextResponse("enough pages are open\n", 503, _BUSY)
             await busy(scope, receive, send)
@@ -70,22 +66,21 @@ class LiveEvents:
 
 
 class _Client(Mutable):
-    """One stream."""
-
     revisions: Revisions
     pace: LivePace
     session: OpenSession
     _send: Send
 
     async def follow(self, receive: Receive) -> None:
-        """Send every revision until the client disconnects, stops reading, or loses its session."""
+        """Send every revision until the client leaves, stops reading, or loses its session."""
         gone = asyncio.create_task(_disconnected(receive))
         news = asyncio.create_task(self.revisions.changed())
         sent: int | None = None
         try:
             await self._sent(type="http.response.start", status=200, headers=_HEADERS)
             await self._write(f"retry: {_RETRY_MS}\n\n")
-            # The wait starts before the revision is read, so that no change is missed.
+            # The task must be waiting before the revision is read, or a change in between is
+            # missed.
             await asyncio.sleep(0)
             while not gone.done() and self.session.use():
                 revision = self.revisions.now()
@@ -98,10 +93,14 @@ class _Client(Mutable):
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 if not done:
+                    # A comment: proxies close silent connections, and a write detects a client that
+                    # left.
                     await self._write(": still here\n\n")
                 elif news in done:
                     news.result()
                     news = asyncio.create_task(self.revisions.changed())
+                    # Changes before the next tick share one event. The loop reads the revision
+                    # again after the tick, so the last change is never lost.
                     await asyncio.wait([gone], timeout=self._until_tick())
             await self._sent(type="http.response.body", body=b"")
         except TimeoutError:
@@ -110,7 +109,7 @@ class _Client(Mutable):
             await ended(gone, news)
 
     def _until_tick(self) -> float:
-        """Ticks are the same for all clients, so that a page is rendered once for all of them."""
+        # Ticks are the same for all clients, so that one rendering serves all of them.
         return self.pace.tick - asyncio.get_running_loop().time() % self.pace.tick
 
     async def _write(self, text: str) -> None:

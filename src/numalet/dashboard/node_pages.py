@@ -28,7 +28,6 @@ _ORDER = (Level.BAD, Level.WARNING, Level.GOOD)
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """Return the pages of a node, if one is shown."""
     source = shown.node
     if source is None:
         return []
@@ -85,7 +84,7 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 def _opened(text: str) -> frozenset[int]:
-    """Return the opened NUMA nodes of a query such as ``3,5``; other texts open none."""
+    """Parse a query such as ``3,5``; other texts open no NUMA node."""
     parts = text[:1000].split(",")
     return frozenset(int(part) for part in parts if part.isascii() and part.isdigit())
 
@@ -95,17 +94,16 @@ def _opening(opened: frozenset[int], *, is_narrow: bool) -> str:
 
 
 def _address(opened: frozenset[int], *, is_narrow: bool) -> str:
-    """Return the query of the page with these NUMA nodes opened."""
     width = f"&width={_NARROW}" if is_narrow else ""
     return f"?open={','.join(map(str, sorted(opened)))}{width}"
 
 
 def _health(view: NodeView, notes: list[Note]) -> Note:
-    """Say in one line whether the node is healthy."""
     needs = numbers.counted(len(notes), "note") + " below"
     worst = min((note.level for note in notes), key=_ORDER.index, default=Level.GOOD)
     if view.kind is SourceKind.OBSERVING:
-        # Readiness is decided by the kubelet and stored in the API server.
+        # Readiness: the kubelet decides it and reports it to the API server, where we do not read
+        # it.
         if worst is Level.GOOD:
             return Note(worst, "", "Nothing that can be observed needs attention.")
         return Note(worst, "", f"Some observations need attention; {needs}.")
@@ -121,12 +119,13 @@ def _largest(view: NodeView, row: RoomRow) -> LargestPod | None:
 
 
 class _Asked:
-    """A question that is equal while the node's snapshot is the same value."""
+    """A cache key that is equal while the node's snapshot is the same object."""
 
     def __init__(self, node: Node, row: RoomRow) -> None:
         self.node, self.row = node, row
 
     def __hash__(self) -> int:
+        # By identity: hashing a snapshot would cost more than the answer.
         return hash((id(self.node.snapshot), self.row.node_id))
 
     def __eq__(self, other: object) -> bool:

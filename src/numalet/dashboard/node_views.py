@@ -1,4 +1,4 @@
-"""Build the view of a node from the node and rows on its pods, for every source."""
+"""Builds the view of a node, for every source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEVELS: Final = {
 
 
 class ShownNode(Value):
-    """The constant facts about a shown node."""
+    """Facts about a shown node that never change."""
 
     title: str
     kind: SourceKind
@@ -53,8 +53,9 @@ def view(
     is_ready: bool = True,
     known: Mapping[str, Pod] | None = None,
 ) -> NodeView:
-    """Return the view; ``known`` are pods by uid that have a name and no row."""
+    """Return the view; ``known`` are pods by uid that have a name but no row."""
     by_uid = {row.pod.uid: row for row in rows}
+    # Pods that left may still hold resources, so their names come from ``known``.
     names = {**(known or {}), **{uid: row.pod for uid, row in by_uid.items()}}
     return NodeView(
         title=shown.title,
@@ -84,7 +85,6 @@ def container(
     restarts: int | None = 0,
     audit: Audit | None = None,
 ) -> ContainerRow:
-    """Return the row of a container with this allocation and the result of its audit."""
     promised: dict[str, int] = {}
     for block in held.memory:
         promised[block.resource] = promised.get(block.resource, 0) + block.size_bytes
@@ -104,7 +104,7 @@ def container(
 
 
 def _by_node(audit: Audit) -> dict[int, int]:
-    """Return bytes by NUMA node, over all kinds of pages."""
+    """Sum the bytes by NUMA node, over all page sizes."""
     sums: dict[int, int] = {}
     for by_node in audit.pages_bytes.values():
         for node_id, size_bytes in by_node.items():

@@ -28,7 +28,6 @@ MOST_LOG_LINES: Final = 200
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """Return the pages of pods, if a node is shown."""
     source = shown.node
     if source is None:
         return []
@@ -45,6 +44,8 @@ def routes(shown: ShownSources) -> list[Route]:
         if row is None:
             return shown.message(_NO_POD, 404)
         name = f"{row.pod.namespace}/{row.pod.name}"
+        # A pod that has ended is no longer part of the node's state, so there is nothing to
+        # explain.
         has_story = row.is_rejected or (row.pod.uid in view.node.snapshot.pods)
         why = await explanations.of(view, row) if has_story else None
         return shown.page(
@@ -91,8 +92,8 @@ def routes(shown: ShownSources) -> list[Route]:
 
 
 def _row(view: NodeView, request: Request) -> PodRow | None:
-    """Return the latest pod of this name, because names may be reused."""
     namespace, name = request.path_params["namespace"], request.path_params["name"]
+    # A name may be used again; the last row is the current pod.
     return next(
         (
             row
@@ -104,7 +105,7 @@ def _row(view: NodeView, request: Request) -> PodRow | None:
 
 
 def _logs(source: NodeSource, row: PodRow) -> list[tuple[str, str]]:
-    """Return the end of the output of each container that has some, by its name."""
+    """Return container names with the end of their output, without empty ones."""
     logs = []
     for container in row.pod.containers():
         path = source.log_path(ContainerKey(row.pod.uid, container.name))
@@ -115,7 +116,7 @@ def _logs(source: NodeSource, row: PodRow) -> list[tuple[str, str]]:
 
 
 def log_tail(path: Path) -> str | None:
-    """Return the last lines, with marks for invalid bytes; None for an unreadable file."""
+    """Return the last lines of a file, if it can be read."""
     try:
         with path.open("rb") as file:
             size_bytes = os.fstat(file.fileno()).st_size
@@ -125,7 +126,9 @@ def log_tail(path: Path) -> str | None:
     except OSError:
         return None
     lines = text.split("\n")
+    # The first line is cut off unless the file was read from its beginning.
     if start:
         lines = lines[1:]
     is_ended = lines[-1:] == [""]
+    # A final newline gives one more element, which is not a line.
     return "\n".join(lines[-(MOST_LOG_LINES + is_ended) :])

@@ -1,6 +1,6 @@
-"""The table of pods: filtered and sorted lines, by the query of the address.
+"""The table of pods, filtered and sorted by the query. Sizes are in bytes.
 
-Sizes are in bytes. An unknown filter value gives no lines, an unknown order is the default one.
+An unknown filter value matches no line; an unknown order is the default one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numalet.insight.maps.node_map import MapPod
 
 
 class ShownPod(Value, kw_only=True):
-    """One pod of the table: ``promised`` and ``actual`` are bytes by NUMA nodes."""
+    """One pod of the table; ``promised`` and ``actual`` are bytes by NUMA nodes."""
 
     row: PodRow
     holds: MapPod | None
@@ -32,12 +32,11 @@ class ShownPod(Value, kw_only=True):
 
     @property
     def qos(self) -> str:
-        """The name of its QoS class."""
         return self.row.pod.qos_class.value
 
 
 class Filter(Value, kw_only=True):
-    """The shown part of the table; empty fields match everything."""
+    """The filter; empty fields match everything."""
 
     text: str = ""
     status: str = ""
@@ -58,7 +57,7 @@ class Filter(Value, kw_only=True):
         )
 
     def query(self, **other: str) -> str:
-        """Return the query of this table's address, with other values for some fields."""
+        """Return the query of this table, with other values for some fields."""
         values = {name: getattr(self, name) for name in _FIELDS} | other
         return urlencode({name: value for name, value in values.items() if value})
 
@@ -79,7 +78,7 @@ _KEYS: Final[Mapping[str, Callable[[ShownPod], Any]]] = {
 
 
 class ShownPods(Value, kw_only=True):
-    """The shown lines, the total number, and the choices of the filters."""
+    """The shown lines, the number of all, and the choices of the filters."""
 
     lines: list[ShownPod]
     count: int
@@ -95,14 +94,14 @@ class ShownPods(Value, kw_only=True):
         return self.filter.query(sort=column, order="down" if is_back else "")
 
     def direction(self, column: str) -> str:
-        """Return ``ascending`` or ``descending`` for the sorted column, else ``none``."""
+        """Return the value of ``aria-sort``."""
         if self.filter.sort != column:
             return "none"
         return "descending" if self.filter.order == "down" else "ascending"
 
 
 def read_filter(query: Mapping[str, str]) -> Filter:
-    """Return the filter of a query; texts are limited to 200 characters."""
+    """Parse a query; texts are cut at 200 characters."""
     return Filter(**{name: query.get(name, "").strip()[:200] for name in _FIELDS})
 
 
@@ -123,7 +122,7 @@ def table(view: NodeView, wanted: Filter, now: datetime) -> ShownPods:
 
 
 def lines(view: NodeView, now: datetime, only: PodRow | None = None) -> list[ShownPod]:
-    """Return a line per pod, in the order of acceptance; or only that of one."""
+    """Return a line per pod in the order of acceptance, or one line for ``only``."""
     holders = {pod.uid: pod for pod in view.chart.pods}
     rows = view.rows if only is None else (only,)
     return [_line(row, holders.get(row.pod.uid), now) for row in rows]

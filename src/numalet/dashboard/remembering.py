@@ -1,4 +1,4 @@
-"""A source with a history: figures of its node are stored regularly and at each change."""
+"""A source with a history: a thread stores its figures regularly and at each change."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ PAUSE_SECONDS: Final = 1.0
 
 @dataclass(slots=True)
 class RememberingNode:
-    """A source with its history, and with a note while it cannot be stored."""
-
     source: NodeSource
     kept: NodeHistory
     _noted: tuple[NodeView, list[Finding], NodeView] | None = field(default=None, init=False)
 
     def view(self) -> NodeView:
-        """Return the view of the source, with problems of the history."""
         view, wrong = self.source.view(), self._wrong()
         if not wrong:
             return view
+        # The view has to be the same object while nothing changes, or every client reloads.
         if self._noted is None or self._noted[0] is not view or self._noted[1] != wrong:
             notes = (*view.notes, *map(node_views.note, wrong))
             self._noted = (view, wrong, replace(view, notes=notes))
@@ -70,8 +68,7 @@ async def remembering(
 ) -> AsyncIterator[RememberingNode]:
     """Store a history of the source in this file until the end of the block.
 
-    A thread does all reading and writing, one operation at a time. Its bugs are reported to
-    ``report_bug`` and affect only the history, never the server of the node.
+    A bug in it is reported to ``report_bug`` and never affects the server of the node.
     """
     node = RememberingNode(source, NodeHistory(path))
     await asyncio.to_thread(node.kept.open)
@@ -89,17 +86,13 @@ async def remembering(
 
 @dataclass(slots=True)
 class _Sampler:
-    """Creates points of a node."""
-
     node: RememberingNode
     clock: Callable[[], datetime]
     sample_seconds: float
     before: NodeView
-    """The view of the last point."""
     _last: HistoryPoint | None = field(default=None, init=False)
 
     async def sample(self) -> None:
-        """Store a point if it is due, or if something happened."""
         view, now = self.node.source.view(), self.clock()
         point = history_points.point(self.before, view, now)
         last = self._last
@@ -120,7 +113,6 @@ class _Sampler:
 async def _follow(
     sampler: _Sampler, pause_seconds: float, report_bug: Callable[[Exception], None]
 ) -> None:
-    """Sample forever; report a repeated bug once."""
     reported = ""
     while True:
         try:
@@ -129,6 +121,7 @@ async def _follow(
             await sampler.wait()
         except Exception as bug:
             sampler.node.kept.problem = f"a bug in numalet: {bug!r}"
+            # A repeated bug is reported once, so that it does not fill the log.
             if repr(bug) != reported:
                 reported = repr(bug)
                 report_bug(bug)

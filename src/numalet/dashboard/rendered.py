@@ -1,7 +1,6 @@
-"""Pages rendered once for all clients, which all load them at the same moment after a change.
+"""A cache of rendered pages: after a change, all clients load them at the same moment.
 
-A page is cached by path and query for its revision, and for ``KEPT_SECONDS`` at most: ages and logs
-change without a revision. It has an ETag; a client with the same page gets a 304. Pages do not
+A page is cached by path and query. It has an ETag, so a client that has it gets a 304. Pages do not
 depend on the user.
 """
 
@@ -19,13 +18,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from numalet.core.model.value import Value
 
+# Ages and logs change without a new revision, so a page is kept for this time at most.
 KEPT_SECONDS: Final = 2.0
 MOST_PAGES: Final = 64
 LARGEST_BYTES: Final = 4 * 1024 * 1024
 
 _NOT_PAGES: Final = ("/events", "/static/")
 _DETERMINING: Final = ("accept", "x-requested-with")
-"""Headers of a request that may change its answer."""
+"""Request headers that may change the answer."""
 
 
 class _Page(Value):
@@ -40,8 +40,6 @@ class _Page(Value):
 
 
 class RenderedPages:
-    """An application with a short cache of pages."""
-
     def __init__(
         self, app: ASGIApp, revision: Callable[[], int], clock: Callable[[], float]
     ) -> None:
@@ -52,7 +50,6 @@ class RenderedPages:
         self._making: dict[tuple[str, ...], asyncio.Lock] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a cached or a new page."""
         path = "" if scope["type"] != "http" else scope["path"].removeprefix(scope["root_path"])
         if scope.get("method") != "GET" or path.startswith(_NOT_PAGES):
             await self._app(scope, receive, send)
@@ -60,6 +57,7 @@ class RenderedPages:
         headers = Headers(scope=scope)
         query = scope["query_string"].decode("latin-1")
         key = (path, query, *(headers.get(name, "") for name in _DETERMINING))
+        # Clients that want the same page wait for the first one to render it.
         lock = self._making.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -81,7 +79,8 @@ class RenderedPages:
     async def _made(
         self, key: tuple[str, ...], scope: Scope, receive: Receive, send: Send
     ) -> _Page | None:
-        """Render and cache the page; None if the answer cannot be cached and was sent."""
+        """Render and cache the page, unless the answer was sent without caching."""
+        # Read before rendering: a change meanwhile must make this page outdated.
         revision, made_at = self._revision(), self._clock()
         maker = _Maker(send)
         await self._app(scope, receive, maker)

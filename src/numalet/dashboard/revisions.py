@@ -1,4 +1,4 @@
-"""One number for all shown data: it grows whenever a page might change."""
+"""One number for all shown data; it grows whenever a page might change."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from numalet.io.tasks import ended
 
 
 class Revisions(Mutable):
-    """The joint revision of a node and of a fleet."""
-
     shown: ShownSources
     _cluster: Cluster | None = None
     _out_of_date: OutOfDate | None = None
     _clusters: int = 0
 
     def now(self) -> int:
-        """Return the revision; that of the node if no fleet is shown."""
         fleet, node = self.shown.fleet, self.shown.node
         if fleet is not None:
             cluster, out_of_date = fleet.cluster(), fleet.out_of_date
+            # Sources return the same object until something changes, so identity is enough.
             if cluster is not self._cluster or out_of_date is not self._out_of_date:
                 self._cluster, self._out_of_date = cluster, out_of_date
                 self._clusters += 1

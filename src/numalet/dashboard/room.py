@@ -1,7 +1,4 @@
-"""Free resources of a node, and the largest allocations: rows of the start page.
-
-Sizes are in bytes. The engine finds the largest pod by trial admissions.
-"""
+"""Rows of the start page: free resources, and the largest allocations. Sizes are in bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +20,10 @@ _PROBE: Final = "numalet-largest-pod"
 
 
 class RoomRow(Value, kw_only=True):
-    """The free resources of one NUMA node. ``devices`` are free and total numbers, by resource.
+    """The free resources of one NUMA node.
 
-    ``together_with`` are the other nodes of its memory group: no pod gets memory from it alone.
+    ``devices`` are free and total numbers by resource. ``together_with`` are the other nodes of its
+    memory group: no pod gets memory from it alone.
     """
 
     node_id: int
@@ -38,17 +36,17 @@ class RoomRow(Value, kw_only=True):
 
     @property
     def free_bytes(self) -> int:
-        """Free memory of the ordinary kind."""
+        """Free memory without huge pages."""
         return sum(bar.free_bytes for bar in self.memory if bar.resource == resources.MEMORY)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has neither CPUs nor memory nor devices."""
+        """True without CPUs, memory and devices."""
         return not (self.cpus or self.devices or any(bar.total_bytes for bar in self.memory))
 
 
 class LargestPod(Value):
-    """The largest number of CPUs for one container on a NUMA node, with all its free memory."""
+    """The most CPUs for one container on a NUMA node that also takes all its free memory."""
 
     node_id: int
     cpus: int
@@ -56,7 +54,7 @@ class LargestPod(Value):
 
 
 class RoomTables(Value):
-    """The rows of the start page: visible ones, the others, and nodes without resources."""
+    """The rows: visible ones, the others, and NUMA nodes without resources."""
 
     first: tuple[RoomRow, ...]
     others: tuple[RoomRow, ...]
@@ -64,12 +62,12 @@ class RoomTables(Value):
 
     @property
     def empty_ids(self) -> str:
-        """The nodes without resources as a list with ranges."""
+        """A list with ranges."""
         return cpu_set.text(self.empty).replace(",", ", ")
 
 
 def tables(rows: list[RoomRow], most: int) -> RoomTables:
-    """Return rows by ascending id; if more than ``most``, those with most room are visible."""
+    """Return rows by ascending id; of more than ``most``, those with most room are visible."""
     kept = [row for row in rows if not row.is_empty]
     best = sorted(kept, key=_by_room, reverse=True)[:most]
     return RoomTables(
@@ -80,7 +78,6 @@ def tables(rows: list[RoomRow], most: int) -> RoomTables:
 
 
 def rooms(chart: NodeMap) -> list[RoomRow]:
-    """Return a row per NUMA node, by ascending id."""
     return [_row(chart, block) for block in chart.nodes]
 
 
@@ -117,12 +114,11 @@ def _by_room(row: RoomRow) -> tuple[bool, int, int, int]:
 
 
 def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:
-    """Return the largest pod that the node admits on this NUMA node alone; None without one.
-
-    It has one container and the QoS class Guaranteed.
-    """
+    """Return the largest Guaranteed pod of one container that lands on this NUMA node alone."""
+    # Plugins are external programs; a search must not call them dozens of times.
     node = node.without_plugins()
     unit = largest_request.unit_of(node.rules, resources.CPU)
+    # Bisection by trial admissions assumes that a smaller pod lands if a larger one does.
     low, high = 0, row.free_cpus // unit + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -147,12 +143,12 @@ def _lands(node: Node, row: RoomRow, cpus: int) -> bool:
     _, decision = node.admit(pod)
     if not decision.admitted:
         return False
+    # Admission is not enough: the pod must use this NUMA node and no other one.
     span = measures.span_of(node.roster, decision.after, pod)
     return numa_mask.ids(span) == (row.node_id,)
 
 
 def largest_holders(view: NodeView, most: int) -> list[MapPod]:
-    """Return the pods with the largest allocations, by exclusive CPUs, then by memory."""
     return sorted(
         view.chart.pods,
         key=lambda pod: (-len(pod.cpus), -sum(pod.memory_bytes.values()), pod.title),
@@ -160,7 +156,7 @@ def largest_holders(view: NodeView, most: int) -> list[MapPod]:
 
 
 def refusals(view: NodeView) -> Iterator[int]:
-    """Yield the indices of the rows of rejected pods, the last first."""
+    """Yield the indices of rows of rejected pods, the last one first."""
     for at in range(len(view.rows) - 1, -1, -1):
         if view.rows[at].is_rejected:
             yield at

@@ -24,8 +24,6 @@ class Link(Value):
 
 
 class ServedDashboard(Value):
-    """An ASGI application with a function that creates links to it."""
-
     app: ASGIApp
     sessions: Sessions
     path: str
@@ -45,7 +43,6 @@ def served(
     path: str = "",
     clock: Callable[[], float] = time.monotonic,
 ) -> ServedDashboard:
-    """Return the dashboard of these sources, below a path."""
     sessions = Sessions()
     pages = application.application(node, fleet, report_bug, path=path)
     shown = ShownSources(node=node, fleet=fleet, clock=lambda: datetime.now(UTC), path=path)

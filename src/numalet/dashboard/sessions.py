@@ -1,8 +1,6 @@
 """Access to the dashboard: links that work once, and the sessions that they open.
 
-Pure except for randomness; the time is an argument, in seconds of a steady clock. Tokens and
-sessions are stored as digests: the time of a comparison reveals nothing about the text, and the
-memory of the process contains no text that opens a session.
+Times are arguments, in seconds of a steady clock.
 """
 
 from __future__ import annotations
@@ -15,17 +13,16 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 TOKEN_SECONDS: Final = 300
-"""How long a link is valid."""
 IDLE_SECONDS: Final = 2 * 3600
-"""A session ends this long after the last request. A page that follows the node keeps it open."""
+"""A session ends this long after its last request; a page that follows the node keeps it open."""
 SESSION_SECONDS: Final = 24 * 3600
-"""A session ends this long after it began, independent of its use."""
+"""A session ends this long after it was opened, even in use."""
 MOST_TOKENS: Final = 16
 MOST_SESSIONS: Final = 64
 
 _SECRET_BYTES: Final = 32
 _LONGEST_TEXT: Final = 256
-"""Longer than any token or session id; longer texts are not even digested."""
+"""Longer than any token or session id; longer texts are not even hashed."""
 
 V = TypeVar("V")
 
@@ -41,14 +38,11 @@ class _Session:
 
 @dataclass(slots=True)
 class Sessions:
-    """Unused tokens and open sessions; above a limit, the oldest are dropped.
-
-    ``secret`` creates random texts.
-    """
+    """Unused tokens and open sessions; above a limit, the oldest are dropped."""
 
     secret: Callable[[], str] = lambda: secrets.token_urlsafe(_SECRET_BYTES)
     _tokens: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    """The end of each token's validity, by digest, the oldest first."""
+    """The end of each token's validity by digest, the oldest first."""
     _sessions: OrderedDict[str, _Session] = field(default_factory=OrderedDict)
 
     def new_token(self, now: float) -> str:
@@ -58,7 +52,8 @@ class Sessions:
         return token
 
     def open(self, token: str, now: float) -> str | None:
-        """Return the id of a new session; None for a wrong, used or expired token."""
+        """Return the id of a new session, unless the token is wrong, used or expired."""
+        # Removed before the check of its time: a link works once, also if it came too late.
         good_until = self._tokens.pop(_digest(token), None)
         if good_until is None or now >= good_until:
             return None
@@ -88,4 +83,6 @@ def _put(into: OrderedDict[str, V], name: str, value: V, most: int) -> None:
 def _digest(text: str) -> str:
     if len(text) > _LONGEST_TEXT:
         return ""
+    # Only digests are stored: comparing them reveals nothing about the text by its time, and the
+    # memory of the process contains no valid token.
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

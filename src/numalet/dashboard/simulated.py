@@ -39,22 +39,21 @@ class SimulatedNode(Value):
         await asyncio.Event().wait()
 
     def history(self) -> Sequence[HistoryPoint]:
-        """Always empty."""
         return ()
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """Always None, because no container runs."""
         return None
 
 
 def source(
     title: str, scenario: Scenario, session: Session, at: datetime, notes: Sequence[Finding] = ()
 ) -> SimulatedNode:
-    """Execute all steps of a scenario, from this session before the first of them."""
+    """Execute the steps of a scenario, starting with this session."""
     records: list[Record] = []
     for step in scenario.steps:
         session, record = session.after(step)
         records.append(record)
+        # A kubelet that does not start decides on nothing more.
         if isinstance(record, NotRestarted):
             break
     decisions = [decision for record in records for decision in _decisions(record)]
@@ -82,7 +81,7 @@ def _decisions(record: Record) -> Iterator[Decision]:
 
 
 def _rows(records: Sequence[Record], session: Session) -> list[PodRow]:
-    """Return the latest decision on every pod that was not removed, in their first order."""
+    """Return the latest decision on every pod that was not removed, in order of first decision."""
     latest: dict[str, Decision] = {}
     for record in records:
         if isinstance(record, Removed):

@@ -1,8 +1,6 @@
-"""The shown values of the dashboard, and the interfaces of its sources.
+"""The views that the dashboard shows, and the interfaces of its sources.
 
-Pages of one node are built from a ``NodeView``. The agent creates it from its own view, ``numalet
-dashboard -m`` from a simulated node, and next to a kubelet it is created from observations. Sizes
-are in bytes; times have a zone.
+Sizes are in bytes; times have a zone.
 """
 
 from __future__ import annotations
@@ -23,23 +21,19 @@ from numalet.insight.maps.node_map import NodeMap
 
 
 class SourceKind(Enum):
-    """The relation of a source to its node."""
-
     ENFORCING = "enforcing"
     OBSERVING = "observing"
     SIMULATED = "simulated"
 
 
 class Level(Enum):
-    """The severity of a note."""
-
     GOOD = "good"
     WARNING = "warning"
     BAD = "bad"
 
 
 class Note(Value):
-    """One fact for an administrator: a sentence, its code, and its fix."""
+    """A sentence for an administrator, its code, and its fix."""
 
     level: Level
     code: str
@@ -48,12 +42,12 @@ class Note(Value):
 
 
 class ContainerRow(Value, kw_only=True):
-    """One container: its allocation, and the kernel's values; None if they were not read."""
+    """One container: its allocation, and the kernel's values if they were read."""
 
     name: str
     state: str
     restarts: int | None
-    """None if unknown, as next to a kubelet."""
+    """Unknown next to a kubelet."""
     promised_cpus: str
     promised_nodes: tuple[int, ...]
     promised_bytes: Mapping[str, int]
@@ -65,7 +59,7 @@ class ContainerRow(Value, kw_only=True):
 
 
 class PodRow(Value, kw_only=True):
-    """One pod, admitted or rejected; then ``reason`` and ``message`` are the kubelet's."""
+    """One pod. Of a rejected one, ``reason`` and ``message`` are the kubelet's."""
 
     pod: Pod
     status: str
@@ -79,7 +73,7 @@ class PodRow(Value, kw_only=True):
     reason: str = ""
     message: str = ""
     why: str = ""
-    """Our own sentence for a rejection."""
+    """numalet's sentence for a rejection."""
 
     @property
     def is_rejected(self) -> bool:
@@ -100,8 +94,8 @@ class EventRow(Value, kw_only=True):
 class NodeView(Value, kw_only=True):
     """A node at one time. ``rows`` are in the order of acceptance, events oldest first.
 
-    ``revision`` grows with every change. ``node`` and ``config`` serve for questions: why a pod was
-    rejected, where another one would be placed.
+    ``revision`` grows with every change. ``node`` and ``config`` allow to explain a rejection, or
+    to try another pod.
     """
 
     title: str
@@ -119,7 +113,7 @@ class NodeView(Value, kw_only=True):
 
 
 class HistoryPoint(Value):
-    """Figures at one time. Bytes are by NUMA node and memory type.
+    """Figures at one time; bytes by NUMA node and memory type.
 
     ``admitted`` and ``refused_by_reason`` count pods since the point before.
     """
@@ -136,7 +130,7 @@ class NodeSource(Protocol):
     """A node to show. All calls come from the event loop of the dashboard."""
 
     def view(self) -> NodeView:
-        """Return the current view; the same value as long as nothing changes."""
+        """Return the current view; the same object as long as nothing changes."""
 
     async def changed(self) -> None:
         """Wait until there is another view."""
@@ -145,29 +139,27 @@ class NodeSource(Protocol):
         """Return figures of the last hours, oldest first; empty without a history."""
 
     def log_path(self, key: ContainerKey) -> Path | None:
-        """Return the file with the output of a container; None without one."""
+        """Return the file with the output of a container, if there is one."""
 
 
 class OutOfDate(Value):
-    """Since when a cluster may have changed without an update, and why."""
+    """Since when the shown cluster may be outdated, and why."""
 
     since: datetime
     why: str
 
 
 class FleetSource(Protocol):
-    """A cluster to show."""
-
     def cluster(self) -> Cluster:
-        """Return the current cluster; the same value as long as nothing changes."""
+        """Return the current cluster; the same object as long as nothing changes."""
 
     async def changed(self) -> None:
         """Wait until the cluster changes, or starts or stops being out of date."""
 
     @property
     def out_of_date(self) -> OutOfDate | None:
-        """Return None while the cluster is current; the same value as long as it is not."""
+        """Set while the cluster is outdated; the same object as long as it is."""
 
     @property
     def is_live(self) -> bool:
-        """Return whether it follows a cluster, rather than a dump."""
+        """False for a dump."""

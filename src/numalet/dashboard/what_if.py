@@ -1,6 +1,6 @@
 """What if: hypothetical pods, on the current node or after a hypothetical restart.
 
-The node of the view is a value, so the shown node is never changed.
+The node of the view is an immutable value, so the shown node never changes.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_PODS: Final = 100
 LONGEST_SEARCH_SECONDS: Final = 2.0
 
 UID: Final = "what-if-"
-"""Prefix of the uids of hypothetical pods, by which style sheets mark their allocations."""
+"""Prefix of the uids of hypothetical pods; style sheets mark their allocations by it."""
 
 
 class WhatIfQuestion(Value, kw_only=True):
-    """The question: a manifest or the uid of a pod of the node, and a policy and scope.
+    """A manifest or the uid of a pod of the node, and a policy and scope.
 
     An empty policy or scope is the configured one. ``chosen`` is the index of the pod shown in
-    detail, ``way`` the text of a possible change to show instead of the decision.
+    detail, ``way`` the text of a change to show instead of the decision.
     """
 
     text: str = ""
@@ -50,8 +50,6 @@ class WhatIfQuestion(Value, kw_only=True):
 
 
 class WhatIfRow(Value):
-    """The decision on one of the pods."""
-
     title: str
     admitted: bool
     reason: str
@@ -59,7 +57,7 @@ class WhatIfRow(Value):
 
 
 class WhatIfAnswer(Value, kw_only=True):
-    """The answer: rows in the order of admission, and one pod in detail; or an error.
+    """Rows in the order of admission, and one pod in detail; or an error.
 
     ``lost`` are pods of the node that would not be admitted again.
     """
@@ -75,7 +73,7 @@ class WhatIfAnswer(Value, kw_only=True):
 
 
 def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
-    """Return the answer, in at most the time of a search, without changes to the node."""
+    """Answer within ``LONGEST_SEARCH_SECONDS``."""
     findings: tuple[Finding, ...] = ()
     if question.uid:
         row = next((each for each in view.rows if each.pod.uid == question.uid), None)
@@ -98,10 +96,13 @@ def answer(view: NodeView, question: WhatIfQuestion) -> WhatIfAnswer:
         text = kubelet_start.complaint("The kubelet", beginning)
         return WhatIfAnswer(findings=findings, problem=text)
     active = view.node.snapshot.pods
+    # A restart under another policy admits the running pods again, and may reject some.
     gone = [str(pod) for uid, pod in active.items() if uid not in beginning.node.snapshot.pods]
     if question.uid:
+        # The pod is removed first, so that it does not compete with its own allocation.
         node = beginning.node.remove(question.uid).release_stale()
         beginning = replace(beginning, node=node)
+    # Uids of the manifest could be those of running pods.
     own = [replace(pod, uid=f"{UID}{at}") for at, pod in enumerate(pods)]
     return replace(_asked(beginning, own, question), findings=findings, lost=tuple(gone))
 
@@ -123,6 +124,7 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
     rows = []
     for pod in pods:
         node, decision = node.admit(pod)
+        # Its containers start before the next pod is decided on, as on a node.
         node = node.pod_started(pod.uid) if decision.admitted else node
         rejection = decision.rejection
         rows.append(
@@ -133,6 +135,7 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
     refused = (at for at, row in enumerate(rows) if not row.admitted)
     chosen = question.chosen
     if chosen is None or not 0 <= chosen < len(pods):
+        # In detail: the first refused pod, or the last one if all are admitted.
         chosen = next(refused, len(pods) - 1)
     case = running.case(beginning, pods[:chosen], pods[chosen])
     traced = story.trace(case.node, pods[chosen])
@@ -159,12 +162,11 @@ def _asked(beginning: Session, pods: Sequence[Pod], question: WhatIfQuestion) ->
 
 
 def _chart(node: Node, decision: Decision, way: Offer | None) -> NodeMap:
-    """Return the node with the pod, if it is admitted; with ``way``, after that change.
-
-    Leftovers of a rejected pod until the next admission are not drawn: they are no placement.
-    """
+    """Return the node with the pod, if it is admitted; with ``way``, after that change."""
     if way is not None:
         assert not isinstance(way.outcome.decision, StartRefused)
         decision = way.outcome.decision
+    # A rejected pod may leave resources behind until the next admission. They are not drawn,
+    # because they are not a placement.
     after = node.at(decision.after) if decision.admitted else node
     return node_map.of_node(after, "Simulated node")

@@ -9,13 +9,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 LONGEST_LINK_CHARS: Final = 8_000
-"""Limit for the manifest in a link; browsers, servers and chats accept such links."""
+"""Browsers, servers and chats accept links of this length."""
 
 LARGEST_UNPACKED_BYTES: Final = 256 * 1024
 
 
 def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str | None:
-    """Return the link with this manifest; None if it would be too long."""
+    """Return the link with this manifest, unless it would be too long."""
     packed = zlib.compress(text.encode("utf-8", "replace"), 9)
     coded = base64.urlsafe_b64encode(packed).decode().rstrip("=")
     if len(coded) > LONGEST_LINK_CHARS or len(text.encode()) > LARGEST_UNPACKED_BYTES:
@@ -24,17 +24,18 @@ def to_manifest(path: str, text: str, policy: str = "", scope: str = "") -> str 
 
 
 def to_pod(path: str, uid: str, way: str = "") -> str:
-    """Return the link to a pod of the node; ``way`` is the text of a possible change to show."""
+    """Return the link to a pod of the node; ``way`` is the text of a change to show."""
     return _link(path, uid=uid, way=way)
 
 
 def unpacked(coded: str) -> str | None:
-    """Return the manifest of a link; None if it is invalid or too long."""
+    """Return the manifest of a link, if it is valid and not too long."""
     if len(coded) > LONGEST_LINK_CHARS:
         return None
     try:
         packed = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
         reader = zlib.decompressobj()
+        # The limit stops a small link from unpacking to gigabytes.
         content = reader.decompress(packed, LARGEST_UNPACKED_BYTES)
         is_whole = reader.eof
     except (binascii.Error, ValueError, zlib.error):

@@ -1,4 +1,4 @@
-"""The page What if: a form, and the answer below it. The node is not changed."""
+"""The page What if: a form, and the answer below it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _SCOPES: Final = tuple(each.value for each in Scope)
 
 
 def routes(shown: ShownSources) -> list[Route]:
-    """Return the page, if a node is shown."""
     if shown.node is None:
         return []
     page = _WhatIfPage(shown, shown.node)
@@ -80,6 +79,7 @@ class _WhatIfPage:
     async def _answered(self, question: WhatIfQuestion) -> Response:
         if not question.text.strip() and not question.uid:
             return self._page(question, 200)
+        # Refuse instead of queueing: each answer may take seconds of a CPU.
         if self._working >= MOST_AT_ONCE:
             raise FormRefused(429, words.BUSY)
         self._working += 1
@@ -142,6 +142,7 @@ def _question(values: Mapping[str, str], text: str) -> WhatIfQuestion:
         uid=values.get("uid", "")[:_LONGEST_VALUE_CHARS],
         policy=policy,
         scope=scope,
+        # Python refuses to convert very long numbers, hence the limit.
         chosen=int(pod) if pod.isascii() and pod.isdecimal() and len(pod) < 6 else None,
         way=values.get("way", "")[:_LONGEST_VALUE_CHARS],
     )

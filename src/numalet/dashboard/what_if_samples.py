@@ -12,15 +12,13 @@ _MIB: Final = 1024 * 1024
 
 
 class SampleManifest(Value):
-    """A manifest with a name for links and a title for readers."""
-
     name: str
     title: str
     text: str
 
 
 def samples(chart: NodeMap) -> tuple[SampleManifest, ...]:
-    """Return the samples for this node; empty for a node without CPUs and memory."""
+    """Return samples for this node; a node without CPUs and memory has no samples."""
     block = next((each for each in chart.nodes if each.cpus and each.memory), None)
     if block is None:
         return ()
