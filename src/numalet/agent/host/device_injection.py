@@ -1,7 +1,6 @@
-"""What device plugins hand out with their devices, put together for one container.
+"""Merges the ``Allocate`` responses of device plugins into one container's devices and mounts.
 
-The answers of all resources are merged in the order of their names; of several values for one
-thing the first counts. Kubelet: ``deviceRunContainerOptions``, v1.32.
+Kubelet: ``deviceRunContainerOptions``, v1.32.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class HandedOut(Value):
 
 
 def merged(responses: Iterable[bytes]) -> HandedOut:
-    """All answers together. One that can not be decoded hands out nothing."""
+    """Merge all responses; the first value for a name or path wins. Skips undecodable responses."""
     environment: dict[str, str] = {}
     mounts: dict[str, str] = {}
     nodes: dict[str, str] = {}
@@ -36,6 +35,7 @@ def merged(responses: Iterable[bytes]) -> HandedOut:
             answer = messages.ContainerAllocateResponse.FromString(response)
         except DecodeError:
             continue
+        # The earlier response wins, so the new one is spread first.
         environment = {**answer.envs, **environment}
         annotations = {**answer.annotations, **annotations}
         for mount in answer.mounts:

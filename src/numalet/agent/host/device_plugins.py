@@ -1,11 +1,6 @@
-"""One device plugin on its socket: its options, its device list, its part in an allocation.
+"""gRPC client for one device plugin.
 
-Every call has a deadline, where a kubelet v1.32 has none for most: a plugin that hangs must not
-hang the node. The calls that belong to a decision wait for the answer (``preferred``,
-``allocate``); what goes on beside decisions belongs to the event loop.
-
-All calls go over the one connection that was made when the plugin registered, as a kubelet's do:
-its socket may have been removed since, or another plugin may listen there.
+``preferred`` and ``allocate`` belong to a decision and block; the event loop does the rest.
 """
 
 from __future__ import annotations
@@ -35,15 +30,20 @@ from numalet.io.rpc.methods import A, Method, Q
 from numalet.wording import kubelet_rpc
 
 PRE_START_SECONDS: Final = 30.0
+# The kubelet keeps one connection per registration as well: later the socket may be removed, or
+# another plugin may listen there.
 _OPTIONS: Final = (
     *methods.OPTIONS,
-    # Channels to one path would share a connection, and with it the plugin that was there before.
+    # gRPC would share one connection per path, and with it a plugin that has been replaced.
     ("grpc.use_local_subchannel_pool", 1),
 )
 
 
 class Deadlines(Value, kw_only=True):
-    """How long to wait for a plugin, in seconds: for its socket, and for an answer."""
+    """Timeouts in seconds.
+
+    The kubelet v1.32 waits forever in most calls; a plugin that hangs would block the node.
+    """
 
     connect_seconds: float = 10.0
     call_seconds: float = 10.0
@@ -54,7 +54,7 @@ class PluginUnusable(Exception):  # noqa: N818 - the plugin is at fault, not the
 
 
 class Endpoint:
-    """The connection to one plugin. ``stopped`` once its device list has ended."""
+    """Connection to one plugin; ``stopped`` is true once its device list has ended."""
 
     def __init__(self, resource: str, socket: Path, deadlines: Deadlines = Deadlines()) -> None:
         self.resource = resource
@@ -67,11 +67,10 @@ class Endpoint:
 
     @property
     def wants_pre_start(self) -> bool:
-        """Whether the plugin wants ``PreStartContainer`` before each start."""
         return self._options.pre_start_required
 
     async def open(self) -> None:
-        """Connect and ask for the plugin's options. Raises ``PluginUnusable``."""
+        """Connect and read the plugin's options. Raises ``PluginUnusable``."""
         self._loop = asyncio.get_running_loop()
         self._channel = grpc.aio.insecure_channel(self._target, options=_OPTIONS)
         try:
@@ -89,7 +88,7 @@ class Endpoint:
             raise PluginUnusable(kubelet_rpc.options_failed(_text(error))) from None
 
     async def device_lists(self) -> AsyncIterator[tuple[Device, ...]]:
-        """Each list that the plugin sends, until it ends, for whatever reason."""
+        """Yield every list that the plugin sends; ends when the stream ends or fails."""
         assert self._channel is not None
         try:
             async for answer in methods.LIST_AND_WATCH.stream_async(self._channel)(
@@ -100,7 +99,6 @@ class Endpoint:
             return
 
     async def pre_start(self, device_ids: Iterable[str]) -> CallFailed | None:
-        """Announce to the plugin that a container with these devices is about to start."""
         if self.stopped or self._channel is None:
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
         request = messages.PreStartContainerRequest(devices_ids=sorted(device_ids))
@@ -111,7 +109,7 @@ class Endpoint:
         return None
 
     def preferred(self, question: PreferenceQuestion) -> Preferred | CallFailed:
-        """Which devices the plugin would give. Waits for the answer."""
+        """The devices that the plugin prefers. Blocks."""
         if not self._options.get_preferred_allocation_available:
             return Preferred()
         request = messages.PreferredAllocationRequest(
@@ -126,13 +124,13 @@ class Endpoint:
         answer = self._ask(methods.PREFERRED, request)
         if isinstance(answer, CallFailed):
             return answer
-        # Only the first answer counts, and none is no preference.
+        # The kubelet reads only the first response; an empty one means no preference.
         return Preferred(
             frozenset(name for each in answer.container_responses[:1] for name in each.deviceIDs)
         )
 
     def allocate(self, device_ids: Iterable[str]) -> AllocateAnswer:
-        """Whether the plugin gives these devices, and what goes with them. Waits for the answer."""
+        """Call ``Allocate`` for these devices. Blocks."""
         request = messages.AllocateRequest(
             container_requests=[messages.ContainerAllocateRequest(devices_ids=sorted(device_ids))]
         )
@@ -144,7 +142,6 @@ class Endpoint:
         return Accepted(answer.container_responses[0].SerializeToString(deterministic=True))
 
     async def close(self) -> None:
-        """Close the connection to the plugin."""
         self.stopped = True
         if self._channel is not None:
             await self._channel.close()
@@ -154,7 +151,8 @@ class Endpoint:
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
         seconds = self._deadlines.call_seconds
         if _is_running_here(self._loop):
-            # A connection of the loop that waits here would never be answered.
+            # Blocking this loop would also block its connection, so the call gets a connection
+            # here.
             with grpc.insecure_channel(self._target, options=_OPTIONS) as own:
                 return _answer(lambda: method.call(own)(request, timeout=seconds))
         channel = self._channel
@@ -166,7 +164,7 @@ class Endpoint:
         try:
             return _answer(waiting.result)
         except (concurrent.futures.CancelledError, grpc.aio.UsageError):
-            # It was disconnected meanwhile.
+            # The plugin disconnected during the call.
             return CallFailed(kubelet_rpc.endpoint_stopped(self.resource))
 
 
@@ -190,6 +188,6 @@ def _device(sent: messages.Device) -> Device:
 
 
 def _text(error: grpc.RpcError) -> str:
-    # What a call raises knows its code; the stubs do not say so of the base class.
+    # gRPC errors of calls have a code, but the stubs do not declare it on the base class.
     assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
     return kubelet_rpc.error_text(methods.STATUS_NAMES[error.code()], error.details() or "")

@@ -1,4 +1,4 @@
-"""What this host is, in the words that Kubernetes has for it."""
+"""The architecture of this host in Go's spelling, as in Kubernetes labels and image names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,5 @@ _GO_NAMES: Final = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}
 
 
 def architecture() -> str:
-    """The architecture as Go calls it, which labels and images do too."""
     machine = platform.machine()
     return _GO_NAMES.get(machine, machine)

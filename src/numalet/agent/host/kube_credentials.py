@@ -1,15 +1,8 @@
-"""Certificate, token and kubeconfig of the API for kubectl.
+"""Certificate, token and kubeconfig for ``kubectl`` access to the agent.
 
-Made at the first start that serves it, and kept in a folder of the agent's own:
-
-    kube-api/ca.crt     whom clients trust; its key is thrown away once it has signed
-    kube-api/tls.crt    who the agent is
-    kube-api/tls.key
-    kube-api/token      who may come in
-    admin.kubeconfig    all that kubectl needs; written at every start, as the port may change
-
-A certificate that has less than a year left, that is not for this node's name, or that does not
-belong to its key is made anew. To change the token, remove the file and start the agent anew.
+``kube-api/`` has ``ca.crt``, ``tls.crt``, ``tls.key`` and ``token``. The certificate is replaced
+when it has less than a year left, names another node or does not match its key. To replace the
+token, remove its file and restart the agent.
 """
 
 from __future__ import annotations
@@ -47,8 +40,6 @@ IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _Names(Value):
-    """The names in the agent's certificate."""
-
     dns: frozenset[str]
     addresses: frozenset[IpAddress]
 
@@ -60,10 +51,9 @@ class _Names(Value):
 
 
 class Credentials(Value):
-    """Whom clients trust, who the agent is, who may come in.
+    """``trusted`` is the CA bundle in PEM.
 
-    ``trusted`` is PEM; ``server_name`` is what clients hold the certificate against, empty for
-    the address they connect to.
+    ``server_name`` is the name that clients verify; empty: the address they connect to.
     """
 
     trusted: str
@@ -74,18 +64,20 @@ class Credentials(Value):
 
 
 def own(root: Path, node_name: str, host: IpAddress, now: datetime) -> Credentials:
-    """Those of the agent's own making. Raises ``BadInput`` if its folder can not be used."""
+    """Read the agent's own credentials, or create them. Raises ``BadInput``."""
     folder = _folder(root)
     ca, certificate, key = (folder / name for name in ("ca.crt", "tls.crt", "tls.key"))
     names = _Names.of(node_name, host)
     if not _is_good(ca, certificate, key, names, now):
         made = _made(names, now)
+        # The CA key is discarded after this one signature, so a leak of the folder cannot mint
+        # more.
         _write(dict(zip((ca, certificate, key), made, strict=True)))
     return Credentials(ca.read_text("ascii"), certificate, key, _token(folder))
 
 
 def given(root: Path, certificate: Path, key: Path) -> Credentials:
-    """Those with a certificate of the administrator's. Raises ``BadInput`` if there is none."""
+    """Use the administrator's certificate. Raises ``BadInput`` if it is unreadable."""
     try:
         trusted = certificate.read_text("ascii")
         trusted_certificate = x509.load_pem_x509_certificate(trusted.encode())
@@ -105,7 +97,7 @@ def given(root: Path, certificate: Path, key: Path) -> Credentials:
 
 
 def write_kubeconfig(root: Path, credentials: Credentials, url: str, node_name: str) -> Path:
-    """Write a kubeconfig that its owner alone can read. Raises ``BadInput``."""
+    """Write a kubeconfig with mode 0600. Raises ``BadInput``."""
     path = root / KUBECONFIG
     document = kubeconfig(credentials, url, node_name)
     _write({path: yaml.safe_dump(document, sort_keys=False)})
@@ -113,7 +105,6 @@ def write_kubeconfig(root: Path, credentials: Credentials, url: str, node_name: 
 
 
 def kubeconfig(credentials: Credentials, url: str, node_name: str) -> Mapping[str, Any]:
-    """The document: one cluster, which is the node, and one user."""
     trusted = base64.b64encode(credentials.trusted.encode()).decode()
     cluster = {"server": url, "certificate-authority-data": trusted}
     if credentials.server_name:
@@ -146,6 +137,7 @@ def _token(folder: Path) -> str:
     token = ""
     with contextlib.suppress(OSError, ValueError):
         token = path.read_text("ascii").strip()
+    # A short token may be a truncated file; never accept it.
     if len(token) < _SHORTEST_TOKEN:
         token = secrets.token_urlsafe(32)
         _write({path: token + "\n"})
@@ -154,7 +146,7 @@ def _token(folder: Path) -> str:
 
 
 def _write(texts: Mapping[Path, str]) -> None:
-    """Write these files for their owner alone; an old one may have had another mode."""
+    # An existing file may be readable by others: restrict it before the new secret is in it.
     for path in texts:
         with contextlib.suppress(FileNotFoundError):
             path.chmod(_PRIVATE)
@@ -162,7 +154,6 @@ def _write(texts: Mapping[Path, str]) -> None:
 
 
 def _is_good(ca: Path, certificate: Path, key: Path, names: _Names, now: datetime) -> bool:
-    """Whether the existing credentials are still valid."""
     try:
         signer = x509.load_pem_x509_certificate(ca.read_bytes())
         own = x509.load_pem_x509_certificate(certificate.read_bytes())
@@ -170,7 +161,7 @@ def _is_good(ca: Path, certificate: Path, key: Path, names: _Names, now: datetim
         own.verify_directly_issued_by(signer)
         named = _names(own)
     except Exception:
-        # Whatever is wrong with them, new ones are made.
+        # The parser raises many kinds of error; any of them means that new credentials are needed.
         return False
     lasts = min(own.not_valid_after_utc, signer.not_valid_after_utc) - now > RENEWAL
     return lasts and named == names and private.public_key() == own.public_key()
@@ -187,7 +178,7 @@ def _names(certificate: x509.Certificate) -> _Names:
 
 
 def _made(names: _Names, now: datetime) -> tuple[str, str, str]:
-    """A new authority, a certificate that it signed, and the key of the latter; as PEM."""
+    """Return CA certificate, server certificate and server key as PEM."""
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = _name(f"numalet-ca-{secrets.token_hex(4)}")
     ca = (
@@ -226,6 +217,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
+        # Tolerates clients whose clock is slow.
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
     )

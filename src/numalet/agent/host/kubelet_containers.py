@@ -1,10 +1,8 @@
-"""The containers of a kubelet as the kernel has them, with the names that its log folder gives.
+"""Containers of a running kubelet: cgroups found by container id, names by log links.
 
-A cgroup knows a container by its id alone. The kubelet keeps a link for each container's log,
-``/var/log/containers/POD_NAMESPACE_NAME-ID.log``, to
-``/var/log/pods/NAMESPACE_POD_UID/NAME/RESTARTS.log``: so an id has a name. What has no such link,
-as the container that only holds a pod's namespaces, is none that a kubelet promised something to.
-Kubelet v1.32: ``legacyLogSymlink``, ``BuildPodLogsDirectory``.
+``/var/log/containers/POD_NAMESPACE_NAME-ID.log`` links to
+``/var/log/pods/NAMESPACE_POD_UID/NAME/RESTARTS.log``. Kubelet v1.32: ``legacyLogSymlink``,
+``BuildPodLogsDirectory``.
 """
 
 from __future__ import annotations
@@ -26,19 +24,17 @@ LOGS: Final = Path("/var/log/containers")
 
 _ID_DIGITS: Final = 64
 _DEEPEST: Final = 4
-"""Levels from the root of all pods to a container: class, pod, container, and one to spare."""
+"""Levels from the root of all pods to a container: class, pod, container, one spare."""
 
 
 class NamedContainer(Value):
-    """A container by name, and its pod's."""
-
     key: ContainerKey
     namespace: str
     pod: str
 
 
 def names(logs: Path = LOGS) -> Mapping[str, NamedContainer]:
-    """Containers by their id, as far as there are links to their logs."""
+    """Containers by id. A sandbox has no log link and is left out."""
     names = {}
     try:
         links = sorted(logs.iterdir())
@@ -60,19 +56,17 @@ def _named(link: Path) -> NamedContainer | None:
     if len(target.parts) < 3:
         return None
     folder, container = target.parts[-3:-1]
-    # No name in Kubernetes has an underscore, but a uid may.
+    # Names in Kubernetes have no underscore, but a uid may.
     namespace, _, rest = folder.partition("_")
     pod, _, uid = rest.partition("_")
     return NamedContainer(ContainerKey(uid, container), namespace, pod) if uid else None
 
 
 def trees(cgroups: Path = CGROUPS) -> tuple[CgroupTree, ...]:
-    """The trees of all pods that are there."""
     return tuple(CgroupTree(cgroups / each) for each in kubepods.ROOTS if (cgroups / each).is_dir())
 
 
 def paths(tree: CgroupTree) -> Mapping[str, str]:
-    """The cgroups of containers by the containers' ids."""
     return dict(_below(tree, "", 0, in_pod=False))
 
 
@@ -88,15 +82,16 @@ def _below(tree: CgroupTree, path: str, depth: int, *, in_pod: bool) -> Iterator
 
 
 def reality(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
-    """What is in force for a container, and where its pages are; None if it is gone.
+    """Read allowed CPUs, allowed nodes and pages, if the cgroup still exists.
 
-    The sets are the cgroup's effective ones; they are empty where there is no cpuset controller.
+    Both sets are empty without a cpuset controller.
     """
     try:
         sets = [reading.effective(tree, path, name) for name in (drift.CPUS, drift.MEMS)]
         pages = counters.pages(tree, path, page_sizes)
     except (OSError, BadInput, ValueError):
         return None
+    # A cgroup that is removed during the reads yields empty values instead of an error.
     if not tree.exists(path):
         return None
     return Reality(

@@ -1,7 +1,4 @@
-"""Writes the agent's log: one line each, as JSON or for people to read.
-
-A log that can not be written (a full disk, a reader that went) does not stop the agent.
-"""
+"""Writes the agent's log, one line per entry, as JSON or for a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _TO_BE_QUOTED: Final = re.compile("[ \\t=\\r\\n\"']")
 
 
 class LeveledLog:
-    """A log with a verbosity: lines of a higher level are left out."""
+    """A log that drops lines above its verbosity. A write error never stops the agent."""
 
     def __init__(
         self, stream: TextIO, chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0
@@ -32,18 +29,17 @@ class LeveledLog:
         self.verbosity: Final = verbosity
         self._stream: Final = stream
         self._logger: Any = structlog.wrap_logger(
-            # It returns the text: all lines of one admission are written at once.
+            # Returns the text: all lines of one admission are written together.
             structlog.ReturnLogger(),
             processors=[
                 structlog.processors.add_log_level,
                 *_rendered(stream, chosen),
             ],
             wrapper_class=structlog.BoundLogger,
-            # Bound once: a logger that is not yet bound binds itself anew for every line.
+            # An unbound logger would bind itself for every line, which is slow.
         ).bind()
 
     def write(self, lines: Iterable[LogLine]) -> None:
-        """Write these lines, as far as the verbosity lets them pass."""
         now = moments.microseconds(datetime.now(UTC))
         texts = [
             self._text(line, now) for line in lines if line.level <= self.verbosity or line.is_error
@@ -60,7 +56,6 @@ class LeveledLog:
 
 
 def to_stderr(chosen: LogFormat = LogFormat.CONSOLE, verbosity: int = 0) -> LeveledLog:
-    """A log on the error stream."""
     return LeveledLog(sys.stderr, chosen, verbosity)
 
 
@@ -86,8 +81,8 @@ def _without_level_zero(_logger: Any, _method: str, event: EventDict) -> EventDi
 
 
 def _printable(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Colours are put between the values, so these lose their control characters before."""
-    # Blanks of all kinds are quoted later.
+    """Sanitize before ``ConsoleRenderer`` adds colour codes between the values."""
+    # The renderer quotes whitespace itself.
     return {
         key: printable(each, "\n\t\r") if isinstance(each, str) else each
         for key, each in event.items()
@@ -95,10 +90,7 @@ def _printable(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _plain(_logger: Any, _method: str, event: EventDict) -> str:
-    """What ``ConsoleRenderer`` makes without colours, in a fifth of its time.
-
-    Most lines of an agent go to a journal or a file, nine for every pod that is submitted.
-    """
+    """Write the same line as ``ConsoleRenderer`` without colours, in a fifth of the time."""
     head = f"{event.pop('ts')} [{event.pop('level'):<9}] {event.pop('event'):<30}"
     texts = (head, *(f"{key}={_shown(event[key])}" for key in sorted(event)))
     return printable(" ".join(texts).rstrip())

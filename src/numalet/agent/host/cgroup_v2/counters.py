@@ -19,12 +19,9 @@ _FILES: Final = ("file",)
 def pages(
     tree: CgroupTree, path: str, page_sizes: Iterable[int]
 ) -> Mapping[str, Mapping[int, int]]:
-    """Bytes by kind of page and NUMA node that are charged to the cgroup, zero ones left out.
-
-    Shared memory is counted with files by the kernel; here it counts as the programs' own.
-    Raises ``BadInput`` for what no kernel writes.
-    """
+    """Bytes by kind of page and NUMA node, without zeros. Raises ``BadInput``."""
     stat = _numa_stat(tree, path, "memory.numa_stat")
+    # The kernel includes shmem in "file"; it belongs to the program, so it moves to memory.
     shared = stat.get("shmem", {})
     files = {node: size - shared.get(node, 0) for node, size in _sum(stat, _FILES).items()}
     kinds: dict[str, Mapping[int, int]] = {MEMORY: _sum(stat, _OWN), FILE: files}
@@ -48,6 +45,6 @@ def _sum(stat: Mapping[str, Mapping[int, int]], names: Iterable[str]) -> dict[in
 
 
 def _numa_stat(tree: CgroupTree, path: str, name: str) -> NumaStat:
-    """The figures by kind; the hugetlb controller writes its sum into the name of its kind."""
+    """The hugetlb controller writes "total=SIZE" where others write the kind."""
     counts = numa_stat.read(tree.folder(path), name) or {}
     return {kind.partition("=")[0]: nodes for kind, nodes in counts.items()}

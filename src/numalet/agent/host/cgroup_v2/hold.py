@@ -1,7 +1,6 @@
-"""Who works with a tree of cgroups: one agent alone, or commands of ``numalet run`` together.
+"""A lock on the cgroup tree: one agent exclusively, or several ``numalet run`` together.
 
-Two agents with a node state each would mistake each other's cgroups for leftovers and end what runs
-in them. So a process that works with the tree locks its folder; the lock goes with the process.
+Two agents would each take the other's cgroups for leftovers and kill their programs.
 """
 
 from __future__ import annotations
@@ -18,14 +17,17 @@ from numalet.shared.findings.runtime import CgroupHeld
 
 @contextmanager
 def alone(folder: Path | None) -> Iterator[None]:
-    """Hold the tree as the only one; None is no tree. Raises ``BadInput`` if others hold it."""
+    """Lock the tree exclusively.
+
+    Raises ``BadInput`` if it is locked; without a folder, do nothing.
+    """
     with _held(folder, fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
 def with_others(folder: Path | None) -> Iterator[None]:
-    """Hold the tree beside others that do so. Raises ``BadInput`` if an agent holds it."""
+    """Share the tree with other commands. Raises ``BadInput`` if an agent has locked it."""
     with _held(folder, fcntl.LOCK_SH):
         yield
 
@@ -38,6 +40,7 @@ def _held(folder: Path | None, how: int) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
+            # The kernel releases a flock when the process ends, so a crash leaves no stale lock.
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BadInput([CgroupHeld(path=str(folder), where=Location(str(folder)))]) from None

@@ -1,8 +1,6 @@
-"""``memory.numa_stat`` of a control group -> bytes per NUMA node by the kernel's own kinds.
+"""``memory.numa_stat`` of a cgroup -> bytes per NUMA node by the kernel's kinds.
 
-Huge pages of hugetlbfs are not in it; ``hugetlb.SIZE.numa_stat`` has those, in the same form. The
-kernel sums its figures up every two seconds or when enough has changed, so that a figure may be
-some pages behind. Format: the kernel's ``Documentation/admin-guide/cgroup-v2.rst``.
+``hugetlb.SIZE.numa_stat`` has the same form. Format: ``Documentation/admin-guide/cgroup-v2.rst``.
 """
 
 from __future__ import annotations
@@ -22,18 +20,21 @@ NumaStat = Mapping[str, Mapping[int, int]]
 
 
 def read(group: Path, name: str = "memory.numa_stat") -> NumaStat | None:
-    """The figures of a group; None if the group, or its file, is gone. Raises ``BadInput``."""
+    """Parse the file, if the cgroup still exists. Raises ``BadInput``.
+
+    The kernel updates the figures every two seconds, or earlier after many changes.
+    """
     path = group / name
     try:
         text = path.read_text(encoding="ascii", errors="replace")
     except OSError:
-        # A group that is removed while it is read says ENODEV.
+        # The kernel returns ENODEV for a cgroup that is removed during the read.
         return None
     return parse(text, str(path))
 
 
 def parse(text: str, document: str = "memory.numa_stat") -> NumaStat:
-    """The figures in this text. Raises ``BadInput`` at the first wrong line."""
+    """Raises ``BadInput`` at the first malformed line."""
     bytes_by_kind: dict[str, dict[int, int]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         kind, *fields = line.split() or [""]

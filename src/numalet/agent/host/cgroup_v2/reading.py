@@ -17,10 +17,7 @@ UNLIMITED: Final = "max"
 
 
 def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSettings:
-    """The settings in the cgroup's files, with the limits of huge pages of these sizes.
-
-    Raises ``OSError`` if a file can not be read; a file that is missing is a missing setting.
-    """
+    """Read the settings. A missing file is a missing setting. Raises ``OSError``."""
     cpu_max = (tree.read(path, drift.CPU_MAX) or UNLIMITED).split()
     pages = {size: _number(tree.read(path, drift.hugetlb_max(size))) for size in page_sizes}
     group = _number(tree.read(path, drift.OOM_GROUP))
@@ -44,7 +41,6 @@ def settings(tree: CgroupTree, path: str, page_sizes: Iterable[int]) -> CgroupSe
 
 
 def effective(tree: CgroupTree, path: str, file: str) -> CpuSet:
-    """The set that is in force, of CPUs or NUMA nodes."""
     return _set(tree.read(path, file + EFFECTIVE)) or cpu_set.EMPTY
 
 

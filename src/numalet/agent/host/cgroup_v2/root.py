@@ -1,12 +1,7 @@
-"""Where a tree of our own may be, and whether it can hold a container to its promise.
+"""Finds the place for the agent's cgroup tree and turns its controllers on.
 
-Three places, the first that there is: the subtree that a service manager delegated to a unit for
-pods beside the one that we run in; the one that it delegated to the unit we run in; a folder of
-our own at the top. The second is for an agent that does not restart while pods run: systemd
-starts no process in a cgroup that is divided.
-
-Without the controllers ``cpuset`` and ``memory`` a tree promises nothing; the others are missed
-and named. Nothing of this needs root as such, only that writing is allowed.
+The first match: the delegated subtree of ``PODS_UNIT``, the delegated subtree of the agent's own
+unit, a folder at the top. Needs write access, not root as such.
 """
 
 from __future__ import annotations
@@ -31,10 +26,10 @@ from numalet.shared.findings.runtime import (
 
 NAME: Final = "numalet"
 OWN_LEAF: Final = "agent"
-"""Where a unit's own processes move to in a delegated subtree, whose top may hold none."""
+"""Leaf for the processes of a delegated subtree, whose top may not contain any."""
 PODS: Final = "pods"
 PODS_UNIT: Final = "numalet-pods.service"
-"""The unit whose subtree is for pods alone; it has a process that only keeps it there."""
+"""A unit whose only process keeps its subtree alive for pods."""
 REQUIRED: Final = ("cpuset", "memory")
 OPTIONAL: Final[Mapping[str, type[Finding]]] = {
     "cpu": CgroupNoCpuController,
@@ -45,7 +40,7 @@ _DELEGATED: Final = ("trusted.delegate", "user.delegate")
 
 
 class Usable(Value):
-    """A tree whose controllers are on; ``shortfalls`` are codes of those that are missing."""
+    """``shortfalls`` are codes of missing optional controllers."""
 
     tree: CgroupTree
     shortfalls: tuple[str, ...] = ()
@@ -63,14 +58,11 @@ def find(
     name: str = NAME,
     at: Callable[[Path], CgroupTree] = CgroupTree,
 ) -> Place:
-    """The tree to use, made ready; or why there is none.
+    """Prepare the tree, or explain why it cannot be used.
 
-    In a delegated subtree the unit's processes, this one perhaps, move into a leaf of it.
+    In a delegated subtree this moves the unit's processes, possibly this one, into a leaf.
 
-    Args:
-        proc_self: what the proc file system says of this process.
-        name: the folder of our own where nothing was delegated.
-        at: makes the tree below a folder.
+    ``name`` is the folder at the top where nothing is delegated; ``at`` makes a tree for a folder.
     """
     top = _mount_point(proc_self)
     if top is None:
@@ -87,17 +79,15 @@ def find(
 
 
 def of_shims(tree: CgroupTree) -> Path | None:
-    """Where the processes belong that watch programs of the tree; None for where they are.
-
-    In the agent's own unit each signal that systemd sends to the whole unit would reach them, and
-    so the programs. Beside the pods they are with the process that keeps the unit of the pods.
-    """
+    """The cgroup that shims should join, if they should move."""
     unit = tree.root.parent
+    # In the agent's own unit, a signal from systemd to the whole unit would reach the shims and end
+    # the programs. The leaf of the pods' unit is safe.
     return unit / OWN_LEAF if unit.name == PODS_UNIT else None
 
 
 def _prepared(base: CgroupTree, tree: CgroupTree, below: str) -> Place:
-    """The tree, made below the base with its controllers turned on. Raises ``OSError``."""
+    """Raises ``OSError``."""
     for each in (base, tree):
         on = (each.read("", CONTROLLERS) or "").split()
         missing = [name for name in REQUIRED if name not in on]
@@ -105,25 +95,29 @@ def _prepared(base: CgroupTree, tree: CgroupTree, below: str) -> Place:
             why = CgroupNoCpusetOrMemory(path=str(each.root), missing=", ".join(missing))
             return Unusable(why)
         if each is base:
+            # The folder must exist before its controllers can be read in the second pass.
             base.make(below)
     return Usable(tree, tuple(each.code for name, each in OPTIONAL.items() if name not in on))
 
 
 def _mount_point(proc_self: Path) -> Path | None:
-    """Where the file system of cgroup v2 is mounted; the first place if there are several."""
+    """Return the mount point of cgroup v2; the first of several."""
     for line in (proc_self / "mountinfo").read_text(encoding="utf-8").splitlines():
         before, _, after = line.partition(" - ")
         if after.split()[:1] == ["cgroup2"]:
+            # The kernel writes blanks in paths as octal escapes.
             return Path(before.split()[4].encode().decode("unicode_escape"))
     return None
 
 
 def _delegated(top: Path, proc_self: Path) -> Path | None:
-    """The cgroup that a service manager delegated to this unit, or None."""
+    """Return the cgroup that systemd delegated for pods or to this unit."""
     for line in (proc_self / "cgroup").read_text(encoding="utf-8").splitlines():
         if line.startswith("0::/"):
             own = top / line.removeprefix("0::/")
             place = own.parent if own.name == OWN_LEAF else own
+            # Prefer the pods' unit: systemd starts no process in a cgroup with enabled controllers,
+            # so an agent that uses its own unit cannot restart while pods run.
             beside = place.parent / PODS_UNIT
             if place != top and _is_delegated(beside):
                 return beside
@@ -142,10 +136,11 @@ def _is_delegated(folder: Path) -> bool:
 
 
 def _step_aside(unit: CgroupTree) -> None:
-    """Move every process of the unit into its leaf, so that the unit's top may have children."""
+    """Move the unit's processes into a leaf: cgroup v2 forbids processes next to children."""
     unit.make_one(OWN_LEAF)
     for pid in (unit.read("", PROCS) or "").split():
         try:
             unit.write(OWN_LEAF, PROCS, pid)
         except ProcessLookupError:
+            # The process ended after the list was read.
             continue

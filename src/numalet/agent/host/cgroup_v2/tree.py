@@ -1,4 +1,4 @@
-"""A tree of cgroups below a folder of the cgroup file system to which no other process writes."""
+"""A tree of cgroups below a folder that only numalet writes to."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _PASSES: Final = 10
 
 
 class CgroupTree:
-    """Cgroups by their path below the root; "" is the root. All methods raise ``OSError``."""
+    """Cgroups by path below the root; "" is the root. All methods raise ``OSError``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def folder(self, path: str) -> Path:
-        """Where a cgroup is. Raises ``ValueError`` for a path that leads elsewhere."""
+        """Raises ``ValueError`` for a path that leaves the tree."""
         if path and any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(path)
         return self.root / path if path else self.root
@@ -37,52 +37,53 @@ class CgroupTree:
         return self.folder(path).is_dir()
 
     def make(self, path: str) -> None:
-        """Make the cgroup and those above it, with all controllers turned on for it."""
+        """Make the cgroup and its parents, with all controllers on."""
         for above in paths.parents(path):
             self.make_one(above)
             self._enable(above)
         self.make_one(path)
 
     def children(self, path: str) -> tuple[str, ...]:
-        """Names of the cgroups directly below, sorted; empty for an absent cgroup."""
         try:
             return tuple(sorted(e.name for e in os.scandir(self.folder(path)) if e.is_dir()))
         except FileNotFoundError:
             return ()
 
     def read(self, path: str, file: str) -> str | None:
-        """The stripped text of a file; None if it is absent."""
         try:
             return (self.folder(path) / file).read_text(encoding="ascii").strip()
         except FileNotFoundError:
             return None
 
     def write(self, path: str, file: str, text: str) -> None:
-        """Write a setting with one call; to the kernel each call is a setting of its own."""
+        """Write a setting with one system call: the kernel parses each call separately."""
         descriptor = os.open(self.folder(path) / file, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            # Writing nothing would be no setting; an empty line clears one.
+            # A write of zero bytes never reaches the kernel's handler; a newline clears the
+            # setting.
             os.write(descriptor, (text or "\n").encode("ascii"))
         finally:
             os.close(descriptor)
 
     def processes(self, path: str) -> tuple[int, ...]:
-        """Ids of the processes in the cgroup and below; those of other pid namespaces left out."""
+        """Ids of the processes in the cgroup and below."""
         ids: list[int] = []
         for each in self._below(path):
             text = self.read(each, PROCS)
+            # The kernel shows processes of other pid namespaces as 0.
             ids += [int(word) for word in (text or "").split() if word != "0"]
         return tuple(sorted(ids))
 
     def kill(self, path: str) -> None:
-        """Kill everything in the cgroup and below. Nothing happens if it is not there."""
+        """Kill every process in the cgroup and below; a missing cgroup is fine."""
         try:
             self.write(path, _KILL, "1")
         except FileNotFoundError:
+            # ``cgroup.kill`` needs Linux 5.14.
             self._kill_one_by_one(path)
 
     def _kill_one_by_one(self, path: str) -> None:
-        """The same before Linux 5.14; again, because a process may have forked meanwhile."""
+        # A process may fork between the read and the kill, so repeat.
         for _ in range(_PASSES):
             pids = self.processes(path)
             if not pids:
@@ -92,7 +93,8 @@ class CgroupTree:
                     os.kill(pid, signal.SIGKILL)
 
     def remove(self, path: str) -> bool:
-        """Remove the cgroup and all below; False if a process or another file keeps one."""
+        """Remove the cgroup and all below; False if it is still in use."""
+        # The kernel removes only leaves, so children go first.
         for each in reversed(list(self._below(path))):
             try:
                 self._remove_one(each)
@@ -105,13 +107,13 @@ class CgroupTree:
         return True
 
     def _below(self, path: str) -> Iterator[str]:
-        """The cgroup and all below it, each after those above it."""
+        """Yield the cgroup and all below it, parents first."""
         yield path
         for name in self.children(path):
             yield from self._below(f"{path}/{name}" if path else name)
 
     def make_one(self, path: str) -> None:
-        """Make the cgroup; those above it are there, and nothing is turned on in them."""
+        """Make the cgroup only: no parents, no controllers."""
         folder = self.folder(path)
         if folder.is_dir():
             return
@@ -128,7 +130,6 @@ class CgroupTree:
         self.folder(path).rmdir()
 
     def _enable(self, path: str) -> None:
-        """Turn on the available controllers for the cgroups below this one."""
         there = (self.read(path, CONTROLLERS) or "").split()
         on = (self.read(path, _CONTROL) or "").split()
         for name in _WANTED:
@@ -137,5 +138,5 @@ class CgroupTree:
             try:
                 self.write(path, _CONTROL, f"+{name}")
             except OSError:
-                # One that can not be had is missing below, where that is noticed.
+                # The caller checks ``cgroup.controllers`` below and reports missing ones.
                 continue

@@ -1,4 +1,4 @@
-"""Settings written into a cgroup by difference, and believed when they are in force."""
+"""Writes the settings of a cgroup that differ, and verifies them."""
 
 from __future__ import annotations
 
@@ -16,30 +16,29 @@ from numalet.shared.findings.runtime import CgroupNotInForce, CgroupRefused
 
 @dataclass(frozen=True, slots=True)
 class SettingRefusal:
-    """The kernel does not hold the cgroup to a setting.
-
-    ``number`` is the errno, 0 without one.
-    """
+    """A setting that the kernel rejected or did not apply; ``number`` is the errno or 0."""
 
     why: CgroupRefused | CgroupNotInForce
     number: int = field(default=0, compare=False)
 
 
 def apply(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | SettingRefusal:
-    """Make the settings of a cgroup as wanted; the names of those that had to be written.
+    """Write the settings that differ; return their file names.
 
-    A setting whose file is not there, because its controller is not, is left out; what the
-    runtime can not enforce here it says elsewhere. The sets in force are checked even if
-    nothing was written.
+    A setting without a file is skipped: its controller is off, which the runtime reports.
     """
     texts = _texts(wanted)
     try:
+        # No order for growing and shrinking is needed: a child's set may exceed its parent's.
         written = _differences(tree, path, wanted)
         for name in written:
             try:
                 tree.write(path, name, texts[name])
             except OSError as error:
                 return refused(path, name, texts[name], error)
+        # A successful write may change nothing: the kernel ignores a set that has only offline
+        # CPUs, or only nodes without memory. So the values and the effective sets are read back,
+        # always.
         left = _differences(tree, path, wanted) if written else ()
         for name in left:
             in_force = tree.read(path, name) or ""
@@ -59,7 +58,7 @@ def _differences(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[s
 def _overruled(
     tree: CgroupTree, path: str, wanted: CgroupSettings, texts: Mapping[str, str]
 ) -> SettingRefusal | None:
-    """The first set that is wanted and not in force."""
+    """Return the first set that differs from its ``.effective`` file."""
     for name, each in ((drift.CPUS, wanted.cpus), (drift.MEMS, wanted.memory_nodes)):
         if not each:
             continue
@@ -70,7 +69,6 @@ def _overruled(
 
 
 def _texts(wanted: CgroupSettings) -> dict[str, str]:
-    """The text for each file with a wanted setting."""
     quota = reading.UNLIMITED if wanted.cpu_quota_us == NO_QUOTA else wanted.cpu_quota_us
     numbers = {
         drift.MEMORY_MAX: wanted.memory_max_bytes,
@@ -91,7 +89,6 @@ def _texts(wanted: CgroupSettings) -> dict[str, str]:
 
 
 def refused(path: str, file: str, text: str, error: OSError) -> SettingRefusal:
-    """The kernel's error for this text, or for making the cgroup."""
     reason = error.strerror or os.strerror(error.errno or 0)
     why = CgroupRefused(cgroup=path, file=file, value=text, error=reason)
     return SettingRefusal(why, error.errno or 0)

@@ -1,1 +1,1 @@
-"""What ``/proc`` says about running processes: where their memory is, where they may run."""
+"""Readers for ``/proc``: memory location and allowed CPUs of processes, kernel limits."""

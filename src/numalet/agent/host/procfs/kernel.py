@@ -1,4 +1,4 @@
-"""What the running kernel has: the size of its pages, and how many tasks it has room for."""
+"""Page size and task limit of the running kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TASKS: Final = ("pid_max", "threads-max")
 
 
 def here(settings: Path = SETTINGS) -> KernelLimits:
-    """This kernel. Its number of tasks is the smaller of two limits, None without them.
+    """Read the limits; ``tasks`` is the smaller of two sysctls.
 
     Kubelet v1.32: ``pidlimit.Stats``.
     """

@@ -1,9 +1,7 @@
-"""``/proc/PID/numa_maps`` -> on which NUMA nodes the memory of a process is, by kind.
+"""``/proc/PID/numa_maps`` -> memory of a process by NUMA node and kind.
 
-The kernel counts pages, area by area, in units of the area's own page size, which it names. An
-area is of huge pages (of hugetlbfs; transparent ones count as small), of a file, or of neither.
-Pages of a file that the process has changed for itself are counted with the file: the kernel
-gives one number per node for both. Format: the kernel's ``proc_pid_numa_maps(5)``.
+Format: ``proc_pid_numa_maps(5)``. Transparent huge pages are counted with small ones; private
+copies of file pages count with the file, because the kernel has one number per node for both.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class AreaKind(StrEnum):
 
 
 class Area(Value, kw_only=True):
-    """One area. ``policy`` is the kernel's word, such as ``default`` or ``bind:0-1``."""
+    """``policy`` is the kernel's text, such as ``default`` or ``bind:0-1``."""
 
     start: int
     policy: str
@@ -44,12 +42,10 @@ class Area(Value, kw_only=True):
 
 
 class NumaMaps(Value):
-    """All areas of a process, with and without pages."""
-
     areas: tuple[Area, ...]
 
     def bytes_by_node(self, *kinds: AreaKind) -> dict[int, int]:
-        """Bytes on each node, of areas of these kinds; without kinds, of all areas."""
+        """Bytes on each node, of areas of these kinds; without arguments, of all areas."""
         sums: Counter[int] = Counter()
         for area in self.areas:
             if not kinds or area.kind in kinds:
@@ -58,23 +54,22 @@ class NumaMaps(Value):
         return {node: sums[node] for node in sorted(sums)}
 
     def area_at(self, start: int) -> Area | None:
-        """The area that begins at this address."""
         return next((area for area in self.areas if area.start == start), None)
 
 
 def read(pid: int, proc: Path = PROC) -> NumaMaps | None:
-    """Where the memory of a process is; None if the process is gone.
+    """Parse the file, if the process still exists.
 
-    Raises ``BadInput`` if it may not be read, or is not what a kernel writes.
+    Raises ``BadInput`` if it is unreadable or malformed.
     """
     path = proc / str(pid) / "numa_maps"
-    # Names of files are in it, in whatever bytes.
+    # File names in it may have any encoding.
     text = process_file.text_of(path, "surrogateescape")
     return None if text is None else parse(text, str(path))
 
 
 def parse(text: str, document: str = "numa_maps") -> NumaMaps:
-    """The areas in this text. Raises ``BadInput`` at the first wrong line."""
+    """Parse the areas. Raises ``BadInput`` at the first malformed line."""
     return NumaMaps(tuple(_areas(text, document)))
 
 
@@ -93,13 +88,14 @@ def _areas(text: str, document: str) -> Iterator[Area]:
             start=int(match["start"], 16),
             policy=match["policy"],
             kind=_kind(words),
-            # The kernel names the size in every line that counts pages.
+            # A line without a page size has no page counts either.
             page_size_bytes=(sizes[0] if sizes else 0) * _KIB,
             pages_by_node=counts,
         )
 
 
 def _kind(words: list[str]) -> AreaKind:
+    # A hugetlbfs mapping also has "file=", so test "huge" first.
     if "huge" in words:
         return AreaKind.HUGE
     if any(word.startswith("file=") for word in words):

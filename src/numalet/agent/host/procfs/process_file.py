@@ -12,13 +12,14 @@ PROC: Final = Path("/proc")
 
 
 def text_of(path: Path, errors: str) -> str | None:
-    """The content of the file; None if the process is gone. ``errors`` is for odd bytes in it.
+    """Read a file of a process, if the process still exists. ``errors`` as in ``open``.
 
-    Raises ``BadInput`` if it may not be read.
+    Raises ``BadInput`` if it is unreadable.
     """
     try:
         return path.read_text(encoding="utf-8", errors=errors)
     except (FileNotFoundError, ProcessLookupError):
+        # The kernel returns ESRCH if the process ends between open and read.
         return None
     except OSError as error:
         raise BadInput([ProcfsUnreadable(path=str(path), error=error.strerror)]) from None

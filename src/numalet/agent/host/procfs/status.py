@@ -1,6 +1,6 @@
-"""``/proc/PID/status`` -> the CPUs and NUMA nodes that a process may use.
+"""``/proc/PID/status`` -> allowed CPUs and NUMA nodes of a process.
 
-This is what holds in the end, after all control groups and whatever the process did itself.
+These lists include every cgroup and whatever affinity the process set itself.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ _LINE: Final = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*(\S*)$", re.MULTILIN
 
 
 class Allowed(Value):
-    """Where a process may run, and where its memory may be."""
-
     cpus: CpuSet
     nodes: frozenset[int]
 
 
 def read(pid: int, proc: Path = PROC) -> Allowed | None:
-    """What a process may use; None if it is gone.
+    """Parse the file, if the process still exists.
 
-    Raises ``BadInput`` if that may not be read, or is not what a kernel writes.
+    Raises ``BadInput`` if it is unreadable or malformed.
     """
     path = proc / str(pid) / "status"
     text = process_file.text_of(path, "replace")
@@ -38,7 +36,7 @@ def read(pid: int, proc: Path = PROC) -> Allowed | None:
 
 
 def parse(text: str, document: str = "status") -> Allowed:
-    """The two lists of such a text. Raises ``BadInput`` where one is missing or no list."""
+    """Parse both lists. Raises ``BadInput`` if one is missing or malformed."""
     lists = dict(_LINE.findall(text))
     sets: dict[str, CpuSet] = {}
     for name in ("Cpus", "Mems"):
