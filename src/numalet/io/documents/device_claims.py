@@ -1,8 +1,7 @@
 """Reads ResourceClaims, ResourceClaimTemplates, DeviceClasses and ResourceSlices.
 
-A file may mix them with pods and anything else that ``kubectl get`` prints. Fields are
-checked against the table of their version; an unknown field is a warning, since drivers may use
-fields of newer releases.
+A file may mix them with other kinds, as ``kubectl get`` prints them. Fields are checked against the
+table of their version; an unknown field is a warning, since drivers may use newer releases.
 """
 
 from __future__ import annotations
@@ -39,10 +38,7 @@ T = TypeVar("T", ResourceClaim, DeviceClass, ResourceSlice)
 
 _GROUP: Final = "resource.k8s.io/"
 _FLAT: Final = frozenset({"v1beta1", "v1alpha3"})
-"""The versions with what is requested in the request itself, and with devices in ``basic``.
-
-The others have the former in ``exactly``, and the latter in the device itself.
-"""
+"""Versions with the older layout: requests without ``exactly``, devices inside ``basic``."""
 VERSIONS: Final = {
     version: types_of(version, TYPES) for version in ("v1", "v1beta2", "v1beta1", "v1alpha3")
 }
@@ -52,14 +48,12 @@ _WRITTEN: Final = Strictness(unknown=Severity.WARNING)
 
 
 class LoadedClaims(Value):
-    """The objects of the documents, with notes about them."""
-
     documents: ClaimDocuments
     notes: tuple[Finding, ...] = ()
 
 
 def load_claims(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> LoadedClaims:
-    """The claims, classes and slices of a file, or of several.
+    """Read the claims, classes and slices of one file or several.
 
     Raises:
         BadInput: with the findings of all files.
@@ -80,7 +74,7 @@ def load_claims(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> L
 
 
 def read_claims(text: str, document: str) -> LoadedClaims:
-    """The claims, classes and slices of a text.
+    """Read the claims, classes and slices of a text.
 
     Raises:
         BadInput: with all findings.
@@ -95,7 +89,7 @@ def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedCla
         BadInput: with the findings about objects of these kinds.
     """
     findings = Findings()
-    # The reader of pods reports other objects.
+    # The pod reader reports the other objects.
     of_others = Findings()
     objects = [
         each
@@ -115,7 +109,7 @@ def of_inputs(inputs: Sequence[tuple[str, Sequence[YamlDocument]]]) -> LoadedCla
 
 
 def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
-    """The first object of each name; a warning for each further one."""
+    """The first object of each name; a warning for every duplicate."""
     by_name: dict[str, T] = {}
     for each in objects:
         first = by_name.setdefault(str(each), each)
@@ -127,7 +121,6 @@ def _distinct(objects: Sequence[T], findings: Findings) -> tuple[T, ...]:
 def _read(
     given: KubeObject, findings: Findings
 ) -> ResourceClaim | DeviceClass | ResourceSlice | None:
-    """The value of one object; None after an error."""
     version = given.api_version.removeprefix(_GROUP)
     types = VERSIONS.get(version) if given.api_version.startswith(_GROUP) else None
     if types is None:
@@ -140,6 +133,7 @@ def _read(
     strictness = checking.OF_SERVERS if is_from_server else _WRITTEN
     of_object = Findings()
     is_flat = version in _FLAT
+    # Misplaced fields first: the table would report them as unknown, which is less clear.
     of_object.extend(_of_other_form(given, version, is_flat=is_flat))
     if not of_object.has_errors:
         checking.check(given.value, types[given.kind], given.place, strictness, of_object)
@@ -176,7 +170,7 @@ def _name(given: KubeObject, findings: Findings) -> str:
 
 
 def _of_other_form(given: KubeObject, version: str, *, is_flat: bool) -> Iterator[Finding]:
-    """Report fields at the places where versions of the other form have them."""
+    """Findings about fields that are in the place of the other layout."""
     others = [each for each in VERSIONS if (each in _FLAT) is not is_flat]
     for place, value, names, where_they_are in _misplaced(given, is_flat=is_flat):
         for name in names & value.keys():
@@ -193,7 +187,7 @@ _Misplaced = tuple[Place, Mapping[Any, Any], frozenset[str], str]
 
 
 def _misplaced(given: KubeObject, *, is_flat: bool) -> Iterator[_Misplaced]:
-    """Yield parts of the object, with the names that they must not have and their right place."""
+    """Yield parts of the object, with the names that belong elsewhere, and their place."""
     spec, at = claim_values.part(given.value, "spec"), given.place.member("spec")
     if given.kind == "ResourceClaimTemplate":
         spec, at = claim_values.part(spec, "spec"), at.member("spec")

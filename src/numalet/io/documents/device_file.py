@@ -1,4 +1,4 @@
-"""The devices of a machine, from a YAML or JSON file, from flags, or from a scenario.
+"""The devices of a machine from a YAML or JSON file, from flags, or from a scenario.
 
 A file is a list of resources with their devices, or an object with that list as ``devices``:
 
@@ -7,9 +7,9 @@ A file is a list of resources with their devices, or an object with that list as
       - {id: gpu0, numa_nodes: [0], health: Healthy}
       - gpu1@1
 
-A flag says the same in one line, ``example.com/gpu=gpu0@0,gpu1@0+1,gpu2``: a device id, ``@`` and
-its NUMA nodes joined by ``+``; without ``@`` it is attached to none. The kubelet believes plugins
-whatever they say; here, what can only be a slip of the user is refused.
+The same as a flag: ``example.com/gpu=gpu0@0,gpu1@0+1,gpu2``. ``+`` joins NUMA nodes; without ``@``
+the device has no NUMA affinity. The kubelet accepts anything from a plugin; numalet refuses likely
+typing errors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from numalet.io.findings.devices import (
 )
 
 DeviceLists: TypeAlias = Mapping[str, tuple[Device, ...]]
-"""The devices of each resource in the order of the document, by resource name."""
+"""Devices by resource name, in the order of the document."""
 
 FLAG: Final = "--device"
 HIGHEST_NODE_ID: Final = 1023
@@ -55,13 +55,13 @@ def decode(
     lines: LineOf = no_line,
     node_ids: Collection[int] | None = None,
 ) -> DeviceLists:
-    """The devices of a document; raises ``BadInput`` with everything that is wrong.
+    """The devices of a document; raises ``BadInput`` with all errors.
 
     Args:
         value: the plain value of the document, or of the list in it.
-        where: the document and path of the value, for the findings.
-        lines: gives the line of a path, where there are lines.
-        node_ids: NUMA nodes of the machine; None where it is not known.
+        where: the document and path of the value, for findings.
+        lines: returns the line of a path.
+        node_ids: NUMA nodes of the machine, if it is known.
     """
     reader = _Reader(node_ids)
     place = Place(where.document, where.path or "$", lines)
@@ -88,8 +88,6 @@ def parse_device_flags(
 
 
 class _Reader(Mutable):
-    """Collects devices and findings over one document, or over all flags."""
-
     node_ids: Collection[int] | None
     findings: Findings = field(default_factory=Findings)
     by_resource: dict[str, dict[str, Device]] = field(default_factory=dict)
@@ -99,7 +97,6 @@ class _Reader(Mutable):
         return {resource: tuple(devices.values()) for resource, devices in self.by_resource.items()}
 
     def read_group(self, group: object, place: Place) -> None:
-        """One resource with its list of devices."""
         if not isinstance(group, Mapping):
             typed.wrong_type(group, "an object with a resource", place, self.findings)
             return
@@ -123,13 +120,12 @@ class _Reader(Mutable):
             self._device(resource, device, at.item(index))
 
     def read_flag(self, text: str, place: Place) -> None:
-        """One flag."""
         resource, equals, listed = (part.strip() for part in text.partition("="))
         if not equals:
             self.findings.add(DevicesFlag(value=text, where=place.location))
             return
         self._open(resource, place)
-        # Nothing behind the equals sign is a plugin that has no devices.
+        # Nothing after the equals sign: a plugin without devices.
         for short in listed.split(",") if listed else ():
             self._short(resource, short, place)
 
@@ -139,7 +135,6 @@ class _Reader(Mutable):
         self.by_resource.setdefault(resource, {})
 
     def _device(self, resource: str, device: object, place: Place) -> None:
-        """One device, as an object or in the short form."""
         if isinstance(device, str):
             self._short(resource, device, place)
         elif isinstance(device, Mapping):
@@ -172,7 +167,7 @@ class _Reader(Mutable):
         self._keep(resource, name, nodes, _HEALTH[health], place)
 
     def _short(self, resource: str, text: str, place: Place) -> None:
-        """A device written as ``id`` or ``id@node+node``."""
+        # From the right, because an id may contain ``@``.
         name, at, listed = text.strip().rpartition("@")
         if not at:
             name, listed = listed, ""
@@ -182,7 +177,6 @@ class _Reader(Mutable):
     def _keep(
         self, resource: str, name: str, nodes: list[Any], health: Health, place: Place
     ) -> None:
-        """Remember a device after a check of its id and nodes."""
         if not name.strip():
             self.findings.add(DevicesIdMissing(resource=resource, where=place.location))
             return

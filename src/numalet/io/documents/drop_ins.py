@@ -1,8 +1,7 @@
 """Drop-in files of ``--config-dir``, and their merge.
 
-All ``*.conf`` files below the directory, in the order of their paths as a lexical walk meets them;
-each is a JSON merge patch: mappings are merged, everything else is replaced, null deletes.
-Kubelet v1.32: ``mergeKubeletConfigurations``.
+Every ``*.conf`` file below the directory, in the order of a lexical walk, is a JSON merge patch:
+mappings merge, other values replace, null deletes. Kubelet v1.32: ``mergeKubeletConfigurations``.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Part(Protocol):
         """The mapping."""
 
     def location(self, path: str) -> Location:
-        """The place of a path such as ``$.maxPods`` of the mapping."""
+        """The place of a path such as ``$.maxPods``."""
 
 
 class MergedDocuments:
@@ -39,11 +38,9 @@ class MergedDocuments:
         self._origins: dict[str, Part] = {}
 
     def merge(self, document: Part) -> None:
-        """Merge one more mapping over the value."""
         self._patch(self.value, document.value, "$", document)
 
     def locate(self, path: str) -> Location:
-        """The location of the part at a path."""
         around = path
         while around:
             if around in self._origins:
@@ -72,7 +69,7 @@ def files(directory: Path) -> Iterator[Path]:
     """The drop-in files below a directory, in the kubelet's order.
 
     Raises:
-        BadInput: the directory is not readable.
+        BadInput: the directory is unreadable.
     """
     try:
         names = sorted(os.listdir(directory))  # noqa: PTH208 - text order, as Go walks
@@ -82,6 +79,7 @@ def files(directory: Path) -> Iterator[Path]:
         ) from None
     for name in names:
         path = directory / name
+        # Go's filepath.WalkDir does not follow symbolic links to folders.
         if path.is_dir() and not path.is_symlink():
             yield from files(path)
         elif name.endswith(_SUFFIX):

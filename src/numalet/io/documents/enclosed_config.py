@@ -1,7 +1,7 @@
-"""Read the KubeletConfiguration inside documents of other kinds.
+"""Finds the KubeletConfiguration inside other documents.
 
-Documents of vendors (``vendor_table``), the answer of ``/configz``, ConfigMaps, and lists of
-objects. Every finding about a part of the configuration has its location in the given file.
+These are documents of vendors (``vendor_table``), output of ``/configz``, ConfigMaps, and lists of
+objects. Findings have their location in the outer file.
 """
 
 from __future__ import annotations
@@ -31,35 +31,34 @@ from numalet.io.findings.config_files import (
 
 _CONFIGZ: Final = "kubeletconfig"
 _DEEPEST: Final = 3
-"""Lists inside lists, and texts inside texts: no client writes more, and a hostile file may."""
+"""Of lists in lists and texts in texts. Clients write less; this stops hostile files."""
 
 
 def of_document(document: Document, text: str) -> list[ConfigPart]:
-    """The configurations that a document is or holds; ``text`` is that of the whole file.
+    """The configurations that a document is or contains; ``text`` is that of the whole file.
 
     Raises:
-        BadInput: one of them is not readable.
+        BadInput: one of them is unreadable.
     """
     return [*_parts(document.value, "$", Source(document, text), 0)]
 
 
 def read_from(source: str, where: Location) -> Finding:
-    """A note that names the source."""
     return ConfigFileReadFrom(source=source, where=where)
 
 
 def of_mime(text: str, name: str) -> list[ConfigPart]:
-    """The configurations in user data of several parts. Raises ``BadInput``."""
+    """The configurations in multi-part user data. Raises ``BadInput``."""
     whole = YamlDocument(None, name, yaml_source.SecondReading("", name))
     return [*_of_text(text, "$", Source(whole, text), 0)]
 
 
 def is_mime(text: str) -> bool:
-    """Whether a text is user data of several parts."""
     return text.startswith(("MIME-Version:", "Content-Type:"))
 
 
 def _parts(value: object, path: str, source: Source, depth: int) -> Iterator[ConfigPart]:
+    # Such a list has one item per group of machines, for example node pools.
     if isinstance(value, list) and depth == 0:
         for at, item in enumerate(value):
             for part in _parts(item, f"{path}[{at}]", source, depth + 1):
@@ -80,6 +79,7 @@ def _parts(value: object, path: str, source: Source, depth: int) -> Iterator[Con
         for key, text in data.items() if isinstance(data, Mapping) else ():
             for part in _of_text(text, f"{path}.data.{key}", source, depth + 1):
                 yield replace(part, note=part.note or _of_key(value, key, part))
+    # /configz wraps the fields in "kubeletconfig" and leaves apiVersion and kind out.
     elif isinstance(value.get(_CONFIGZ), dict) and len(value) == 1:
         note = "the configuration that a running kubelet reports (configz)"
         part = config_parts.fields(
@@ -93,7 +93,6 @@ def _of_key(value: Mapping[str, Any], key: str, part: ConfigPart) -> Finding:
 
 
 def _title(value: Mapping[str, Any]) -> str:
-    """Kind, namespace and name, if given."""
     metadata = value.get("metadata")
     given = metadata if isinstance(metadata, Mapping) else {}
     names = [given.get(each) for each in ("namespace", "name")]
@@ -144,6 +143,7 @@ def _of_text(text: Any, path: str, source: Source, depth: int) -> Iterator[Confi
             if isinstance(content, bytes):
                 yield from _of_text(content.decode(errors="replace"), path, source, depth + 1)
         return
+    # A cheap test first; most texts in such documents do not concern the kubelet.
     if not text.startswith(("{", "[settings.")) and "kubelet" not in text.lower():
         return
     try:
@@ -165,10 +165,10 @@ def _of_text(text: Any, path: str, source: Source, depth: int) -> Iterator[Confi
 
 
 class _Lines:
-    """From lines of a text inside a document to lines of the file.
+    """Maps lines of an embedded text to lines of the file.
 
-    The lines of a literal block (``|``) stand in the file one by one below its key; a text in any
-    other style has one line, that where it begins. Which it is shows in the lines themselves.
+    In a literal block (``|``) each line of the text has its own line below the key. In any other
+    style all lines map to the line of the key.
     """
 
     def __init__(self, source: Source, path: str, text: str) -> None:
@@ -179,7 +179,6 @@ class _Lines:
         self._outside = source.text.split("\n")
 
     def moved(self, where: Location) -> Location:
-        """The place in the file for a place in the text."""
         path = self._path + where.path.removeprefix("$")
         here = Location(self._source.document.document, path, self._line(where.line))
         return self._source.move(here)
@@ -188,13 +187,14 @@ class _Lines:
         if self._start is None or inside is None:
             return self._start
         outside = self._start + inside
+        # The style is unknown after parsing, so compare the lines.
         lines = self._inside[inside - 1 : inside], self._outside[outside - 1 : outside]
         is_same = [each.strip() for each in lines[0]] == [each.strip() for each in lines[1]]
         return outside if is_same else self._start
 
 
 def among(documents: list[Document], part: ConfigPart) -> Finding | None:
-    """A note about documents of other kinds in the same file, or None.
+    """A note about the other documents in the same file, or None.
 
     Raises:
         BadInput: one of them is not a Kubernetes object.

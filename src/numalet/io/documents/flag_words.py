@@ -1,8 +1,8 @@
-"""Read the words of a kubelet's command line as flags with values.
+"""Splits the words of a kubelet's command line into flags and values, as pflag does.
 
-As pflag reads them: ``--flag=value`` and ``--flag value``, switches without a value, shorthands,
-``_`` for ``-`` in names, no abbreviations. A flag that no release has takes the next word as its
-value unless that is a flag. What stops the kubelet is collected; the rest is read as well.
+``--flag=value`` and ``--flag value``, switches without a value, shorthands, ``_`` for ``-`` in
+names, no abbreviations. Errors that stop the kubelet are collected, and the remaining words are
+still parsed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PASSED_ON: Final = {
     "k0s": "kubelet-extra-args",
     "minikube": "extra-config",
 }
-"""The option of other programs that has flags of the kubelet inside."""
+"""The options of other programs that pass flags on to the kubelet."""
 
 
 class GivenFlag(Value):
-    """A flag and its value, or a problem without a flag. ``name`` has ``-`` for ``_``."""
+    """A flag and its value, or a problem without a flag; ``name`` has ``-`` for ``_``."""
 
     name: str = ""
     value: str = ""
@@ -40,7 +40,7 @@ def of_program(words: Iterable[str], program: str) -> Iterator[GivenFlag]:
 
 
 def parsed(words: Iterable[str]) -> Iterator[GivenFlag]:
-    """The flags in these words, in order, and then the first word outside of flags."""
+    """The flags in order, and then the first word that is not part of a flag."""
     left = deque(words)
     others: list[str] = []
     while left:
@@ -67,15 +67,17 @@ def _long(word: str, left: deque[str]) -> GivenFlag:
     if equals:
         return GivenFlag(name, value)
     if flag is None:
+        # A flag of no known release: guess that the next word is its value unless it is a flag.
         has_value = bool(left) and left[0][:1] != "-"
         return GivenFlag(name, left.popleft() if has_value else "")
+    # pflag's NoOptDefVal: such a flag never uses the next word as its value.
     if flag.no_option:
         return GivenFlag(name, flag.no_option)
     return GivenFlag(name, left.popleft()) if left else _without_value(name, word)
 
 
 def _short(word: str, left: deque[str]) -> Iterator[GivenFlag]:
-    """The flags of a word such as ``-v2``: one letter each, the last one with a value."""
+    """The flags in a word such as ``-v2``: a letter each, and the last may have a value."""
     letters = word[1:]
     while letters:
         letter, letters = letters[0], letters[1:]
@@ -107,12 +109,13 @@ def _syntax(problem: str) -> GivenFlag:
 
 
 def _passed_on(words: list[str], option: str, program: str) -> Iterator[str]:
-    """The words for the kubelet in the values of an option of another program."""
+    """The kubelet's words in the values of an option of another program."""
     for at, word in enumerate(words):
         name, equals, value = word.lstrip("-").partition("=")
         if name != option or not word.startswith("-"):
             continue
         given = value if equals else "".join(words[at + 1 : at + 2])
+        # k0s has all flags in one value; the others repeat the option.
         if program == "k0s":
             yield from command_text.words_of(given)
             continue

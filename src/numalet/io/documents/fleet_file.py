@@ -1,4 +1,4 @@
-"""fleet.yaml: a fleet that is described, or classes for the nodes of a dump.
+"""Reads fleet.yaml: a described fleet, or classes for the nodes of a dump.
 
     pools:
     - name: gpu
@@ -10,8 +10,7 @@
       taints: [nvidia.com/gpu=present:NoSchedule]
     pods: [jobs.yaml]
 
-What a pool is made of is opened by ``insight.usecases.fleets``; here it is read and checked. See
-docs/reference/fleet-file.md.
+``insight.usecases.fleets`` opens the files that it names. See docs/reference/fleet-file.md.
 """
 
 from __future__ import annotations
@@ -50,10 +49,9 @@ _TAINT: Final = re.compile(r"([^=:]+)(?:=([^:]*))?:([A-Za-z]+)")
 
 
 class FleetPool(Value, kw_only=True):
-    """One pool as it is written; ``names`` are patterns and ``match_labels`` labels of its nodes.
+    """One pool as written; ``names`` and ``match_labels`` select its nodes in a dump.
 
-    ``configuration`` is a path or the fields of KubeletConfiguration, ``devices`` a path or a list.
-    Without a ``match`` its nodes in a dump are those with the pool's labels.
+    ``configuration`` is a path or fields of KubeletConfiguration, ``devices`` a path or a list.
     """
 
     name: str
@@ -72,7 +70,7 @@ class FleetPool(Value, kw_only=True):
 
 
 class FleetFile(Value, kw_only=True):
-    """A description; ``pods`` are paths and Pod objects. ``folder`` is what paths start from."""
+    """A fleet file; ``pods`` are paths and Pod objects, relative paths start at ``folder``."""
 
     document: str
     folder: Path
@@ -81,9 +79,9 @@ class FleetFile(Value, kw_only=True):
 
 
 def is_fleet_file(path: str) -> bool:
-    """Whether a file, or the standard input, is a description and no dump, by its beginning."""
+    """Whether a file, or the standard input, begins like a fleet file rather than a dump."""
     if path == yaml_source.STANDARD_INPUT:
-        # What was peeked at is there for who reads on from the same buffer.
+        # Peeking leaves the bytes in the buffer for the reader that follows.
         source = sys.stdin.buffer
         begins = source.peek() if isinstance(source, BufferedReader) else b""
         return _POOLS.search(begins) is not None
@@ -95,10 +93,10 @@ def is_fleet_file(path: str) -> bool:
 
 
 def load(path: str) -> FleetFile:
-    """The description in a file, or on the standard input for ``-``.
+    """The fleet file at a path, or on the standard input for ``-``.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     if path == yaml_source.STANDARD_INPUT:
         return read(yaml_source.decode(sys.stdin.buffer.read(), path), path)
@@ -106,10 +104,10 @@ def load(path: str) -> FleetFile:
 
 
 def read(text: str, document: str, folder: Path = Path()) -> FleetFile:
-    """The description in a text of this name.
+    """Parse the text of a fleet file.
 
     Raises:
-        BadInput: with everything that is wrong in it.
+        BadInput: with all errors.
     """
     documents = yaml_source.load_documents(text, document)
     findings = Findings()
@@ -172,6 +170,7 @@ def _pool(value: object, place: Place, findings: Findings) -> FleetPool | None:
         labels=given.labels,
         taints=_taints(given.taints, place.member("taints"), findings),
         names=tuple(match.names),
+        # Without a match, the pool's own labels select its nodes.
         match_labels=given.labels if given.match is None else match.labels,
     )
 
@@ -204,7 +203,7 @@ def _taints(values: list[Any], place: Place, findings: Findings) -> tuple[Taint,
 
 
 def _taint_parts(value: object) -> tuple[str, str, object] | None:
-    """Key, value and effect of ``key=value:effect`` or of an object; None if it is neither."""
+    """Key, value and effect of ``key=value:effect`` or of an object; None for anything else."""
     if isinstance(value, str):
         match = _TAINT.fullmatch(value)
         return None if match is None else (match[1], match[2] or "", match[3])

@@ -1,8 +1,7 @@
-"""What a fleet file has in it, part by part: fields, types, and what each is for.
+"""The fields of a fleet file with types and descriptions.
 
-``fleet_file`` reads with these types. Lists are read item by item, so that everything that is wrong
-is found, and ranges by rules of their own: what the published schema says of them instead stands
-under ``PUBLISHED_AS``.
+Lists and ranges have loose types so that ``fleet_file`` can report every error; the published
+schema uses the strict form under ``PUBLISHED_AS``.
 """
 
 from __future__ import annotations

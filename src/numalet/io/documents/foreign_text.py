@@ -1,4 +1,4 @@
-"""Texts without a configuration that people pass as one: their names, and what to pass instead."""
+"""Recognises texts that users pass by mistake, and names what to pass instead."""
 
 from __future__ import annotations
 
@@ -57,12 +57,13 @@ _TEXTS: Final = tuple(
 
 
 def problem(text: str, document: str) -> Finding | None:
-    """A finding that names the text and what to pass instead; None for a possible configuration."""
+    """A finding that names the text and its replacement; None for a possible configuration."""
     head = text[:_HEAD].lstrip("\n")
     where = Location(document)
     for pattern, found, instead in _TEXTS:
         if pattern.match(head):
             return ConfigFileNotUsable(found=found, instead=instead, where=where)
+    # Without a single character of YAML, JSON or flags it is prose.
     lines = [line for line in head.split("\n") if line.strip()]
     if lines and not lines[0].startswith("#") and all(map(_NOT_MARKED_UP.fullmatch, lines)):
         instead = (

@@ -1,8 +1,7 @@
-"""The objects of Kubernetes in documents: single ones, and members of lists.
+"""The Kubernetes objects in documents: single ones, and items of lists.
 
-A file may hold objects of any kinds together, as ``kubectl get pods,resourceclaims -o yaml`` prints
-them. Each reader uses the kinds that it knows; a kind that no reader here has a use for is fine,
-and one that nothing is known about is a finding.
+A file may mix kinds, as ``kubectl get pods,resourceclaims -o yaml`` prints them. Each reader picks
+its kinds; a known kind without a reader is skipped, and an unknown kind is a finding.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _CONFIGURING: Final = frozenset(
         "Shoot",
     ]
 )
-"""Kinds in which Kubernetes and its vendors have a kubelet's configuration."""
+"""Kinds that contain a kubelet's configuration."""
 
 WITHOUT_PODS: Final = frozenset((*_WITHOUT_PODS_TEXT.split(), *CLAIM_KINDS))
 _WITH_PODS: Final = (
@@ -70,9 +69,9 @@ _LIST: Final = ("apiVersion", "items", "kind", "metadata")
 
 
 class KubeObject(Value):
-    """One object: of which input, and whether it was in a list.
+    """One object, with its input and whether it was an item of a list.
 
-    ``api_version`` is its own, or that of the list of one kind that it is in.
+    ``api_version`` is its own, or that of the typed list around it.
     """
 
     kind: str
@@ -83,7 +82,7 @@ class KubeObject(Value):
     listed: bool = False
 
     def member(self, *names: str) -> object:
-        """A member's member, or None where there is none."""
+        """The member at this path, or None."""
         value: object = self.value
         for name in names:
             value = value.get(name) if isinstance(value, Mapping) else None
@@ -91,22 +90,19 @@ class KubeObject(Value):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Kind, namespace and name."""
         metadata = ("namespace", "default"), ("name", "")
         namespace, name = (str(self.member("metadata", m) or other) for m, other in metadata)
         return self.kind, namespace, name
 
     def owners(self) -> Iterator[tuple[str, str, str]]:
-        """Keys of the objects that this one belongs to."""
         references = self.member("metadata", "ownerReferences")
         for reference in references if isinstance(references, list) else ():
+            # Other owners only affect garbage collection.
             if isinstance(reference, Mapping) and reference.get("controller") is True:
                 yield str(reference.get("kind")), self.key[1], str(reference.get("name"))
 
 
 class _Outer(Value):
-    """What the list around an object says of its members: their kind, the API's version."""
-
     kind: str = ""
     api_version: str = ""
     listed: bool = False
@@ -115,7 +111,7 @@ class _Outer(Value):
 def of_documents(
     documents: Sequence[YamlDocument], document: str, findings: Findings, number: int = 0
 ) -> list[KubeObject]:
-    """The objects of one input, which is the ``number``-th, in the order of the text."""
+    """The objects of input ``number``, in the order of the text."""
     filled = [loaded for loaded in documents if loaded.value is not None]
     if not filled:
         findings.add(PodsEmptyDocument(where=Place(document).location))
@@ -129,7 +125,7 @@ def of_documents(
 
 
 def stop_after_many(findings: Findings, place: Place) -> None:
-    """Raise ``BadInput`` if there are more errors than are of use."""
+    """Raise ``BadInput`` once there are too many errors to be useful."""
     if findings.error_count >= limits.ERRORS_OF_A_TEXT:
         where = Location(place.document, place.path)
         stopped = DocumentTooManyErrors(count=findings.error_count, where=where)
@@ -139,13 +135,14 @@ def stop_after_many(findings: Findings, place: Place) -> None:
 def _unfolded(
     value: object, place: Place, outer: _Outer, number: int, findings: Findings
 ) -> Iterator[KubeObject]:
-    """The object itself, or what is in it when it is a list of objects."""
+    """The object itself, or the items of a list."""
     if not isinstance(value, Mapping):
         typed.wrong_type(value, "an object with a kind", place, findings)
         return
     kind = str(value.get("kind") or outer.kind)
     api_version = str(value.get("apiVersion") or outer.api_version)
     item_kind = kind.removesuffix("List")
+    # An unknown kind that only ends in List is an object unless it has items.
     is_list = item_kind != kind and (item_kind in _KINDS or "items" in value)
     if not is_list:
         given = KubeObject(kind, value, place, api_version, number, outer.listed)
@@ -158,7 +155,7 @@ def _unfolded(
     if items is not None and not isinstance(items, list):
         typed.wrong_type(items, "a list", place.member("items"), findings)
         return
-    # A plain List holds objects of any kind, and its own version is none of theirs.
+    # A plain List has items of any kind, and its version is not theirs.
     inner = _Outer(item_kind, api_version if item_kind else "", listed=True)
     if len(items or ()) > limits.OBJECTS_OF_A_TEXT:
         where = Location(place.document, f"{place.path}.items[{limits.OBJECTS_OF_A_TEXT}]")

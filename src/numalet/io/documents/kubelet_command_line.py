@@ -1,6 +1,6 @@
-"""The configuration on a kubelet's command line, as ``/proc``, ``ps`` or a file for systemd has it.
+"""Reads the configuration from a kubelet's command line: ``/proc``, ``ps``, or a systemd file.
 
-A file that the flag ``--config`` names is read with it, as the kubelet reads it.
+The caller reads the file that ``--config`` names as well, like the kubelet.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _VARIABLE: Final = re.compile(r"\$\{?[A-Za-z_]")
 
 
 class CommandLine(Value):
-    """Flags with places; the files that two of them name.
+    """Flags with places, and the files that ``--config`` and ``--config-dir`` name.
 
-    ``problems`` are words that are not flags with a value. ``is_whole`` says that it begins with
-    the program, so that no flag is missing. ``unknown`` is what the text leaves open;
-    ``missing`` is that of it which may decide everything.
+    ``problems`` are words that are not flags with a value. ``is_whole``: it begins with the
+    program, so all flags are present. ``unknown`` lists values that the text does not show;
+    ``missing`` those that may change the result.
     """
 
     flags: tuple[tuple[str, str, Location], ...]
@@ -43,7 +43,7 @@ def read(text: str, document: str) -> CommandLine | None:
     """The flags of a command line in a text, or None.
 
     Raises:
-        BadInput: its quotes do not match, or it is the command line of another program.
+        BadInput: its quotes do not match, or the text belongs to another program.
     """
     found = command_text.read(text, document)
     return None if found is None else _flags(found, document)
@@ -62,7 +62,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
         if flag is None:
             continue
         if _VARIABLE.search(flag.value):
-            # The flag itself is certain, its value is not.
+            # The flag is certain, but its value is an unresolved variable.
             problems.append(CommandFlag(flag.name, where))
             if kubelet_flags.sets_a_field(flag.name):
                 unknown.append(
@@ -74,6 +74,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
             given.append((flag.name, flag.value, where))
     named = {name: value for name, value, _ in given}
     unknown += (ConfigFileNotAtHand(file=each, where=Location(document)) for each in found.missing)
+    # A log without --config may have lost its first lines, so a file may still be in use.
     is_cut = found.are_all_flags and "--config=" not in found.words
     return CommandLine(
         flags=tuple(given),
@@ -91,7 +92,7 @@ def _flags(found: CommandText, document: str) -> CommandLine:
 
 
 def _as_given(flag: GivenFlag) -> GivenFlag | None:
-    """A flag of a log in the form of a command line; None at its default.
+    """A flag of a log in command-line form; None at its default.
 
     A log does not show whether a flag at its default was given.
     """
@@ -100,12 +101,13 @@ def _as_given(flag: GivenFlag) -> GivenFlag | None:
         return flag
     if flag.value == known.default:
         return None
+    # pflag prints a stringSlice in brackets.
     is_list = known.type == "stringSlice" and flag.value[:1] == "["
     return replace(flag, value=flag.value[1:-1]) if is_list else flag
 
 
 class _Lines(Mutable):
-    """Finds the line of each flag in a text, occurrence by occurrence."""
+    """The line of each flag in a text, one occurrence after the other."""
 
     text: str
     begins: int
@@ -113,8 +115,8 @@ class _Lines(Mutable):
     ends: list[int] = field(default_factory=list)
 
     def line_of(self, name: str) -> int | None:
-        """The line of the next occurrence of a flag, or None."""
         flag = "[-_]".join(map(re.escape, name.split("-"))) + r"(?![\w-])"
+        # Second pattern: the flag may stand inside another program's option, without dashes.
         for pattern in (f"--{flag}", rf"(?<![\w-]){flag}"):
             match = re.compile(pattern).search(self.text, self.searched.get(name, self.begins))
             if match is not None:

@@ -1,9 +1,8 @@
-"""Reads a KubeletConfiguration (v1beta1) from file, drop-in directory and flags.
+"""Reads a KubeletConfiguration (v1beta1) from file, drop-in directory and flags, in this order.
 
-In the kubelet's order: the file, the drop-ins over it as JSON merge patches, the flags over both.
-What the file may enclose the configuration in: see ``enclosed_config``.
-Unknown and repeated fields are warnings, because the kubelet falls back to a lenient reading; a
-wrong type is an error. Which values are legal is decided elsewhere (``config``).
+Drop-ins are JSON merge patches over the file; flags win over both. For documents around a
+configuration see ``enclosed_config``. Unknown and repeated fields are warnings, because the kubelet
+falls back to lenient decoding; wrong types are errors. ``config`` validates the values.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _SUMMED = (
 
 
 class Base(Enum):
-    """What the flags are applied to."""
+    """The configuration below the flags if no file is given."""
 
     FILE = "the configuration file that is named"
 
@@ -69,13 +68,13 @@ class Base(Enum):
 class ConfigSources(Value, kw_only=True):
     """The sources of a configuration.
 
-    ``config_file`` is ``-`` for the standard input, which can be read once.
-    Flags are pairs of name and value, in order, a name as often as needed. ``base`` says what
-    stands in for a file that is not named. ``mode`` and ``memory_node_classes`` win over
-    what the file says, unless None; ``Mode.EXACT`` leaves nothing of native mode in it.
+    ``config_file`` is ``-`` for the standard input, which is readable only once. ``flags`` are
+    pairs of name and value, in order; a name may repeat. ``base`` applies without a file. ``mode``
+    and ``memory_node_classes`` win over the file; ``Mode.EXACT`` disables every setting of native
+    mode.
 
-    ``release`` names the release that is followed. Without one there or in the file it is that of
-    the ``kubelets`` which the rest of the user's input shows.
+    ``release`` is the kubelet release to follow. By default it is the one in the file, or else that
+    of ``kubelets``, which the user's other input shows.
     """
 
     config_file: Path | str | None = None
@@ -95,11 +94,10 @@ class LoadedConfig(Value):
     warnings: tuple[Finding, ...] = ()
     numalet: NumaletConfig = AS_THE_KUBELET
     has_own_settings: bool = False
-    """Whether there are some besides a release that a flag or a kubelet gives."""
+    """Whether the user set more than the release."""
 
     @property
     def behaviour(self) -> Behaviour:
-        """The rules of the mode that the settings name."""
         return self.numalet.behaviour
 
 
@@ -114,13 +112,12 @@ class GatheredConfig(Value):
     has_file_defaults: bool
     notices: tuple[Finding, ...]
     part: ConfigPart | None = None
-    """The part of the file, or None."""
 
     def loaded(self, release: str | None, kubelets: Sequence[KubeletAtHand] = ()) -> LoadedConfig:
-        """Read the configuration as a kubelet of this release, or of ``kubelets``, reads it.
+        """Decode the configuration like a kubelet of this release, or of ``kubelets``.
 
         Raises:
-            BadInput: it holds a wrong type, or the release is not known.
+            BadInput: a field has a wrong type, or the release is unknown.
         """
         warnings = Findings()
         warnings.extend(self.notices)
@@ -143,6 +140,7 @@ class GatheredConfig(Value):
                 system="", fields={}, command=CONFIGZ, where=where, files=self.part.missing
             )
             config = replace(config, unknown=missing)
+        # Flags in the file first: the user's own flags win over them.
         config = kubelet_flags.applied(config, kubelet_flags.parse_placed(self.inside, followed))
         config = replace(config, flags=(*config.flags, *self.problems))
         config = kubelet_flags.applied(config, kubelet_flags.parse(self.sources.flags, followed))
@@ -156,7 +154,7 @@ def load(sources: ConfigSources | str | PathLike[str]) -> LoadedConfig:
     """The configuration of all sources together, or of this file.
 
     Raises:
-        BadInput: a source cannot be read or holds a wrong type.
+        BadInput: a source is unreadable or has a wrong type.
     """
     if isinstance(sources, str | PathLike):
         sources = ConfigSources(config_file=fspath(sources))
@@ -164,7 +162,7 @@ def load(sources: ConfigSources | str | PathLike[str]) -> LoadedConfig:
 
 
 def gather(sources: ConfigSources) -> GatheredConfig:
-    """Read all sources. Raises ``BadInput``: one is not readable."""
+    """Read all sources. Raises ``BadInput`` if one is unreadable."""
     warnings = Findings()
     own = AS_THE_KUBELET
     has_file_defaults = sources.base is Base.EMPTY_FILE and sources.config_dir is None
@@ -184,7 +182,7 @@ def gather(sources: ConfigSources) -> GatheredConfig:
         inside, problems = file.part.flags, file.part.problems
     if config_dir is not None:
         if has_file_defaults and merged.value.get(_EVICTION) is None:
-            # The kubelet fills in defaults before it merges, so a drop-in adds to them.
+            # The kubelet applies defaults before it merges, so a drop-in adds to them.
             defaults = node_allocatable.default_eviction(OperatingSystem.LINUX)
             merged.value[_EVICTION] = dict(defaults)
         for path in drop_ins.files(Path(config_dir)):
@@ -200,7 +198,7 @@ def gather(sources: ConfigSources) -> GatheredConfig:
 
 
 def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
-    """Put a part over what its vendor sets."""
+    """Merge a part over the fields that its vendor sets."""
     vendor, sets = part.vendor, dict(part.sets)
     if vendor is not None:
         if vendor.replaces_maps:
@@ -209,6 +207,7 @@ def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
         by_vendor = ConfigPart(value=sets, locate=lambda path: replace(nowhere, path=path))
         merged.merge(by_vendor)
     merged.merge(part)
+    # Some vendors compute reservedMemory as the sum that the kubelet requires.
     if merged.value.get(_RESERVED) == SUM:
         sizes = (merged.value.get(field, {}).get(key, "0") for field, key in _SUMMED)
         with suppress(QuantityError, AttributeError):
@@ -219,7 +218,7 @@ def _merge(merged: drop_ins.MergedDocuments, part: ConfigPart) -> None:
 def _unknown(
     vendor: VendorFormat, given: Mapping[str, Any], sources: ConfigSources
 ) -> UnknownFields | None:
-    """The fields that the vendor's file leaves open, without given fields."""
+    """The fields that the vendor's file leaves open and that are not given elsewhere."""
     known = [
         name
         for name in vendor.unknown
@@ -238,9 +237,9 @@ def _unknown(
 def decode(
     value: object, document: str = "configuration", release: Release = NEWEST
 ) -> KubeletConfig:
-    """The configuration of a mapping of fields, as an otherwise empty file would give it.
+    """The configuration of a mapping of fields, as if it were the whole file.
 
-    Of a field that the release does not know the type does not matter.
+    Fields that the release does not know may have any type.
 
     Raises:
         BadInput: it is not a mapping, or a field has a wrong type.
@@ -263,10 +262,10 @@ def decode(
 def decode_placed(
     value: Mapping[str, Any], place: Place, release: Release = NEWEST
 ) -> LoadedConfig:
-    """The same for fields that stand in a document, with what the kubelet would warn of.
+    """``decode`` for fields inside another document, with the kubelet's warnings.
 
     Raises:
-        BadInput: it says that it is something else, or a field has a wrong type.
+        BadInput: it is of another kind, or a field has a wrong type.
     """
 
     def locate(path: str) -> Location:
@@ -284,8 +283,8 @@ def _decode(
     value: Mapping[str, object], locate: Locate, release: Release, *, has_default_eviction: bool
 ) -> tuple[KubeletConfig, tuple[Finding, ...]]:
     mismatches = kubelet_types.mismatches(value)
-    # Types of fields that the release does not know do not matter; a comparison with a
-    # later release may still need their values.
+    # Fields that the release does not know may have any type. Comparing with a later release may
+    # still need their values.
     unread = NEWEST.fields.difference(release.fields).intersection(map(_field, mismatches))
     reader = FieldReader(
         locate, {place: each for place, each in mismatches.items() if _field(place) not in unread}
@@ -306,7 +305,7 @@ def _decode(
             attributes[row.attribute] = read
         elif read is not None:
             others[row.name] = read
-    # The other mismatches are in fields that numalet does not read; a kubelet refuses them too.
+    # The rest are in fields that numalet does not read, but the kubelet refuses them too.
     for place in tuple(reader.mismatches):
         reader.wrong(place)
     reader.findings.raise_errors()
@@ -318,15 +317,15 @@ def _decode(
 
 
 def _field(place: str) -> str:
-    """The field that a place is in."""
     return re.split(r"[.\[]", place)[0]
 
 
 def _read(reader: FieldReader, row: KubeletField, value: Mapping[str, object]) -> Any:
-    """The value of a field; None for an absent, wrong or empty value that leaves the default."""
+    """The value of a field, or None if the default applies."""
     given: object = value
     for part in row.name.split("."):
         given = given.get(part) if isinstance(given, dict) else None
+    # To Go, an absent field equals an empty one, so the kubelet sets the default for both.
     if given is None or (row.is_defaulted_when_empty and _is_zero(given)):
         return None
     read = reader.read(row.name, kubelet_types.of_name(row.type), given)

@@ -1,4 +1,4 @@
-"""A KubeletConfiguration as a document: its head, and its form in ``/configz``."""
+"""A KubeletConfiguration as a document: its apiVersion and kind, and its form in ``/configz``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ _LEFT_OUT_WHEN_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
 def is_plain(value: object) -> bool:
-    """Whether a document is a KubeletConfiguration itself."""
     return isinstance(value, Mapping) and (value.get("apiVersion"), value.get("kind")) == (
         API_VERSION,
         KIND,
@@ -27,7 +26,7 @@ def is_plain(value: object) -> bool:
 
 
 def fields_of(value: object, where: Location) -> dict[str, Any]:
-    """The fields of a configuration that may leave out ``apiVersion`` and ``kind``.
+    """The fields of a configuration, which may omit ``apiVersion`` and ``kind``.
 
     Raises:
         BadInput: it is not a mapping, or of another kind.
@@ -40,7 +39,7 @@ def fields_of(value: object, where: Location) -> dict[str, Any]:
 
 
 def described(value: Mapping[str, Any]) -> str:
-    """A document by its kind, or by its keys."""
+    """Describe a document by its kind, or else by its keys."""
     kind, api_version = value.get("kind"), value.get("apiVersion")
     if kind is not None or api_version is not None:
         return f"this is kind {kind!r} of apiVersion {api_version!r}"
@@ -50,7 +49,7 @@ def described(value: Mapping[str, Any]) -> str:
 
 
 def configz(config: KubeletConfig) -> dict[str, Any]:
-    """The fields that are honoured; an empty one is left out, as the kubelet leaves it out."""
+    """The supported fields; empty ones are left out, as by the kubelet (``omitempty``)."""
     shown: dict[str, Any] = {}
     for name, row in kubelet_fields.HONOURED.items():
         value = _plain(getattr(config, row.attribute), row.type)

@@ -1,8 +1,7 @@
-"""Writes ``reservedMemory`` into a user's KubeletConfiguration, and nothing else.
+"""Writes ``reservedMemory`` into a user's KubeletConfiguration.
 
-Only the lines of that field change; everything else stays byte for byte. Inside the field
-entries of the same NUMA node keep their place, their comments and their quotes. The result is read
-again before it is handed out: if any other field came out differently, there is no result.
+Only the lines of that field change. Entries of the same NUMA node keep their place, comments and
+quotes. The result is parsed again; if another field differs, the edit is refused.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from numalet.io.findings.files import ReserveNotEditable
 
 FIELD: Final = "reservedMemory"
 _NEIGHBOUR: Final = "memoryManagerPolicy"
-"""A new field is put below this one, if it is there: they are read together."""
+"""A new field goes below this one, because they belong together."""
 _NEVER_WRAP: Final = 1 << 20
 
 
 class _Layout(Value):
-    """Columns that a nested level adds: mappings, items of lists, dashes before items."""
+    """Columns that a nested level adds: for mappings, list items, and dashes before items."""
 
     mapping: int = 2
     sequence: int = 2
@@ -59,6 +58,7 @@ def _edited_json(text: str, document: str, reserved: Sequence[ReservedMemory]) -
     except ValueError:
         raise _refused(document, "it is a mapping in braces, and no JSON") from None
     value[FIELD] = [_plain(entry) for entry in reserved]
+    # The second line of pretty-printed JSON shows its indentation.
     second_line = text.partition("\n")[2]
     indent = len(second_line) - len(second_line.lstrip(" "))
     made = json.dumps(value, indent=indent or None, ensure_ascii=False)
@@ -85,8 +85,10 @@ def _edited_yaml(text: str, document: str, reserved: Sequence[ReservedMemory]) -
         return text[:place] + before + " " * column + added.replace("\n", newline) + text[place:]
     start = int(_key_of(root, FIELD).start_mark.index)
     end = _line_end(text, _end(former))
+    # The value of an alias is its anchor, which stands further up in the text.
     if end <= start:
         raise _refused(document, f"{FIELD} ends with an alias")
+    # Edit the present lines if possible; otherwise write the field again.
     block = _renewed(root, former, text[start:end].replace("\r\n", "\n"), reserved)
     if block is None:
         fresh = _dumped(_fresh(reserved), _layout_of_lists(root), column)
@@ -97,7 +99,7 @@ def _edited_yaml(text: str, document: str, reserved: Sequence[ReservedMemory]) -
 
 
 def _comment_after(text: str, position: int) -> str:
-    """The comment behind a value, for the line of its key."""
+    """The comment after a value, for the line of its key."""
     rest = text[position : _line_end(text, position)].strip()
     return f"  {rest}" if rest.startswith("#") else ""
 
@@ -115,12 +117,10 @@ def _compose(text: str, document: str) -> MappingNode:
 def _renewed(
     root: MappingNode, former: Node, region: str, reserved: Sequence[ReservedMemory]
 ) -> str | None:
-    """The field's lines with the new reservations, made from its present lines.
-
-    None if these are no block of entries that stands for itself.
-    """
+    """The field's lines with the new reservations, or None unless they are a plain block."""
     column = int(root.start_mark.column)
     layout = _layout(former, column)
+    # Anchors and aliases connect these lines with the rest of the file.
     if layout is None or "*" in region or "&" in region:
         return None
     data = _yaml(layout).load(" " * column + region)
@@ -129,7 +129,7 @@ def _renewed(
 
 
 def _update(entries: CommentedSeq, reserved: Sequence[ReservedMemory]) -> None:
-    """Change entries in place; remove those that are not wanted, add those that are missing."""
+    """Change, remove and add entries so that they match ``reserved``."""
     missing = {entry.numa_node: entry for entry in reserved}
     surplus = []
     for index, item in enumerate(entries):
@@ -153,6 +153,7 @@ def _set_amounts(item: CommentedMap, entry: ReservedMemory) -> None:
         del limits[name]
     for name, amount in amounts.items():
         before = limits.get(name)
+        # Keeps the quotes of the old value.
         limits[name] = type(before)(amount) if isinstance(before, ScalarString) else amount
 
 
@@ -165,7 +166,7 @@ def _item(entry: ReservedMemory) -> CommentedMap:
 
 
 def _dumped(data: CommentedMap, layout: _Layout, column: int) -> str:
-    """The text of a mapping, its lines after the first one moved to a column."""
+    """The text of a mapping, with all lines but the first indented to a column."""
     stream = io.StringIO()
     _yaml(layout).dump(data, stream)
     first, *others = stream.getvalue().splitlines(keepends=True)
@@ -181,7 +182,7 @@ def _yaml(layout: _Layout) -> YAML:
 
 
 def _layout(sequence: Node, column: int) -> _Layout | None:
-    """How a list below a key at this column is laid out; None if it has no block of items."""
+    """The layout of a list below a key at this column; None unless it is a block list."""
     if not isinstance(sequence, SequenceNode) or sequence.flow_style:
         return None
     dash = sequence.start_mark.column - column
@@ -194,7 +195,7 @@ def _layout(sequence: Node, column: int) -> _Layout | None:
 
 
 def _layout_of_lists(root: MappingNode) -> _Layout:
-    """How lists of this document are laid out, going by the first one."""
+    """The layout of the first block list in the document."""
     for _, value in root.value:
         if isinstance(value, SequenceNode) and not value.flow_style:
             dash = value.start_mark.column - root.start_mark.column
@@ -204,6 +205,7 @@ def _layout_of_lists(root: MappingNode) -> _Layout:
 
 def _key_of(root: MappingNode, name: str) -> Node:
     keys: list[Node] = [key for key, _ in root.value if key.value == name]
+    # The last one wins in lenient decoding.
     return keys[-1]
 
 
@@ -213,7 +215,7 @@ def _value_of(root: MappingNode, name: str) -> Node | None:
 
 
 def _end(node: Node) -> int:
-    """Where the last character of a value is; comments after it do not count."""
+    """The index after a value; comments after it are not part of it."""
     if isinstance(node, MappingNode) and not node.flow_style:
         return _end(node.value[-1][1])
     if isinstance(node, SequenceNode) and not node.flow_style:
@@ -222,7 +224,7 @@ def _end(node: Node) -> int:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Behind the line break of the line that a position is in."""
+    """The index after the line break of the line at a position."""
     if position and text[position - 1] == "\n":
         return position
     newline = text.find("\n", position)
@@ -230,7 +232,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def _verify(before: str, after: str, document: str, reserved: Sequence[ReservedMemory]) -> None:
-    """Read both texts and compare them field by field."""
+    """Parse both texts and compare them field by field."""
     try:
         old, new = (yaml_source.load_documents(text, document) for text in (before, after))
         (was,), (now,) = old, new

@@ -1,4 +1,4 @@
-"""Read a file with a kubelet's configuration, plain or inside another document."""
+"""Reads a file with a kubelet's configuration, plain or inside another document."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from numalet.io.findings.documents import DocumentUnreadable
 class ConfigFile(Value):
     """A configuration, numalet's own documents, and the kubelet's warnings.
 
-    ``has_defaults`` is false for a kubelet that is run without a file, and so without defaults
-    for what only a file sets. ``config_dir`` is what the file itself names as such.
+    ``has_defaults`` is false for a kubelet without a config file, which gets no file defaults such
+    as eviction thresholds. ``config_dir`` is the drop-in directory that the file names.
     """
 
     part: ConfigPart
@@ -49,17 +49,19 @@ class ConfigFile(Value):
 
 
 def read(path: Path | str) -> ConfigFile:
-    """The one configuration of a file, in whatever object; ``-`` is the standard input.
+    """The one configuration of a file; ``-`` is the standard input.
 
-    ``FILE#NAME`` is that of a group of machines, where the file has several.
+    ``FILE#NAME`` selects a group of machines in a file with several.
 
     Raises:
-        BadInput: the file is not readable, or does not hold exactly one configuration.
+        BadInput: the file is unreadable, or does not have exactly one configuration.
     """
     name, pool = str(path), ""
+    # ``#`` is legal in file names, so an existing file wins.
     if "#" in name and not Path(name).exists():
         name, _, pool = name.rpartition("#")
     text = yaml_source.read_text_or_input(name)
+    # Before YAML: many command lines are valid YAML texts.
     line = kubelet_command_line.read(text, name)
     problem = foreign_text.problem(text, name) if line is None else None
     if problem is not None:
@@ -101,7 +103,7 @@ def read_drop_in(path: Path) -> ConfigFile:
     """The configuration of a drop-in file, which must be a plain one.
 
     Raises:
-        BadInput: the file is not readable, or not a plain configuration.
+        BadInput: the file is unreadable, or not a plain configuration.
     """
     name = str(path)
     documents = yaml_source.load_documents(yaml_source.read_text(path), name)
@@ -119,7 +121,7 @@ def _alone(part: ConfigPart) -> ConfigFile:
 
 
 def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
-    """The flags, merged over the file that they name, if that is readable here."""
+    """The flags, merged over the file of ``--config`` if it is readable on this machine."""
     note = enclosed_config.read_from(line.source, Location(name))
     text = None if line.config is None else _at_hand(line.config)
     has_folder = line.config_dir is not None and Path(line.config_dir).is_dir()
@@ -160,17 +162,18 @@ def _of_command_line(line: CommandLine, name: str) -> ConfigFile:
 
 
 def _at_hand(path: str) -> str | None:
-    """The text of a file that a command line names; None if it cannot be read here."""
+    """The text of a file that a command line names; None if it is unreadable."""
     try:
         return yaml_source.read_text(path)
     except BadInput as bad:
+        # The file is present but broken, which is an error.
         if not any(isinstance(each, DocumentUnreadable) for each in bad.findings):
             raise
         return None
 
 
 def _warnings(part: ConfigPart) -> tuple[Finding, ...]:
-    """Repeated keys are warnings, because the kubelet falls back to lenient reading."""
+    # Repeated keys are not errors, because the kubelet falls back to lenient decoding.
     return tuple(each.of_severity(Severity.WARNING) for each in part.duplicates)
 
 

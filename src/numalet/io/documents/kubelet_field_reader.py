@@ -1,4 +1,4 @@
-"""Read the fields of a KubeletConfiguration into their types, and collect errors."""
+"""Converts the fields of a KubeletConfiguration to their types and collects errors."""
 
 from __future__ import annotations
 
@@ -24,15 +24,13 @@ from numalet.io.findings.config_files import (
 )
 
 Locate = Callable[[str], Location]
-"""From a path in the document to a place for a finding."""
+"""From a path in the document to the place for a finding."""
 
 _ZEROS: Final[Mapping[str, Any]] = {"string": "", "bool": False}
 _RESERVATION: Final = "v1beta1.MemoryReservation"
 
 
 class FieldReader:
-    """Reads the fields of one mapping and collects errors."""
-
     def __init__(self, locate: Locate, mismatches: Mapping[str, Mismatch]) -> None:
         self.locate = locate
         self.mismatches = dict(mismatches)
@@ -92,11 +90,11 @@ class FieldReader:
             case Scalar():
                 return value
             case _:
-                # Of other fields only their presence counts; an empty list is absent.
+                # For other fields only their presence matters; an empty list is absent.
                 return value != [] or None
 
     def _member(self, place: str, element: Scalar, value: Any) -> Any:
-        # JSON null in a list or map of Go is the element's zero.
+        # Go decodes null in a list or map to the zero value.
         return _ZEROS[element.kind] if value is None else self.read(place, element, value)
 
     def _duration(self, place: str, text: str) -> int | None:
@@ -118,7 +116,7 @@ class FieldReader:
         if place in self.mismatches:
             self.wrong(place)
         if not isinstance(value, dict):
-            # JSON null in a list of Go is the element's zero.
+            # Go decodes null in a list to the zero value.
             return ReservedMemory(0, {})
         self.refuse_unknown(place, value, ("numaNode", "limits"))
         node = value.get("numaNode")
@@ -138,6 +136,7 @@ class FieldReader:
             self.came_from(at)
             text = kubelet_types.as_json(value)
             try:
+                # Quantity.UnmarshalJSON trims spaces and accepts null as zero.
                 quantities[name] = Quantity() if value is None else Quantity.parse(text.strip())
             except QuantityError as error:
                 shown, where = _shown(text), self.locate(f"$.{at}")
@@ -147,7 +146,7 @@ class FieldReader:
         return MappingProxyType(quantities)
 
     def refuse_unknown(self, place: str, value: Mapping[str, object], known: Sequence[str]) -> None:
-        """Warn about every key that is not known."""
+        """Warn about every unknown key."""
         for key in value:
             if key not in known:
                 path = f"{place}.{key}" if place else key

@@ -1,8 +1,7 @@
-"""Kubelet command-line flags that decide something here, read as the kubelet reads them.
+"""Parses the values of kubelet flags as the kubelet does, and applies them to a configuration.
 
-A flag wins over the file. A map-valued flag replaces the file's whole map at its first
-occurrence; ``--feature-gates`` is the exception and leaves other gates alone. Kubelet v1.32:
-``AddKubeletConfigFlags`` and ``k8s.io/component-base/cli/flag``.
+Flags win over the file. A map flag replaces the file's whole map, except ``--feature-gates``, which
+keeps the other gates. Kubelet v1.32: ``AddKubeletConfigFlags``, ``k8s.io/component-base/cli/flag``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Parse = Callable[[Sequence[str]], Any]
 
 
 def is_known(name: str) -> bool:
-    """Whether some release has a flag, with dashes or without."""
+    """Whether any release has this flag; the dashes are optional."""
     return name.removeprefix("--") in flag_table.flags()
 
 
@@ -50,7 +49,7 @@ def _with_dashes(name: str) -> str:
 
 
 def sets_a_field(name: str) -> bool:
-    """Whether a flag sets a field that decides something here, or names a file of them."""
+    """Whether a flag sets a field that numalet uses, or names a file with such fields."""
     return _with_dashes(name) in _setters() or name in ("config", "config-dir")
 
 
@@ -63,10 +62,10 @@ class GivenFlags(Value):
 
 
 def parse(flags: Sequence[tuple[str, str]], release: Release = DEFAULT) -> GivenFlags:
-    """The values of the flags of a command line; their names may lack the dashes.
+    """Parse the flags of a command line; the dashes of names are optional.
 
     Raises:
-        BadInput: a flag does not take its value.
+        BadInput: a flag does not accept its value.
     """
     placed = ((name, value, Location(_with_dashes(name))) for name, value in flags)
     given = parse_placed(placed, release)
@@ -79,9 +78,9 @@ def parse(flags: Sequence[tuple[str, str]], release: Release = DEFAULT) -> Given
 def parse_placed(
     flags: Iterable[tuple[str, str, Location]], release: Release = DEFAULT
 ) -> GivenFlags:
-    """The same for flags that stand in a file; the last place of a flag is that of its value.
+    """Parse flags that are in a file; the last occurrence gives the location.
 
-    A value that a flag does not take is a problem of the flag, and sets nothing.
+    An invalid value becomes the ``problem`` of its flag and sets nothing.
     """
     rules = feature_gates.rules_of(release, {})
     given: dict[str, list[str]] = {}
@@ -108,15 +107,15 @@ def parse_placed(
             )
         all_flags.append(CommandFlag(flag.removeprefix("--"), where, problem))
     if given.get(_RESERVED_MEMORY) == [""]:
-        # The kubelet reads an empty text as "no target" and leaves the file's list alone.
+        # The kubelet treats an empty text as not set, and the file's list stays.
         del parsed[_RESERVED_MEMORY]
     return GivenFlags(parsed, places, tuple(all_flags))
 
 
 def _checked(flag: str, value: str, where: Location) -> Finding | None:
-    """What keeps a kubelet from starting with a flag that decides nothing else here.
+    """A finding if this flag, which numalet does not use, would stop the kubelet.
 
-    Raises the error of a value that is not of the flag's type.
+    Raises an error if the value is not of the flag's type.
     """
     known = flag_table.flags().get(flag.removeprefix("--"))
     if known is None:
@@ -131,18 +130,18 @@ def _checked(flag: str, value: str, where: Location) -> Finding | None:
 
 
 def _shown(flag: str) -> str:
-    """The name of a flag as pflag shows it, with its shorthand."""
+    """A flag as pflag shows it, with its shorthand."""
     known = flag_table.flags().get(flag.removeprefix("--"))
     return f"-{known.shorthand}, {flag}" if known is not None and known.shorthand else flag
 
 
 def flag_text(value: object) -> str:
-    """A value as a flag of the kubelet has it: ``true`` and ``false`` in small letters."""
+    """A value in the kubelet's flag syntax: booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
-    """The configuration with the flags over it."""
+    """The configuration with the flags applied."""
     changes: dict[str, Any] = {}
     origins = dict(config.origins)
     for flag, value in given.values.items():
@@ -152,6 +151,7 @@ def applied(config: KubeletConfig, given: GivenFlags) -> KubeletConfig:
             changes[attribute] = MappingProxyType({**config.feature_gates, **value})
             origins |= {f"{place}.{gate}": given.places[flag] for gate in value}
             continue
+        # The places of members belong to the map that the flag replaced.
         for known in [known for known in origins if known.startswith((f"{place}.", f"{place}["))]:
             del origins[known]
         origins[place] = given.places[flag]
@@ -171,6 +171,7 @@ def _long(values: Sequence[str]) -> int:
     try:
         return go_text.atoi(values[-1])
     except GoNumberError as error:
+        # pflag parses integers with strconv.ParseInt, whose error names that function.
         raise _FlagError(error.go_text.replace("Atoi", "ParseInt", 1)) from None
 
 
@@ -198,6 +199,7 @@ def _pairs(
     pairs = {}
     for pair in (each for value in values for each in (value.split(",") if splits else [value])):
         key, divider, value = pair.partition(separator)
+        # Kubelet map flags skip empty pairs, such as after a trailing comma.
         if pair and not divider:
             raise _FlagError(f"malformed pair, expect string{separator}{kind}")
         if pair:
@@ -228,19 +230,19 @@ _PARSERS: Final[Mapping[str, Parse]] = {
     "string": lambda values: values[-1],
     "stringSlice": _texts,
 }
-"""By the types of pflag."""
+"""By pflag type."""
 _OWN_PARSERS: Final[Mapping[str, Parse]] = {
     "--cpu-manager-policy-options": partial(_pairs, separator="=", kind="string", splits=False),
     "--eviction-hard": partial(_pairs, separator="<", kind="string"),
     "--eviction-soft": partial(_pairs, separator="<", kind="string"),
 }
 _CHECKED: Final = ("bool", "duration", "int", "int32", "int64", "Level")
-"""The types of flags whose values are checked though they decide nothing here."""
+"""Types whose values are checked even for flags that numalet does not use."""
 
 
 @cache
 def _setters() -> Mapping[str, tuple[str, str, Parse]]:
-    """The flags that set a field: its name, its attribute, and how the values are read."""
+    """The flags that set a field: field name, attribute, and parser."""
     known = flag_table.flags()
     fields = [(row.flag, row.name, row.attribute) for row in kubelet_fields.HONOURED.values()]
     fields.append(

@@ -1,10 +1,8 @@
-"""The Go types of KubeletConfiguration v1beta1, and Go's error for a value of another type.
+"""The Go types of KubeletConfiguration v1beta1, and Go's error for a value of a wrong type.
 
-The kubelet v1.32 reads its configuration with Go's ``encoding/json``. A complaint names the
-innermost struct whose field is being read, and the names of the fields on the way down, without
-places in lists and keys of maps. Types that read themselves complain in their own way: a duration
-is read as a text, a quantity from any value.
-Kubelet: ``decodeState.addErrorContext`` of ``encoding/json``, Go 1.23.
+Go's ``encoding/json`` names the innermost struct and the field names on the way down, without list
+indices and map keys. Types with their own UnmarshalJSON have their own errors: durations accept a
+text, quantities any value. Kubelet v1.32 with Go 1.23: ``decodeState.addErrorContext``.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from numalet.core.model.value import Value
 
 
 class Scalar(Value):
-    """A text, a boolean or a number: ``kind`` is the Go type below ``name``."""
+    """A text, a boolean or a number; ``kind`` is the basic Go type of ``name``."""
 
     name: str
     kind: str
@@ -32,7 +30,7 @@ _LISTS: Final = {"[]string": "a list of texts", "[]int32": "a list of whole numb
 
 
 class Listed(Value):
-    """A slice."""
+    """A Go slice."""
 
     name: str
     element: GoType
@@ -43,7 +41,7 @@ class Listed(Value):
 
 
 class Mapped(Value):
-    """A map with texts as keys."""
+    """A Go map with string keys."""
 
     name: str
     element: GoType
@@ -59,7 +57,7 @@ class Mapped(Value):
 
 
 class Struct(Value):
-    """A struct; ``short`` is its name without the package."""
+    """A Go struct; ``short`` is its name without the package."""
 
     name: str
     fields: Mapping[str, GoType]
@@ -74,7 +72,7 @@ class Struct(Value):
 
 
 class Anything(Value):
-    """A type that reads itself: it accepts a value or refuses it with its own error."""
+    """A type with its own UnmarshalJSON, which accepts or refuses any value."""
 
 
 _Checked: TypeAlias = Scalar | Listed | Mapped | Struct
@@ -82,7 +80,7 @@ GoType: TypeAlias = _Checked | Anything
 
 
 class Mismatch(Value):
-    """A value of another type: Go's complaint, and the right type."""
+    """A value of a wrong type: Go's error, and the expected type."""
 
     go_text: str
     expected: _Checked
@@ -90,14 +88,14 @@ class Mismatch(Value):
 
     @property
     def range(self) -> range | None:
-        """The numbers that the type holds, if the value is a whole number outside of them."""
+        """The range of the expected type, if the value is a whole number outside it."""
         is_number = isinstance(self.value, int) and not isinstance(self.value, bool)
         kind = self.expected.kind if isinstance(self.expected, Scalar) else ""
         return _RANGES.get(kind) if is_number else None
 
 
 def mismatches(config: Mapping[str, object]) -> dict[str, Mismatch]:
-    """Every value of another type, by its path in the document (``reservedMemory[0].limits``)."""
+    """Every value of a wrong type, by its path (``reservedMemory[0].limits``)."""
     return dict(_of_struct(CONFIGURATION, config, "", ()))
 
 
@@ -126,6 +124,7 @@ def _of_value(
             yield from _of_struct(expected, value, path, context.names)
         case Listed(_, element), list():
             for at, each in enumerate(value):
+                # The context stays: Go's error has no list index and no map key.
                 yield from _of_value(element, each, f"{path}[{at}]", context)
         case Mapped(_, element), dict():
             for key, each in value.items():
@@ -158,14 +157,14 @@ def _is_of(kind: str, value: object) -> bool:
 
 
 def _described(expected: GoType, value: object) -> str:
-    """Go's name for a value; the number itself where another number would do."""
+    """Go's name for a value; the number itself where a number is expected."""
     kind = go_kind(value)
     accepts_numbers = isinstance(expected, Scalar) and expected.kind in _RANGES
     return f"number {value}" if kind == "number" and accepts_numbers else kind
 
 
 def go_kind(value: object) -> str:
-    """The name of a value's kind in Go's JSON reader."""
+    """The name of a value's kind in Go's JSON decoder."""
     match value:
         case None:
             return "null"
@@ -182,7 +181,7 @@ def go_kind(value: object) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON, the input of a type that reads itself."""
+    """A value as JSON, the input of UnmarshalJSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
