@@ -1,5 +1,4 @@
-"""Runtimes: who starts, watches and ends the programs of containers.
+"""Runtimes: start, monitor and end the programs of containers.
 
-``port`` says what the agent asks of one. A runtime knows nothing of managers, policies and
-allocations: it gets a program with its settings, and reports what became of them.
+``port`` is the interface. A runtime does not know managers, policies or allocations.
 """

@@ -1,7 +1,6 @@
-"""Where the process runtime keeps what it needs to find its containers again.
+"""Attempts of the process runtime on disk: ``runs/UID/CONTAINER/ATTEMPT/``, names escaped.
 
-``runs/UID/CONTAINER/ATTEMPT/`` below the agent's root, names escaped; in each such folder are
-the shim's files and the program's output.
+Each folder has the shim's files and the program's output.
 """
 
 from __future__ import annotations
@@ -30,36 +29,30 @@ _LEVELS: Final = 2
 
 
 class AttemptState(Enum):
-    """The state of an attempt, from its folder alone."""
-
     NOTHING = "nothing"
-    """No shim was ever given the order, or it ended before it did anything."""
+    """No shim received the order, or it ended before it did anything."""
     STARTING = "starting"
     RUNNING = "running"
     REFUSED = "refused"
     ENDED = "ended"
     LOST = "lost"
-    """The program was started, its shim is gone, and no end was written."""
+    """The program started and its shim ended without recording an exit."""
 
 
 class AttemptFolder(Value):
-    """One attempt and its folder."""
-
     key: ContainerKey
     number: int
     folder: Path
 
     @property
+    # The environment variable of the attempt's processes.
     def mark(self) -> str:
-        """The environment variable of the attempt's processes."""
         return str(self.folder)
 
     def document(self, name: str) -> dict[str, Any] | None:
-        """The content of one of the attempt's files; None without it."""
         return attempt_files.read(self.folder, name)
 
     def state(self) -> AttemptState:
-        """How far it is."""
         if (self.folder / attempt_files.END).exists():
             return AttemptState.ENDED
         if (self.folder / attempt_files.REFUSED).exists():
@@ -69,7 +62,7 @@ class AttemptFolder(Value):
         if descriptor is None:
             return AttemptState.RUNNING if is_started else AttemptState.STARTING
         os.close(descriptor)
-        # It may have ended between the two checks.
+        # The shim writes END before it releases the lock, so check again after the lock was free.
         if (self.folder / attempt_files.END).exists():
             return AttemptState.ENDED
         return (
@@ -79,7 +72,7 @@ class AttemptFolder(Value):
         )
 
     def prepare(self, order: Mapping[str, Any]) -> None:
-        """Write the order, and nothing else yet. Raises ``BadInput`` and ``OSError``."""
+        """Write the order only. Raises ``BadInput`` and ``OSError``."""
         self._make_folders()
         atomic.write_text(self.folder / attempt_files.LAUNCH, as_json(order))
 
@@ -89,12 +82,12 @@ class AttemptFolder(Value):
             folder.mkdir(mode=_MODE, exist_ok=True)
 
     def lock(self) -> int | None:
-        """The lock as a descriptor; None if a shim holds it. Raises ``OSError``."""
+        """Return a descriptor that holds the lock, if no shim holds it. Raises ``OSError``."""
         flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
         try:
             descriptor = os.open(self.folder / attempt_files.LOCK, flags, 0o600)
         except FileNotFoundError:
-            # The folder went meanwhile: no process holds anything.
+            # The folder was removed meanwhile, so no process can hold its lock.
             return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,7 +97,6 @@ class AttemptFolder(Value):
         return descriptor
 
     def lock_is_held(self) -> bool:
-        """Whether the shim lives."""
         descriptor = self.lock()
         if descriptor is None:
             return True
@@ -112,26 +104,23 @@ class AttemptFolder(Value):
         return False
 
     def write_end(self, content: Mapping[str, Any]) -> None:
-        """Write down an end that its shim could not. Raises ``BadInput``."""
+        """Record the end that its shim could not record. Raises ``BadInput``."""
         atomic.write_text(self.folder / attempt_files.END, as_json(content))
 
 
 class Attempts(Value):
-    """All attempts below a folder."""
-
     folder: Path
 
     def of(self, key: ContainerKey, number: int) -> AttemptFolder:
-        """The attempt, whether it is there or not."""
+        """Returns a folder whether or not it exists."""
         folder = self.of_pod(key.pod_uid) / paths.segment(key.container) / str(number)
         return AttemptFolder(key, number, folder)
 
     def of_pod(self, uid: str) -> Path:
-        """The folder of a pod."""
         return self.folder / paths.segment(uid)
 
     def all(self, uid: str | None = None) -> Iterator[AttemptFolder]:
-        """Every attempt that has a folder, of one pod or of all, by name and number."""
+        """Every attempt with a folder, of one pod or of all, sorted."""
         pods = _folders(self.folder) if uid is None else [self.of_pod(uid)]
         for pod in pods:
             pod_uid = paths.name_of(pod.name) if uid is None else uid
@@ -143,18 +132,18 @@ class Attempts(Value):
                     yield from (AttemptFolder(key, n, container / str(n)) for n in numbers)
 
     def forget_before(self, attempt: AttemptFolder) -> None:
-        """Remove what is older than the previous attempt, which can still be asked for.
-
-        What can not be removed is tried again with the next attempt, or goes with the pod.
-        """
+        """Remove attempts older than the previous one, whose log can still be requested."""
         numbers = (int(e.name) for e in _folders(attempt.folder.parent) if e.name.isdigit())
         for number in numbers:
+            # A folder that cannot be removed now is tried at the next attempt, or removed with the
+            # pod.
             if number < attempt.number - 1:
                 with contextlib.suppress(OSError):
                     _remove_folder(attempt.folder.with_name(str(number)))
 
     def latest(self) -> Iterator[AttemptFolder]:
-        """The attempt with the highest number, for each container."""
+        """The highest attempt of each container."""
+        # Attempts are sorted by number, so the last one wins.
         latest = {attempt.key: attempt for attempt in self.all()}
         yield from latest.values()
 
@@ -164,12 +153,12 @@ class Attempts(Value):
         return tuple(name for name in names if name is not None)
 
     def remove(self, uid: str) -> None:
-        """Remove everything of a pod. Raises ``OSError``."""
+        """Raises ``OSError``."""
         _remove_folder(self.of_pod(uid))
 
 
 def moment(text: str | None) -> datetime | None:
-    """A moment that a shim wrote down."""
+    """Parse an RFC 3339 time; nanoseconds are truncated to microseconds."""
     if text is None:
         return None
     whole, _, part = text.removesuffix("Z").partition(".")
@@ -178,7 +167,6 @@ def moment(text: str | None) -> datetime | None:
 
 
 def as_json(content: Mapping[str, Any]) -> str:
-    """The content of an attempt's file as a text."""
     return json.dumps(content)
 
 
@@ -193,6 +181,7 @@ def _remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=False, onerror=_unless_gone)
 
 
+# A shim may still write or rename files during the removal.
 def _unless_gone(_function: object, _path: str, problem: Any) -> None:
     if not isinstance(problem[1], FileNotFoundError):
         raise problem[1]

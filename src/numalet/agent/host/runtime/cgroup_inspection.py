@@ -1,4 +1,4 @@
-"""What the kernel reports of a container that has a cgroup."""
+"""The kernel's view of a container that has a cgroup."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from numalet.core.model.findings import BadInput
 
 
 def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality | None:
-    """Pages as they are charged to the cgroup, and what its processes may use.
-
-    None if the cgroup is gone.
-    """
+    """Read charged pages and allowed sets, if the cgroup still exists."""
     try:
         pids = tree.processes(path)
         settings = reading.settings(tree, path, page_sizes)
@@ -34,7 +31,7 @@ def inspect(tree: CgroupTree, path: str, page_sizes: Sequence[int]) -> Reality |
 
 
 def allowed_of(pids: Iterable[int]) -> Iterable[Allowed]:
-    """What each process that is still there may use."""
+    """Skips processes that have ended."""
     for pid in pids:
         try:
             allowed = status.read(pid)

@@ -1,4 +1,4 @@
-"""The cgroups of pods and containers, made with their settings in force."""
+"""Makes the cgroups of pods and containers and applies their settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from numalet.agent.host.runtime.shim import attempt_files
 from numalet.core.enforcement.settings import CgroupSettings
 
 Until: TypeAlias = Callable[[Callable[[], bool]], Awaitable[bool]]
-"""Waits until a condition holds; False if patience ends before."""
+"""Waits until a condition holds; False after a timeout."""
 
 
 def make(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...] | SettingRefusal:
-    """Make a cgroup with its settings in force; the names of the settings that it wrote."""
+    """Make a cgroup; return the names of the settings that were written."""
     try:
         tree.make(path)
     except OSError as error:
@@ -31,13 +31,14 @@ def make(tree: CgroupTree, path: str, wanted: CgroupSettings) -> tuple[str, ...]
 async def make_empty(
     tree: CgroupTree | None, launch: Launch, until: Until
 ) -> SettingRefusal | None:
-    """Make a container's cgroup, without what an earlier attempt left in it."""
+    """Make a container's cgroup, without leftovers of an earlier attempt."""
     if tree is None:
         return None
     path = launch.settings.path
     try:
         if tree.exists(path) and tree.processes(path):
             tree.kill(path)
+            # A killed process stays in the cgroup until the kernel has torn it down.
             await until(lambda: not tree.processes(path))
         tree.remove(path)
     except OSError as error:
@@ -47,14 +48,11 @@ async def make_empty(
 
 
 def tree_of(order: Mapping[str, Any], own: CgroupTree | None) -> CgroupTree | None:
-    """The tree that the cgroup of an order is in; None if it has no cgroup.
-
-    It is that of the process which gave the order: an agent that ran in another unit, or a command
-    that began without one.
-    """
+    """Find the tree that contains the cgroup of an order, if the order has one."""
     path, cgroup = order.get("path"), order.get("cgroup")
     if not path:
         return own
+    # An agent in another unit, or a command without an agent, may have used another tree.
     if not cgroup:
         return None
     root = Path(cgroup.removesuffix(f"/{path}"))
@@ -62,7 +60,7 @@ def tree_of(order: Mapping[str, Any], own: CgroupTree | None) -> CgroupTree | No
 
 
 def trees_of(attempts: Iterable[AttemptFolder], own: CgroupTree | None) -> Collection[CgroupTree]:
-    """The trees in which the cgroups of a pod may be: ours, and those of its attempts."""
+    """All trees that may contain cgroups of these attempts."""
     orders = (each.document(attempt_files.LAUNCH) or {} for each in attempts)
     trees = (own, *(tree_of(each, own) for each in orders))
     return {each.root: each for each in trees if each is not None}.values()

@@ -1,4 +1,4 @@
-"""How attempts ended: what their shims wrote, in Kubernetes' words, and what to do without."""
+"""How attempts ended: the shim's record as a Kubernetes exit, or a substitute for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _KILLED: Final = 128 + signal.SIGKILL
 
 
 def of(attempt: AttemptFolder) -> Exit:
-    """The end of an attempt that ended."""
     document = attempt.document(attempt_files.END)
     end = unknown(attempt) if document is None else document
     finished = moment(end["finished_at"])
@@ -38,7 +37,7 @@ def of(attempt: AttemptFolder) -> Exit:
 
 
 def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
-    """The end of a program whose shim was killed: the kernel killed the program with it."""
+    """The end of a program whose shim was killed; the kernel killed the program with it."""
     started = attempt.document(attempt_files.STARTED) or {}
     return {
         "code": _KILLED,
@@ -50,18 +49,19 @@ def unknown(attempt: AttemptFolder) -> Mapping[str, Any]:
 
 
 def write_unknown(attempt: AttemptFolder) -> None:
-    """Write an end that was not observed into the attempt's folder. Raises ``BadInput``."""
+    """Raises ``BadInput``."""
     attempt.write_end(unknown(attempt))
 
 
 def kill(attempt: AttemptFolder, own: CgroupTree | None) -> None:
-    """Kill what may be left of an attempt whose shim is gone or does not answer.
+    """Kill the remains of an attempt whose shim has ended or does not answer.
 
-    ``own`` is our tree, which is not always that of the attempt.
+    ``own`` is this agent's tree, which may differ from the attempt's.
     """
     started = attempt.document(attempt_files.STARTED) or {}
     order = attempt.document(attempt_files.LAUNCH) or {}
     shim = process_tree.process(int(started.get("shim", 0)))
+    # A shim holds the lock while it lives; without this check its id may be another process's.
     if shim is not None and attempt.lock_is_held():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(shim.pid, signal.SIGKILL)
@@ -75,9 +75,10 @@ def kill(attempt: AttemptFolder, own: CgroupTree | None) -> None:
 def _reason(end: Mapping[str, Any]) -> tuple[ExitReason, Finding | None]:
     if end.get("unseen"):
         return ExitReason.UNKNOWN, RuntimeShimGone()
-    # A shell exits with 137 when a program of its own was killed.
+    # Compare the code, not the signal: a shell exits with 137 when its child was killed.
     if end.get("oom_kills", 0) > 0 and end["code"] == _KILLED:
-        # The limit was not hit: the NUMA nodes it is bound to, or the machine, were exhausted.
+        # Below its own limit, the program died because its NUMA nodes or the machine had no free
+        # memory.
         hit = end.get("limit_hits", 0) > 0
         return ExitReason.OOM_KILLED, None if hit else RuntimeNodesExhausted()
     return (ExitReason.COMPLETED if end["code"] == 0 else ExitReason.ERROR), None

@@ -1,9 +1,8 @@
-"""A runtime without processes: programs are entries that end when a test or the user asks for it.
+"""A runtime without processes: for tests, and to try the agent on a described machine.
 
-For tests, and for trying the agent on a described machine. What a program does is said by a
-*fate*: by default an init container ends well at once, everything else runs until it is stopped,
-and two words are understood: ``exit CODE`` and ``sleep SECONDS``. With a folder the entries are
-kept in it, one small file each, so that they outlive the agent as processes would (``fake_files``).
+A *fate* decides how a program behaves. By default init containers succeed at once, everything else
+runs until stopped; ``exit CODE`` and ``sleep SECONDS`` are understood. With a folder, entries
+survive the agent (``fake_files``).
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ _FIRST_PID: Final = 1000
 
 
 class FakeProgram(Value):
-    """The program runs until it is stopped; ``ignores_term`` until it is killed."""
+    """Runs until stopped; with ``ignores_term`` until killed."""
 
     ignores_term: bool = False
 
 
 class Ends(Value):
-    """The program ends by itself."""
+    """Ends by itself."""
 
     code: int = 0
     after_seconds: float = 0.0
@@ -70,7 +69,7 @@ def fate_of(launch: Launch) -> Fate:
 
 
 class _Entry(Mutable):
-    """One container: its latest attempt."""
+    """The latest attempt of one container."""
 
     key: ContainerKey
     attempt: int
@@ -84,14 +83,14 @@ class _Entry(Mutable):
 
 
 _FOREVER_SECONDS: Final = 1e9
-"""A sleep of this length, or without an end, counts as running."""
+"""A longer sleep runs forever."""
 _NEXT_TRY: Final = timedelta(seconds=1)
-"""How soon an end that could not be kept is tried again."""
+"""Delay before an end that could not be saved is tried again."""
 _STARTS_KEPT: Final = 10_000
 
 
 class FakeRuntime:
-    """Entries in memory, and in ``folder`` if one is given. Without an underscore: the tests'."""
+    """Attributes without an underscore are for tests."""
 
     def __init__(
         self,
@@ -101,38 +100,32 @@ class FakeRuntime:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.fate = fate
-        """What a program does; a test may put another one here at any time."""
         self.starts: list[tuple[ContainerKey, int]] = []
-        """The latest attempts that began, in order."""
         self.doubled: list[tuple[ContainerKey, int]] = []
-        """Those that were asked for while another attempt of the same container ran."""
+        """Starts that were requested while another attempt of the same container ran."""
         self.tree: dict[str, CgroupSettings] = {}
-        """What would be in force, by path."""
+        """The settings in force, by path."""
         self.refusals: dict[str, NotHeld] = {}
-        """What is refused, as by a kernel, by path; set by tests."""
+        """Paths whose settings are rejected, as by a kernel; set by tests."""
         self._folder = folder
-        """Where entries outlive this process; None for a runtime that is forgotten with it."""
         self._clock = clock
         self._entries: dict[ContainerKey, _Entry] = {}
-        """The latest attempt of each container, whether it runs or has ended."""
         self._timers: set[asyncio.TimerHandle] = set()
-        """Ends of programs that are yet to come."""
         self._ends: asyncio.Queue[Ended] = asyncio.Queue()
-        """Ends that the agent has not asked for yet."""
         self._next_pid = _FIRST_PID
-        """The one that was given last; no process of the machine is meant."""
+        """The last one used; it names no process of the machine."""
 
     def capabilities(self) -> Capabilities:
-        """Nothing is enforced here."""
         return Capabilities(GuaranteeLevel.NONE)
 
     async def open(self) -> Sequence[Observed]:
-        """What an earlier agent left. Raises ``BadInput`` if it can not be read."""
+        """Load the entries of an earlier agent. Raises ``BadInput``."""
         self._ends = asyncio.Queue()
         if self._folder is not None:
             entries = map(_entry, fake_files.runs(self._folder))
             self._entries = {entry.key: entry for entry in entries}
         for entry in self._entries.values():
+            # Continue after the highest id, so that ids stay unique.
             self._next_pid = max(self._next_pid, entry.pid)
             if entry.exit is None and entry.ends_at is not None:
                 self._end_at(entry, entry.ends_at)
@@ -142,17 +135,16 @@ class FakeRuntime:
         ]
 
     def order(self) -> Sequence[str]:
-        """The uids of pods in the order in which they ask again, as far as it was said."""
+        """Uids of pods in the order of admission after a restart."""
         return () if self._folder is None else fake_files.order(self._folder)
 
     async def close(self) -> None:
-        """Forget the timers; the entries stay."""
+        """Cancel the timers; keep the entries."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
-        """Keep the settings; the paths whose settings differed."""
         not_held = {path: self.refusals[path] for path in tree if path in self.refusals}
         changed = [
             path
@@ -163,9 +155,9 @@ class FakeRuntime:
         return Arranged(tuple(changed), not_held)
 
     async def start(self, launch: Launch) -> Started | NotStarted:
-        """Start one attempt, as its fate says. No command can run on a machine not here."""
         if launch.runner is not None:
             return NotStarted(RuntimeNoForeground())
+        # The agent repeats a start that it recorded before a crash; the answer must be the same.
         there = self._entries.get(launch.key)
         if there is not None and there.attempt == launch.attempt:
             return _started(there)
@@ -185,6 +177,7 @@ class FakeRuntime:
             case Ends(code, after_seconds):
                 entry.code = code
                 entry.ends_at = now + timedelta(seconds=after_seconds)
+        # Save first: if that fails, the attempt has not started.
         self._save(entry)
         self._entries[launch.key] = entry
         self.starts.append((launch.key, launch.attempt))
@@ -194,7 +187,6 @@ class FakeRuntime:
         return _started(entry)
 
     async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
-        """End the program: at once, or after the grace period if it does not listen."""
         entry = self._entries.get(key)
         if entry is None or entry.exit is not None:
             return
@@ -206,7 +198,7 @@ class FakeRuntime:
         self._end(entry, 128 + signal, signal)
 
     def end(self, key: ContainerKey, code: int = 0) -> None:
-        """Let a running program end with this code. Raises ``KeyError`` without one."""
+        """End a running program with this code. Raises ``KeyError``."""
         self._end(self._entries[key], code)
 
     def drift(self, key: ContainerKey, cgroup: CgroupSettings) -> None:
@@ -214,21 +206,19 @@ class FakeRuntime:
         self._entries[key].settings = cgroup
 
     def running(self) -> dict[ContainerKey, int]:
-        """The running containers and their attempts."""
+        """Attempt numbers of running containers."""
         return {key: each.attempt for key, each in self._entries.items() if each.exit is None}
 
     def pid_of(self, pod_uid: str, container: str) -> int:
-        """The number of a container's process. Raises ``KeyError`` without one."""
+        """Raises ``KeyError``."""
         return self._entries[ContainerKey(pod_uid, container)].pid
 
     def settings_of(self, key: ContainerKey) -> CgroupSettings | None:
-        """The settings with which a container runs now."""
         return self._entries[key].settings
 
     async def settle(
         self, settings: ContainerSettings, key: ContainerKey
     ) -> Sequence[str] | NotHeld:
-        """Keep the settings; the names of those that differed."""
         entry = self._entries.get(key)
         if entry is None or entry.exit is not None or entry.settings == settings.cgroup:
             return ()
@@ -236,12 +226,13 @@ class FakeRuntime:
             return self.refusals[settings.path]
         before, wanted = entry.settings or CgroupSettings(), settings.cgroup
         changed = drift.differences(wanted, before)
+        # Save before the change in memory, so that a failed write changes nothing.
         self._save(replace(entry, settings=wanted))
         entry.settings = wanted
         return changed
 
     async def reality(self, key: ContainerKey) -> Reality | None:
-        """The settings, as if the kernel kept to them."""
+        """Pretend that the kernel applies every setting."""
         entry = self._entries.get(key)
         if entry is None or entry.exit is not None:
             return None
@@ -255,7 +246,6 @@ class FakeRuntime:
         )
 
     async def forget(self, pod_uid: str) -> None:
-        """Remove the pod's entries."""
         if self._folder is not None:
             await asyncio.to_thread(fake_files.forget, self._folder, pod_uid)
         for key in [key for key in self._entries if key.pod_uid == pod_uid]:
@@ -265,20 +255,16 @@ class FakeRuntime:
             del self.tree[path]
 
     def known(self) -> tuple[str, ...]:
-        """The uids of all pods with an entry."""
         return tuple(sorted({key.pod_uid for key in self._entries}))
 
     async def pods(self) -> Sequence[str]:
-        """The uids of all pods with an entry."""
         return self.known()
 
     async def news(self) -> AsyncIterator[Ended]:
-        """Ends of containers as they happen."""
         while True:
             yield await self._ends.get()
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
-        """Nothing has an output here."""
         return None
 
     def _end_at(self, entry: _Entry, moment: datetime) -> None:
@@ -296,6 +282,7 @@ class FakeRuntime:
         self._timers.add(timer)
 
     def _end(self, entry: _Entry, code: int, signal: int | None = None) -> None:
+        # A timer may fire after a stop, or after a newer attempt replaced the entry.
         if entry.exit is not None or self._entries.get(entry.key) is not entry:
             return
         ended = Exit(
@@ -305,7 +292,7 @@ class FakeRuntime:
             finished_at=self._clock(),
             signal=signal,
         )
-        # An end that cannot be kept has not happened, so the caller tries again.
+        # An end that cannot be saved has not happened; the caller tries again.
         self._save(replace(entry, exit=ended))
         entry.exit = ended
         self._ends.put_nowait(Ended(entry.key, entry.attempt, ended))

@@ -1,9 +1,7 @@
-"""What the runtime without processes keeps in its folder instead of a machine.
+"""The files of the runtime without processes; see ``docs/how-to/run-the-agent.md``.
 
-``POD_UID/CONTAINER.json`` is the latest attempt of a container, written by the runtime. It is read
-when an agent starts, so changing such a file while no agent runs changes what has become of that
-program. ``order.json`` is written by the user alone: a list of uids, in the order in
-which these pods ask again after a start. See ``docs/how-to/run-the-agent.md``.
+``POD_UID/CONTAINER.json`` is a container's latest attempt, read at the agent's start. Only the user
+writes ``order.json``: pod uids in the order of admission after a restart.
 """
 
 from __future__ import annotations
@@ -27,14 +25,12 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class KeptExit(msgspec.Struct, frozen=True):
-    """How a program ended, and when."""
-
     code: int
     finished_at: Moment
 
 
 class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt. Without ``exit`` it runs; with ``ends_at`` it will end then, with ``code``."""
+    """One attempt. Without ``exit`` it runs; ``ends_at`` and ``code`` are a planned end."""
 
     pod_uid: str
     container: str
@@ -53,19 +49,16 @@ def runs(folder: Path) -> list[KeptRun]:
 
 
 def order(folder: Path) -> list[str]:
-    """The uids of pods in the order in which they ask again; none without a file.
-
-    Raises:
-        BadInput: the file is no list of texts.
-    """
+    """Read the uids from ``order.json``, if it exists. Raises ``BadInput``."""
     path = folder / ORDER
     return _read(path, list[str]) if path.exists() else []
 
 
 def save(folder: Path, run: KeptRun) -> None:
-    """Write down an attempt, whole or not at all."""
+    """Write the attempt whole or not at all."""
     inner = folder / run.pod_uid
     inner.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # A hidden name does not match the glob in ``runs``, so a partial file is never read.
     hidden = inner / f".{run.container}"
     hidden.touch(0o600)
     hidden.write_bytes(msgspec.json.encode(run))
@@ -73,7 +66,7 @@ def save(folder: Path, run: KeptRun) -> None:
 
 
 def forget(folder: Path, pod_uid: str) -> None:
-    """Remove all attempts of a pod. Raises ``OSError``."""
+    """Raises ``OSError``."""
     with suppress(FileNotFoundError):
         shutil.rmtree(folder / pod_uid)
 

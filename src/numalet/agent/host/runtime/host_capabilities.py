@@ -1,4 +1,4 @@
-"""What can be enforced on this machine, and by what."""
+"""Determines how this machine can enforce allocations."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from numalet.shared.findings.runtime import (
 
 
 class HostCapabilities(Value):
-    """What programs are held by: a tree of cgroups, or None, and what that is worth.
-
-    ``binds_memory`` says whether a memory policy can be set.
-    """
+    """``tree`` is set if cgroups can be used; ``binds_memory`` if memory policies can be set."""
 
     capabilities: Capabilities
     tree: CgroupTree | None = None
@@ -28,7 +25,7 @@ class HostCapabilities(Value):
 
 
 def ground(place: Place | None = None) -> HostCapabilities:
-    """The strongest there is here; ``place`` saves the search if it was done already."""
+    """Detect the strongest means; ``place`` skips the search for a cgroup tree."""
     usable = root.find() if place is None else place
     if not isinstance(usable, Unusable):
         capabilities = Capabilities(GuaranteeLevel.KERNEL, usable.shortfalls)

@@ -1,9 +1,8 @@
-"""What the agent asks of a runtime.
+"""The interface between the agent and a runtime.
 
-The agent is the only caller, from one task. Whatever a runtime needs to find its containers
-again after the agent was killed it keeps itself, below the folder that it is given; ``open``
-returns it. A start is recorded by the agent before ``start`` is called, so a runtime may be asked
-to start an attempt that it has already started: it then answers as it did the first time.
+The agent is the only caller, from one task. It records a start before it calls ``start``, so after
+a crash it may start an attempt twice; the second answer must equal the first. A runtime keeps its
+own records below its folder.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from numalet.core.workload.spec import ContainerSpec, Runner
 TRANSIENT_ERRORS: Final = frozenset(
     {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOBUFS}
 )
-"""What a host lacks for a moment: processes, memory, open files."""
+"""Temporary shortages of the host: processes, memory, open files."""
 
 
 class Launch(Value, kw_only=True):
-    """One attempt to start. ``environment`` comes on top of the container's own.
+    """One attempt to start. ``environment`` is added to the container's own.
 
-    With a ``runner`` the runtime prepares everything and leaves the start to that process.
+    With a ``runner``, the runtime only prepares; that process starts the program.
     """
 
     key: ContainerKey
@@ -45,7 +44,7 @@ class Launch(Value, kw_only=True):
 
 
 class Started(Value):
-    """It runs, since when, held how; ``shortfalls`` are codes of what could not be enforced."""
+    """``shortfalls`` are codes of settings that could not be enforced."""
 
     at: datetime
     pid: int
@@ -54,43 +53,37 @@ class Started(Value):
 
 
 class NotStarted(Value):
-    """It does not run, and why.
-
-    ``is_transient`` says that the host lacked something at this moment and nothing is wrong with
-    the container: the same attempt may be asked for again.
-    """
+    """``is_transient``: the host was short of something, and the same attempt may be repeated."""
 
     why: Finding
     is_transient: bool = False
 
 
 class Offered(Value):
-    """All is prepared for the runner; what comes of it follows as an ``Answered``."""
+    """The attempt is prepared for its runner; an ``Answered`` follows."""
 
 
 class NotHeld(Value):
-    """The kernel does not enforce a cgroup's settings, and why."""
+    """The kernel does not enforce the settings of a cgroup."""
 
     why: Finding
 
 
 class Arranged(Value):
-    """The paths whose settings have been written, and those that the kernel refused."""
+    """Paths whose settings were written, and those that the kernel rejected."""
 
     written: tuple[str, ...] = ()
     not_held: Mapping[str, NotHeld] = MappingProxyType({})
 
 
 class Ended(Value):
-    """An attempt ended."""
-
     key: ContainerKey
     attempt: int
     exit: Exit
 
 
 class Answered(Value):
-    """A runner started the attempt that was offered to it, or did not."""
+    """The runner's answer to an ``Offered`` attempt."""
 
     key: ContainerKey
     attempt: int
@@ -98,7 +91,7 @@ class Answered(Value):
 
 
 class Observed(Value):
-    """A container of the runtime: running if ``exit`` is None, else ended."""
+    """A container of the runtime; it runs while it has no ``exit``."""
 
     key: ContainerKey
     attempt: int
@@ -108,66 +101,56 @@ class Observed(Value):
 
 
 class Capabilities(Value):
-    """What the runtime can enforce; ``shortfalls`` are codes of what it cannot."""
+    """``shortfalls`` are codes of settings that cannot be enforced."""
 
     level: GuaranteeLevel
     shortfalls: tuple[str, ...] = ()
 
 
 class Runtime(Protocol):
-    """Starts, watches and ends the programs of containers."""
-
     def capabilities(self) -> Capabilities:
-        """What can be enforced here."""
+        """The guarantees on this host."""
 
     async def open(self) -> Sequence[Observed]:
-        """Find what an earlier agent left: every container of ours, running or ended.
+        """Find the containers of an earlier agent, running or ended, and monitor them.
 
-        Called once, before anything else. From here on the runtime watches them.
+        Called once, before any other method.
         """
 
     async def close(self) -> None:
-        """Stop watching. What runs goes on running."""
+        """Stop monitoring; programs continue."""
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
-        """Make the cgroups above the containers (by path below the root; "" is the root).
+        """Make the cgroups above the containers, by path below the root; "" is the root.
 
-        What was as wanted is not in the answer.
+        Settings that already match are not in the result.
         """
 
     async def start(self, launch: Launch) -> Started | NotStarted | Offered:
-        """Start one attempt, with all its settings in force before its first instruction."""
+        """Start one attempt; all settings are in force before its first instruction."""
 
     async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
-        """Ask the container to end, and kill all of it after the grace period.
+        """Send SIGTERM, and SIGKILL after the grace period.
 
-        Returns at once; the end comes as an ``Ended``. Called again with a shorter period it
-        shortens the wait. Nothing happens if the container is not running.
+        Returns at once; an ``Ended`` follows. A second call can only shorten the period.
         """
 
     async def settle(
         self, settings: ContainerSettings, key: ContainerKey
     ) -> Sequence[str] | NotHeld:
-        """Bring a running container's settings to what is wanted.
-
-        Returns the names of the settings that were not as wanted and have been written, or what
-        the kernel does not hold the container to.
-        """
+        """Correct the settings of a running container; return the names of those written."""
 
     async def reality(self, key: ContainerKey) -> Reality | None:
-        """What the kernel reports of a running container; None if it is not running."""
+        """The kernel's view of a running container."""
 
     async def forget(self, pod_uid: str) -> None:
-        """Remove everything of a pod whose containers have ended: cgroups, logs, records.
-
-        Also kills what may be left in its cgroups.
-        """
+        """Remove cgroups, logs and records of a pod; kill what still runs."""
 
     async def pods(self) -> Sequence[str]:
-        """The uids of all pods of which this runtime still has anything."""
+        """Uids of pods with any record."""
 
     def news(self) -> AsyncIterator[Ended | Answered]:
-        """Ends of containers as they happen, and answers to offers; one reader."""
+        """Yield ends and answers to offers. One reader only."""
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
-        """Where the output of an attempt is; None if it is not kept."""
+        """The log of an attempt, if there is one."""

@@ -1,9 +1,8 @@
-"""The runtime ``process``: containers are programs of the host, each with a shim.
+"""The runtime ``process``: containers are host programs, each with a shim.
 
-What a program is held by depends on the machine (``host_capabilities``): a cgroup of its own
-where there is cgroup v2, else CPU affinity and memory policy. What is known of containers is on
-the disk and in the kernel; kept here are only the shims that are observed, by their pidfd, which
-works for those of an earlier agent as it does for our own children.
+A cgroup limits the program where there is cgroup v2, else CPU affinity and memory policy. State is
+on disk and in the kernel; memory only has pidfds of shims, which also work for those of an earlier
+agent.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ from numalet.shared.findings.runtime import (
 
 _PARENTS: Final = (paths.ROOT, paths.BURSTABLE, paths.BEST_EFFORT)
 _PAUSE_SECONDS: Final = 0.01
-"""Between two polls of what has no descriptor to wait for: an empty cgroup, a lock that is free."""
+"""Poll interval for events without a descriptor: an empty cgroup, a released lock."""
 
 
 class ProcessRuntime:
-    """See ``port.Runtime``. ``page_sizes`` are those of the machine's huge pages, in bytes."""
+    """See ``port.Runtime``. ``page_sizes`` are huge page sizes in bytes."""
 
     def __init__(
         self,
@@ -77,20 +76,17 @@ class ProcessRuntime:
         patience_seconds: float = 60.0,
     ) -> None:
         self._attempts = Attempts(folder / RUNS)
-        """The attempts on the disk, which hold more than what is kept here."""
         self._ground = ground() if on is None else on
-        """What programs are held by; determined once, at the start of the agent."""
         self._page_sizes = tuple(page_sizes)
         self._patience = patience_seconds
-        """How long a shim may take to answer, and a killed program to go, in seconds."""
+        """Seconds for a shim to answer and for a killed program to end."""
         self._watched: dict[ContainerKey, Watched] = {}
-        """The running attempts with a live shim: from its answer until its pidfd is readable."""
+        """Attempts with a live shim: from its answer until its pidfd becomes readable."""
         self._fifos: dict[ContainerKey, NotifyFifo] = {}
-        """The notify FIFOs of commands in the foreground, until the pod is forgotten."""
+        """Kept until the pod is forgotten."""
         self._offers: dict[ContainerKey, StartOffer] = {}
-        """Orders that no runner has accepted yet, and that none has withdrawn."""
+        """Orders that are neither accepted nor withdrawn."""
         self._news: asyncio.Queue[Ended | Answered] = asyncio.Queue()
-        """What ``news`` yields: callbacks of the event loop put, the controller takes out."""
 
     @property
     def cgroup_root(self) -> Path | None:
@@ -98,14 +94,13 @@ class ProcessRuntime:
         return None if tree is None else tree.root
 
     def capabilities(self) -> Capabilities:
-        """What can be enforced here."""
         return self._ground.capabilities
 
     async def open(self) -> Sequence[Observed]:
-        """Find what an earlier agent left; from here on what runs is watched."""
         observed = []
         for attempt in self._attempts.latest():
             state = attempt.state()
+            # Its shim may be about to answer an agent that was killed.
             if state is AttemptState.STARTING:
                 state = await self._settled(attempt)
             if state is AttemptState.RUNNING and self._watch(attempt):
@@ -116,7 +111,6 @@ class ProcessRuntime:
         return observed
 
     async def close(self) -> None:
-        """Stop watching. What runs goes on running."""
         for watched in self._watched.values():
             watched.close()
         for offer in self._offers.values():
@@ -128,38 +122,37 @@ class ProcessRuntime:
         self._fifos.clear()
 
     async def arrange(self, tree: Mapping[str, CgroupSettings]) -> Arranged:
-        """Make the cgroups above the containers, if there are any; what was not as wanted."""
         tree_here = self._ground.tree
         return Arranged() if tree_here is None else cgroups.arrange(tree_here, tree)
 
     async def start(self, launch: Launch) -> Started | NotStarted | Offered:
-        """Start one attempt, with all its settings in force before its first instruction."""
         attempt = self._attempts.of(launch.key, launch.attempt)
         state = attempt.state()
         if launch.runner is not None and state in (AttemptState.NOTHING, AttemptState.STARTING):
             return await self._offer(launch, attempt)
         if state is AttemptState.STARTING:
-            # Perhaps another agent's, or one that could not start it and still holds the lock.
+            # The shim belongs to an earlier agent, or failed and still holds the lock.
             state = await self._settled(attempt)
         if state is AttemptState.NOTHING:
             refused = await self._spawn(launch, attempt)
             if refused is not None:
                 return refused
+            # The shim has answered by now, so read the result from its files.
             state = attempt.state()
         if state is AttemptState.REFUSED:
             refused = starting.refusal(attempt)
             if refused.is_transient:
-                # The answer goes, so that the attempt can be asked for again.
+                # Remove the answer, so that the same attempt can be started again.
                 (attempt.folder / attempt_files.REFUSED).unlink(missing_ok=True)
             return refused
         if state in (AttemptState.NOTHING, AttemptState.STARTING):
             return starting.silent(attempt)
+        # The program may have ended already; its end still has to be reported.
         if not self._watch(attempt):
             self._finish(attempt)
         return self._started(attempt)
 
     async def stop(self, key: ContainerKey, grace_seconds: float) -> None:
-        """Ask the container to end, and kill all of it after the grace period."""
         watched = self._watched.get(key)
         if watched is not None:
             watched.stop(grace_seconds)
@@ -167,23 +160,21 @@ class ProcessRuntime:
     async def settle(
         self, settings: ContainerSettings, key: ContainerKey
     ) -> Sequence[str] | NotHeld:
-        """Bring a running container's settings to what is wanted; what had to be written."""
         watched = self._watched.get(key)
         if watched is None:
             return ()
         tree = watched.tree
         if tree is None:
             return await asyncio.to_thread(process_inspection.move, watched.pid, settings.cgroup)
-        # Pages move with a set of NUMA nodes, and the write returns when they have.
+        # The kernel migrates pages during this write, so it may take seconds.
         applied = await asyncio.to_thread(writing.apply, tree, settings.path, settings.cgroup)
         if not isinstance(applied, SettingRefusal):
             return applied
-        # One that ended meanwhile, and whose cgroup was removed, is held to nothing.
+        # The container may have ended and its cgroup with it; that is not a refusal.
         gone = self._watched.get(key) is not watched
         return () if gone else NotHeld(applied.why)
 
     async def reality(self, key: ContainerKey) -> Reality | None:
-        """What the kernel reports of a running container; None if it is not running."""
         watched = self._watched.get(key)
         if watched is None:
             return None
@@ -194,14 +185,15 @@ class ProcessRuntime:
         return await asyncio.to_thread(cgroup_inspection.inspect, tree, path, self._page_sizes)
 
     async def forget(self, pod_uid: str) -> None:
-        """Remove everything of a pod: what may be left running, cgroups, logs, attempt files.
+        """Remove everything of a pod.
 
-        Raises ``OSError``, and keeps the attempt files, if something of it can not be removed now.
+        Raises ``OSError`` and keeps the attempt files if it cannot.
         """
         attempts = tuple(self._attempts.all(pod_uid))
         trees = cgroups.trees_of(attempts, self._ground.tree)
         for attempt in attempts:
             watched = self._watched.get(attempt.key)
+            # Withdraw first, or a runner could start the program after the kill.
             if (fifo := self._fifos.pop(attempt.key, None)) is not None:
                 fifo.close()
                 offers.withdraw(attempt)
@@ -211,18 +203,20 @@ class ProcessRuntime:
                 ends.kill(attempt, self._ground.tree)
         if not await self._until(lambda: not self._watches(pod_uid)):
             raise _busy(str(self._attempts.of_pod(pod_uid)))
+        # The QoS class is not recorded, so try every parent.
         for tree, parent in product(trees, _PARENTS):
             path = "/".join(filter(None, (parent, paths.pod_segment(pod_uid))))
             if tree.exists(path):
                 tree.kill(path)
                 if not await self._until(partial(tree.remove, path)):
                     raise _busy(path)
+        # Last: these files are needed to find the cgroups again.
         with contextlib.suppress(FileNotFoundError):
             self._attempts.remove(pod_uid)
 
     async def pods(self) -> Sequence[str]:
-        """The uids of all pods of which this runtime still has anything."""
         pods = set(self._attempts.pods())
+        # A pod has a cgroup before its first attempt has a folder.
         tree = self._ground.tree
         for parent in _PARENTS if tree is not None else ():
             assert tree is not None
@@ -232,12 +226,10 @@ class ProcessRuntime:
         return sorted(pods)
 
     async def news(self) -> AsyncIterator[Ended | Answered]:
-        """Ends of containers as they happen, and answers to offers; one reader."""
         while True:
             yield await self._news.get()
 
     def log_path(self, key: ContainerKey, attempt: int) -> Path | None:
-        """Where the output of an attempt is; None if there is none."""
         path = self._attempts.of(key, attempt).folder / attempt_files.LOG
         return path if path.exists() else None
 
@@ -248,11 +240,12 @@ class ProcessRuntime:
         refused = await self._prepare(launch, attempt)
         if refused is not None:
             return refused
+        # Slow on a busy disk, so not in the event loop.
         await asyncio.to_thread(self._attempts.forget_before, attempt)
         try:
             await starting.hand_over(attempt, self._patience)
         except TimeoutError:
-            # It is an ``OSError`` too, so it comes first. The host is busy, nothing else is known.
+            # ``TimeoutError`` is an ``OSError`` too, so catch it first.
             ends.kill(attempt, self._ground.tree)
             return starting.silent(attempt)
         except OSError as error:
@@ -260,7 +253,7 @@ class ProcessRuntime:
         return None
 
     async def _prepare(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | None:
-        """Make the cgroup and write the order; what prevented that."""
+        """Make the cgroup and write the order."""
         refused = await cgroups.make_empty(self._ground.tree, launch, self._until)
         if refused is not None:
             return NotStarted(refused.why, refused.number in TRANSIENT_ERRORS)
@@ -271,14 +264,14 @@ class ProcessRuntime:
         return None
 
     async def _offer(self, launch: Launch, attempt: AttemptFolder) -> NotStarted | Offered:
-        """Prepare everything for the runner, unless it is at it already."""
+        """Prepare an attempt for its runner; the runner may have started it already."""
         assert launch.runner is not None
         pidfd = offers.pidfd_of(launch.runner)
         if pidfd is None:
             return NotStarted(RuntimeRunnerGone())
         lock = attempt.lock()
         try:
-            # As long as the lock is held no runner accepts what is made anew.
+            # While the agent holds the lock, no runner can accept a half-written order.
             refused = None if lock is None else await self._prepare(launch, attempt)
             if refused is not None:
                 os.close(pidfd)
@@ -297,7 +290,7 @@ class ProcessRuntime:
             gone=lambda: self._poll(attempt, RuntimeRunnerGone()),
             late=lambda: self._poll(attempt, RuntimeOfferNotTaken()),
         )
-        # The runner may have written to the fifo before it was open for reading.
+        # The runner may have written before the FIFO was open for reading.
         self._poll(attempt)
         return Offered()
 
@@ -306,7 +299,7 @@ class ProcessRuntime:
             self._fifos[attempt.key] = NotifyFifo(attempt, lambda: self._poll(attempt))
 
     def _poll(self, attempt: AttemptFolder, over: Finding | None = None) -> None:
-        """See what became of an attempt in the foreground; ``over`` ends an offer of it."""
+        """Process the state of a foreground attempt; ``over`` ends its offer."""
         state, key = attempt.state(), attempt.key
         if key not in self._offers:
             if state is AttemptState.ENDED and key in self._watched:
@@ -314,6 +307,7 @@ class ProcessRuntime:
             return
         result: Started | NotStarted
         if state in (AttemptState.NOTHING, AttemptState.STARTING):
+            # Without the lock the runner is about to answer; its notification follows.
             if not (over and offers.withdraw(attempt)):
                 return
             result = NotStarted(over)
@@ -327,15 +321,15 @@ class ProcessRuntime:
             self._finish(attempt)
 
     async def _settled(self, attempt: AttemptFolder) -> AttemptState:
-        """The state of an attempt that another agent gave to a shim, when it has answered."""
+        """Wait until the shim that another agent started has answered."""
         await self._until(lambda: attempt.state() is not AttemptState.STARTING)
         return attempt.state()
 
     async def _until(self, condition: Callable[[], bool]) -> bool:
-        """Wait until the condition holds; False if patience ends before."""
+        """Poll until the condition holds; False after the timeout."""
         loop = asyncio.get_running_loop()
         last = loop.time() + self._patience
-        # Neither the kernel nor other processes announce it.
+        # Neither the kernel nor other processes notify about these conditions.
         while not (holds := condition()) and loop.time() < last:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE_SECONDS)
         return holds
@@ -344,7 +338,7 @@ class ProcessRuntime:
         return any(key.pod_uid == pod_uid for key in self._watched)
 
     def _watch(self, attempt: AttemptFolder) -> bool:
-        """Wait for the shim's end from now on; False if the shim has ended already."""
+        """Monitor the shim; False if it has ended already."""
         if attempt.key in self._watched:
             return True
         watched = Watched.of(attempt, self._ground.tree, lambda: self._finish(attempt))
@@ -356,7 +350,7 @@ class ProcessRuntime:
         return True
 
     def _finish(self, attempt: AttemptFolder) -> None:
-        """Report the end after the shim ended."""
+        """Report the end of an attempt whose shim has ended."""
         watched = self._watched.pop(attempt.key, None)
         if watched is not None:
             watched.close()
@@ -364,10 +358,11 @@ class ProcessRuntime:
         self._news.put_nowait(Ended(attempt.key, attempt.number, ends.of(attempt)))
 
     def _finalize(self, attempt: AttemptFolder) -> None:
-        """Make sure that an end is written down and nothing is left of the program."""
+        """Record an end if the shim did not, after killing the remains."""
         if (attempt.folder / attempt_files.END).exists():
             return
         ends.kill(attempt, self._ground.tree)
+        # Unwritten, the end is determined again at the next start.
         with contextlib.suppress(BadInput):
             ends.write_unknown(attempt)
 

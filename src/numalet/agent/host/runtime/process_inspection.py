@@ -1,8 +1,4 @@
-"""What the kernel reports of a container that has no cgroup, and what can be corrected there.
-
-Its processes are those below its shim. A memory policy is not in the list of allowed nodes,
-so it is read from ``numa_maps``, where every area of memory names its own.
-"""
+"""The kernel's view of a container without a cgroup, and its CPU affinity."""
 
 from __future__ import annotations
 
@@ -24,14 +20,12 @@ from numalet.core.model.findings import BadInput
 
 
 def inspect(shim: int) -> Reality:
-    """Pages and allowed sets of all processes below the shim.
-
-    A page that several processes share counts in each of them.
-    """
+    """Pages and allowed sets of all processes below the shim. A shared page counts in each."""
     pids = process_tree.offspring(shim)
     areas = tuple(_areas(pids))
     allowed = tuple(allowed_of(pids))
     may_use = frozenset().union(*(each.nodes for each in allowed))
+    # A memory policy does not change ``Mems_allowed``, so ``numa_maps`` has precedence.
     return Reality(
         pages_bytes=_pages(areas),
         allowed_cpus=frozenset().union(*(each.cpus for each in allowed)),
@@ -42,20 +36,20 @@ def inspect(shim: int) -> Reality:
 
 
 def move(shim: int, wanted: CgroupSettings) -> tuple[str, ...]:
-    """Give all threads of the container the CPUs that are wanted; what had to be changed.
+    """Set the CPUs of all threads; return the names of changed settings.
 
-    A memory policy can only be set by a process for itself.
+    Memory stays: only a process itself can set its policy.
     """
     return move_all(process_tree.offspring(shim), wanted)
 
 
 def move_all(pids: Iterable[int], wanted: CgroupSettings) -> tuple[str, ...]:
-    """The same for these processes."""
     if not wanted.cpus:
         return ()
     moved = False
     for pid in pids:
         for thread in _threads(pid):
+            # A thread may end at any time.
             with contextlib.suppress(OSError):
                 if os.sched_getaffinity(thread) != wanted.cpus:
                     os.sched_setaffinity(thread, wanted.cpus)
@@ -77,7 +71,7 @@ def _areas(pids: Iterable[int]) -> Iterable[Area]:
 
 
 def _bound(areas: Iterable[Area]) -> frozenset[int]:
-    """The nodes that all memory is bound to; empty if some is not bound."""
+    """The nodes that every area is bound to; empty if any area is not bound."""
     nodes: set[int] = set()
     for area in areas:
         policy, _, where = area.policy.partition(":")

@@ -1,4 +1,4 @@
-"""From an order to a shim: its content, how the shim is spawned, what its answer means."""
+"""From an order to a running shim: content of the order, spawn, meaning of the answer."""
 
 from __future__ import annotations
 
@@ -42,28 +42,29 @@ from numalet.shared.findings.runtime import (
 
 LOG_BYTES: Final = 10 << 20
 LOG_FILES: Final = 5
-"""As the kubelet's defaults, ``containerLogMaxSize`` and ``containerLogMaxFiles``."""
+"""Defaults of the kubelet's ``containerLogMaxSize`` and ``containerLogMaxFiles``."""
 
 _NOT_FOUND: Final = frozenset({errno.ENOENT, errno.ENOTDIR})
 _NOT_EXECUTABLE: Final = frozenset({errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.EISDIR})
 
 _SOURCE: Final = str(Path(numalet.__file__).parents[1])
-# The folder comes last, so that nothing in it can stand in for the standard library.
+# Appended, so that no module there can shadow the standard library.
 _CODE: Final = (
     "import sys; sys.path.append(sys.argv[1]); from pathlib import Path;"
     "from numalet.agent.host.runtime.shim.watch import main;"
     "sys.exit(main(Path(sys.argv[2])))"
 )
 _LOWEST_FREE: Final = 10
-"""Above the descriptors of a shim (``watch.REPORT`` is the highest): none is overwritten."""
+"""Above ``watch.REPORT``, the highest descriptor of a shim, so dup2 never overwrites one."""
 _OPEN_FILES: Final = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-"""What this process may have open before it allows itself more."""
+"""The limit of this process before the agent raised it."""
 
 
 def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
-    """What the program is given; by which means depends on what there is."""
+    """Settings of the program. Without a cgroup tree: CPU affinity and memory policy."""
     spec, cgroup = launch.spec, launch.settings.cgroup
     env = {"PATH": DEFAULT_PATH, **dict(spec.env), **launch.environment, process_tree.MARK: mark}
+    # The mark is last, so that no container can override it; ``strays`` relies on it.
     tree = ground.tree
     nodes = cgroup.memory_nodes if ground.binds_memory else None
     return Setup(
@@ -80,7 +81,6 @@ def setup(launch: Launch, ground: HostCapabilities, mark: str) -> Setup:
 
 
 def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> Mapping[str, Any]:
-    """The order for the shim."""
     prepared = setup(launch, ground, attempt.mark)
     leaf = None if ground.tree is None else root.of_shims(ground.tree)
     return {
@@ -96,7 +96,7 @@ def order(launch: Launch, ground: HostCapabilities, attempt: AttemptFolder) -> M
 
 
 def _foreground(launch: Launch) -> Mapping[str, Any]:
-    """The part of the order that a runner adds: it has an environment of its own to begin with."""
+    """Foreground keys: the runner extends its own environment."""
     cgroup = launch.settings.cgroup
     return {
         "foreground": True,
@@ -107,12 +107,13 @@ def _foreground(launch: Launch) -> Mapping[str, Any]:
 
 
 def score(wanted: int, ground: HostCapabilities) -> int:
-    """The program's ``oom_score_adj``; without a memory limit never protected."""
+    """The program's ``oom_score_adj``; not below 0 without a memory limit."""
     return wanted if ground.tree is not None else max(wanted, 0)
 
 
 def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
-    """Start the shim in a session of its own, with the lock; its id. Raises ``OSError``."""
+    """Spawn the shim with the lock, in a new session; return its pid. Raises ``OSError``."""
+    # Isolated and without site packages: it starts faster and reads no user files.
     words = [sys.executable, "-I", "-S", "-c", _CODE, _SOURCE, str(attempt.folder)]
     errors = str(attempt.folder / "shim.log")
     with contextlib.ExitStack() as spawned:
@@ -130,38 +131,38 @@ def spawn(attempt: AttemptFolder, lock: int, report: int) -> int:
 
 
 def _raised(descriptor: int, until: contextlib.ExitStack) -> int:
-    """The same file under a number above those that a shim uses, until the block ends."""
+    """Duplicate a descriptor above those of a shim; closed with the stack."""
     high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _LOWEST_FREE)
     until.callback(os.close, high)
     return high
 
 
 async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
-    """Spawn the shim with the lock, and wait until it has closed its report.
-
-    One that does not answer is killed, so that its program can not begin later.
-    """
+    """Spawn the shim and wait until it closes its report."""
     lock = attempt.lock()
     if lock is None:
         return
     try:
         answer, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        # A lock that is never released would mean a shim that is about to answer.
+        # If it stayed open, the attempt would appear to have a shim that is about to answer.
         os.close(lock)
         raise
     try:
         try:
             pid = spawn(attempt, lock, report)
         finally:
+            # This process must drop its copies, or the pipe would never report EOF.
             os.close(lock)
             os.close(report)
         try:
             await _until_readable(answer, patience_seconds)
         except TimeoutError:
+            # It must not start the program after the agent has reported a failure.
             os.kill(pid, signal.SIGKILL)
             raise
         finally:
+            # A running shim is reaped when its pidfd becomes readable.
             if attempt.state() is not AttemptState.RUNNING:
                 reap_when_ended(pid)
     finally:
@@ -169,7 +170,7 @@ async def hand_over(attempt: AttemptFolder, patience_seconds: float) -> None:
 
 
 async def _until_readable(descriptor: int, patience_seconds: float) -> None:
-    """Wait for something, or the end, on a pipe. Raises ``TimeoutError``."""
+    """Wait for data or EOF. Raises ``TimeoutError``."""
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[None] = loop.create_future()
 
@@ -186,7 +187,7 @@ async def _until_readable(descriptor: int, patience_seconds: float) -> None:
 
 
 def refusal(attempt: AttemptFolder) -> NotStarted:
-    """Why an attempt did not start, from the shim's answer."""
+    """Translate the shim's answer."""
     answer = attempt.document(attempt_files.REFUSED) or {}
     launch = attempt.document(attempt_files.LAUNCH) or {}
     return not_started(str(answer.get("stage")), int(answer.get("errno", 0)), launch["setup"])
@@ -226,12 +227,12 @@ def _of_program(number: int, given: Mapping[str, Any], error: str) -> Finding:
 
 
 def silent(attempt: AttemptFolder) -> NotStarted:
-    """A shim that did not come to answer: the host is busy, and nothing else is known."""
+    """The shim did not answer in time: the host is probably busy."""
     return NotStarted(RuntimeShimSilent(folder=str(attempt.folder)), is_transient=True)
 
 
 def failed(why: type[RuntimeForkFailed | RuntimeStorage], error: BadInput | OSError) -> NotStarted:
-    """A start that the operating system did not let happen."""
+    """The operating system prevented the start."""
     cause = error if isinstance(error, OSError) else error.__cause__
     is_transient = isinstance(cause, OSError) and cause.errno in TRANSIENT_ERRORS
     return NotStarted(why(error=os_problem.text(error)), is_transient)

@@ -1,4 +1,4 @@
-"""A shim that is waited for: its pidfd in the event loop, and the ways to end its program."""
+"""Monitors a shim by its pidfd, and ends its program."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from numalet.agent.host.runtime.attempts import AttemptFolder
 from numalet.agent.host.runtime.shim import attempt_files, process_tree, watch
 
 STUBBORN_SECONDS: Final = 5.0
-"""How long a shim may take to kill its program before it is killed itself. The kernel kills the
-program with it, so nothing is lost but the exit status and the last lines of output."""
+"""Seconds for a shim to kill its program before it is killed itself.
+
+The kernel then kills the program too; only exit status and last output are lost.
+"""
 
 
 class Watched:
-    """A running attempt; ``cgroup`` is its path below the root, None without one."""
+    """A running attempt; ``cgroup`` is its path below the root, if it has one."""
 
     def __init__(
         self,
@@ -33,21 +35,17 @@ class Watched:
         order = attempt.document(attempt_files.LAUNCH) or {}
         tree = cgroups.tree_of(order, own)
         self.pid = pid
-        """The shim's, or the runner's of a command in the foreground."""
+        """The shim's, or the runner's of a foreground command."""
         self.cgroup: str | None = order.get("path") if tree is not None else None
         self._in_foreground = bool(order.get("foreground"))
         self._pidfd = pidfd
-        """Of that process, in the event loop; -1 after ``close``."""
+        """Registered with the event loop; -1 after ``close``."""
         self.tree = tree
-        """Where that cgroup is."""
         self._gone = gone
-        """Called once, when the process has ended."""
         self._asked = False
-        """Whether SIGTERM was sent."""
         self._kill_at: float | None = None
-        """When all of it is killed, by the loop's clock; it only ever becomes earlier."""
+        """By the loop's clock; it only ever becomes earlier."""
         self._timer: asyncio.TimerHandle | None = None
-        """The kill that is due; one at a time."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(pidfd, self._ended)
 
@@ -55,11 +53,7 @@ class Watched:
     def of(
         cls, attempt: AttemptFolder, own: CgroupTree | None, gone: Callable[[], None]
     ) -> Watched | None:
-        """The shim of an attempt; None if it is gone.
-
-        The lock is tried after the pidfd was opened: as long as it is held the id can not
-        have gone to another process.
-        """
+        """Monitor the shim of an attempt, if it still runs."""
         started = attempt.document(attempt_files.STARTED)
         if started is None:
             return None
@@ -68,6 +62,8 @@ class Watched:
             pidfd = os.pidfd_open(pid)
         except ProcessLookupError:
             return None
+        # Open the pidfd before testing the lock: while the shim holds the lock, its pid cannot have
+        # been reused.
         descriptor = attempt.lock()
         if descriptor is None:
             return cls(attempt, pid, pidfd, own, gone)
@@ -76,7 +72,7 @@ class Watched:
         return None
 
     def stop(self, grace_seconds: float) -> None:
-        """SIGTERM to the program now, if it was not asked yet; kill all of it after the period."""
+        """Send SIGTERM once; kill after the period."""
         if not self._asked:
             self._asked = True
             self._signal(signal.SIGTERM)
@@ -87,12 +83,12 @@ class Watched:
         self._after(max(grace_seconds, 0.0), self.kill)
 
     def kill(self) -> None:
-        """Kill everything of the container; a shim that does not answer goes with it."""
+        """Kill everything of the container, and the shim if it does not answer."""
         if self.tree is not None and self.cgroup is not None:
             with contextlib.suppress(OSError):
                 self.tree.kill(self.cgroup)
         if self._in_foreground:
-            # It is the user's own process, whose signals are the program's.
+            # A runner would pass SIGUSR1 on to its program, so kill its descendants by id.
             process_tree.kill(process_tree.descendants(self.pid))
         else:
             self._signal(watch.KILL_ALL)
@@ -100,7 +96,7 @@ class Watched:
         self._after(STUBBORN_SECONDS, lambda: self._signal(signal.SIGKILL))
 
     def close(self) -> None:
-        """Stop waiting; the shim continues."""
+        """Stop monitoring; the shim continues."""
         if self._timer is not None:
             self._timer.cancel()
         if self._pidfd >= 0:
@@ -115,6 +111,7 @@ class Watched:
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
+            # A pidfd never names a reused pid.
             signal.pidfd_send_signal(self._pidfd, number)
 
     def _ended(self) -> None:
@@ -124,13 +121,12 @@ class Watched:
 
 
 def reap_when_ended(pid: int) -> None:
-    """Reap a shim that is not waited for as soon as it has ended."""
     with contextlib.suppress(ProcessLookupError):
         _reap_at_end(pid, os.pidfd_open(pid))
 
 
 def _reap_at_end(pid: int, pidfd: int) -> None:
-    """The same with its pidfd, which is closed then."""
+    """Also closes the pidfd."""
     loop = asyncio.get_running_loop()
 
     def ended() -> None:
@@ -142,6 +138,6 @@ def _reap_at_end(pid: int, pidfd: int) -> None:
 
 
 def _reap(pid: int) -> None:
-    """Reap a shim, if it was our own child."""
+    """An earlier agent's shim is not a child of this process."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)

@@ -1,9 +1,8 @@
-"""The files of one attempt, each written whole, put in place by a rename, and never changed.
+"""The files of one attempt, written whole, renamed into place, never changed.
 
-``launch.json`` is the order: the agent's, or that of a command without one. ``started.json`` or
-``refused.json`` say what came of it, and who watches; ``end.json`` how the program ended. ``lock``
-is held by the shim as long as it lives, from before its first instruction: the agent takes it
-and hands it down. A free lock and no answer means that nothing was started and nothing will be.
+``launch.json`` is the order, ``started.json`` or ``refused.json`` the answer, ``end.json`` the end.
+A shim has ``lock`` from before its first instruction, inherited from the agent. A free lock without
+an answer means that no program was started.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ END: Final = "end.json"
 LOCK: Final = "lock"
 LOG: Final = "output.log"
 NOTIFY_FIFO: Final = "bell"
-"""The notify FIFO, which there is only for a runner in the foreground; see ``offers``."""
+"""The notify FIFO of a foreground runner; see ``offers``."""
 
 _ROOM_BYTES: Final = 4096
 _MODE: Final = 0o600
 
 
 class PreallocatedFile:
-    """A file whose blocks are allocated at once, so that it can be written on a full disk."""
+    """A file whose blocks are allocated early, so that it can be written on a full disk."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._path = folder / name
@@ -38,29 +37,27 @@ class PreallocatedFile:
         os.posix_fallocate(self._descriptor, 0, _ROOM_BYTES)
 
     def write(self, content: dict[str, Any]) -> None:
-        """Put the file in its place. Raises ``OSError``."""
+        """Raises ``OSError``."""
         text = json.dumps(content).encode()
-        # JSON may be followed by blanks; allocated blocks can always be filled.
+        # JSON may end with blanks, and allocated blocks can always be filled.
         os.pwrite(self._descriptor, text.ljust(_ROOM_BYTES - 1) + b"\n", 0)
+        # Flush before the rename: after a power loss the name must not lead to an empty file.
         os.fsync(self._descriptor)
         os.close(self._descriptor)
         self._temporary.replace(self._path)
 
     def discard(self) -> None:
-        """It is not needed."""
         os.close(self._descriptor)
         self._temporary.unlink(missing_ok=True)
 
 
 class AttemptReport:
-    """What came of an order and how the program ended, as its shim writes it down, once each.
-
-    The files are allocated before the program starts. All methods raise ``OSError``.
-    """
+    """Records the answer and the end, once each. All methods raise ``OSError``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        """The attempt's."""
+        # Allocate all three before the program starts, since its end must be recorded on a full
+        # disk.
         self._started = PreallocatedFile(folder, STARTED)
         self._refused = PreallocatedFile(folder, REFUSED)
         self._end = PreallocatedFile(folder, END)
@@ -71,6 +68,7 @@ class AttemptReport:
 
     def started(self, program: dict[str, Any]) -> None:
         """Which process is the program, and since when; this one is its shim."""
+        # Only one answer may exist, and no shim changes it later.
         self._refused.discard()
         self._started.write({**program, "shim": os.getpid()})
 
@@ -80,7 +78,7 @@ class AttemptReport:
 
 
 def read(folder: Path, name: str) -> dict[str, Any] | None:
-    """The content of a file of the attempt; None if it is not there, or was damaged."""
+    """Read a file of the attempt, unless it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError, RecursionError):
         content = json.loads((folder / name).read_text(encoding="utf-8"))
         if isinstance(content, dict):

@@ -1,9 +1,7 @@
-"""What is done in the program's own process before its first instruction.
+"""Runs in the program's process before its first instruction.
 
-In this order: join the cgroup, set CPU affinity and memory policy, become the user, go to the
-folder, and become the program. Each step that fails ends it. How ready the kernel is to kill it
-(``set_oom_score_adj``) the caller sets before, who knows what to do where that is not allowed.
-All that is set here is inherited by what the program starts.
+In this order: cgroup, CPU affinity, memory policy, user, folder, ``execve``. Everything set here is
+inherited by the program's children.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from enum import Enum
 from typing import Final, NoReturn
 
 NO_GROUP: Final = 65534
-"""The group of a user who is not in the system's files: ``nogroup``."""
+"""``nogroup``, for a user without an entry in the system's files."""
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -36,12 +34,11 @@ _GET_MEMPOLICY: Final = {
     "x86_64": 239, "aarch64": 236, "riscv64": 236, "ppc64le": 260, "s390x": 269,
 }  # fmt: skip
 _FORGIVING: Final = (errno.EACCES, errno.EPERM)
+# Python ignores these at its start, and ``execve`` keeps that.
 IGNORED_BY_PYTHON: Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class FailedStep(Enum):
-    """Where a start failed."""
-
     CGROUP = "cgroup"
     CPUS = "cpus"
     MEMORY_POLICY = "memory-policy"
@@ -61,9 +58,9 @@ class StageFailed(Exception):  # noqa: N818 - carried out of the process as valu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a program is given. None means: as it is inherited.
+    """Settings of a program; unset ones are inherited.
 
-    A ``user`` without a ``group`` has the groups that the system's files give to that user.
+    A ``user`` without a ``group`` gets the groups of the system's files.
     """
 
     argv: Sequence[str]
@@ -78,10 +75,9 @@ class Setup:
 
 
 def become(setup: Setup, parent: int, ignored: Collection[int] = ()) -> NoReturn:
-    """Turn this process, a child that was just forked, into the program.
+    """Turn this forked child into the program. Raises ``StageFailed``.
 
-    Raises ``StageFailed``. ``parent`` is the process whose end is to be the program's end.
-    ``ignored`` are signals that stay ignored although Python would ignore them anyway.
+    The program dies with ``parent``. Signals in ``ignored`` stay ignored.
     """
     if setup.cgroup is not None:
         _step(FailedStep.CGROUP, join, setup.cgroup)
@@ -91,23 +87,26 @@ def become(setup: Setup, parent: int, ignored: Collection[int] = ()) -> NoReturn
         _step(FailedStep.MEMORY_POLICY, bind_memory, setup.memory_nodes)
     person = Person.of(setup.user, setup.group)
     _step(FailedStep.USER, _become_user, setup.user, setup.group, person)
-    # Changing the user forgets it, so it comes after.
+    # A change of user clears PDEATHSIG, so set it afterwards.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The parent may have died before prctl, and no signal would follow.
     if os.getppid() != parent:
         os._exit(1)
     if setup.working_dir:
         _step(FailedStep.WORKING_DIR, os.chdir, setup.working_dir)
     if setup.open_files is not None:
+        # The agent raised its own limit; the program gets the original one.
         _set_open_files_limit(setup.open_files)
     for number in IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+    # ``execve`` keeps the signal mask too.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     _execute(setup.argv, {**person.env, **setup.env})
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a program runs as: groups, of which None are those that are inherited, and variables."""
+    """Groups and variables of a user; unset groups are inherited."""
 
     group: int | None
     groups: Sequence[int] | None
@@ -115,10 +114,7 @@ class Person:
 
     @classmethod
     def of(cls, user: int | None, group: int | None) -> Person:
-        """A user and a group that are wanted, as the system's files know them.
-
-        A user other than root is in the group of root only if that is asked for.
-        """
+        """Read them from the system's files; only root keeps group 0 without asking for it."""
         if user is None:
             return cls(group, None if group is None else [group], {})
         try:
@@ -137,19 +133,16 @@ class Person:
 
 
 def close_others(highest: int) -> None:
-    """Close every descriptor above this one: they belong to what started us."""
+    """Close all descriptors above this one, which the parent's caller may have leaked."""
     for name in [entry.name for entry in os.scandir("/proc/self/fd")]:
         if int(name) > highest:
-            # The one with which the folder was read is closed already.
+            # ``scandir`` closed its own descriptor already.
             with contextlib.suppress(OSError):
                 os.close(int(name))
 
 
 def set_oom_score_adj(score: int) -> bool:
-    """Set how ready the kernel is to kill this process; False if it may not be set.
-
-    Lowering it needs a privilege.
-    """
+    """Set the score; False if not permitted, since a lower score needs CAP_SYS_RESOURCE."""
     try:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
             file.write(str(score))
@@ -159,22 +152,22 @@ def set_oom_score_adj(score: int) -> bool:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of all descendants whose own parent ends."""
+    """Become the parent of descendants whose own parent has ended."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def bind_memory(nodes: Sequence[int]) -> None:
-    """Let memory come from these NUMA nodes only. Raises ``OSError``."""
+    """Allow memory only from these NUMA nodes. Raises ``OSError``."""
     words = (max(nodes) // _BITS) + 1
     mask = (ctypes.c_ulong * words)()
     for node in nodes:
         mask[node // _BITS] |= 1 << (node % _BITS)
-    # The kernel reads one bit less than this says.
+    # The kernel uses one bit less than ``maxnode``.
     _syscall(_SET_MEMPOLICY, _MPOL_BIND, mask, words * _BITS + 1)
 
 
 def can_bind_memory() -> bool:
-    """Whether the kernel lets this process set a memory policy; nothing is changed."""
+    """Reads the policy only; seccomp of container engines often blocks both calls."""
     mode = ctypes.c_int()
     try:
         _syscall(_GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0)
@@ -191,9 +184,10 @@ def _step(stage: FailedStep, function: object, *arguments: object) -> None:
 
 
 def join(folder: str) -> None:
-    """Move this process into a cgroup. Raises ``OSError``."""
+    """Raises ``OSError``."""
     descriptor = os.open(f"{folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
     try:
+        # "0" is the writing process.
         os.write(descriptor, b"0")
     finally:
         os.close(descriptor)
@@ -201,9 +195,10 @@ def join(folder: str) -> None:
 
 def _become_user(user: int | None, group: int | None, person: Person) -> None:
     if user in (None, os.geteuid()) and group in (None, os.getegid()):
-        # Without privileges not even what is the case already may be asked for.
+        # Without privileges, even setting the current ids fails.
         return
     own = os.getegid() if person.group is None else person.group
+    # Groups first: after setresuid the process may no longer change them.
     os.setgroups([own] if person.groups is None else person.groups)
     os.setresgid(own, own, own)
     if user is not None:
@@ -211,14 +206,14 @@ def _become_user(user: int | None, group: int | None, person: Person) -> None:
 
 
 def _set_open_files_limit(files: int) -> None:
-    """Limit the files that may be open, in a way that the program may still undo."""
+    """Set the soft limit; the program can raise it again."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
 
 
 def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
-    """Become the program; the error of the most relevant place of the search path."""
+    """Try the search path as a shell does; report the most specific error."""
     name = argv[0]
     places = [name] if "/" in name else _places(name, env.get("PATH", DEFAULT_PATH))
     problem = errno.ENOENT
@@ -228,6 +223,7 @@ def _execute(argv: Sequence[str], env: dict[str, str]) -> NoReturn:
         except (OSError, ValueError) as error:
             number = getattr(error, "errno", None) or errno.EINVAL
             if number not in (errno.ENOENT, errno.ENOTDIR):
+                # A file that exists but cannot be run explains more than "not found".
                 problem = number
             if number not in (errno.ENOENT, errno.ENOTDIR, *_FORGIVING):
                 break
@@ -243,6 +239,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _syscall(numbers: Mapping[str, int], *arguments: object) -> None:
+    # The C library has no wrappers for these calls.
     number = numbers.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

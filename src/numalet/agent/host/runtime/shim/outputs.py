@@ -1,8 +1,7 @@
-"""What a program prints, line by line in a log that is cut into files of limited size.
+"""The log of a program in the CRI format ``TIME STREAM TAG LINE``, rotated by size.
 
-The form is that of the container runtimes: ``TIME STREAM TAG LINE``, where the tag is F for a
-full line and P for a part of one. The newest file has the plain name, older ones end with a
-number, 1 for the latest. A disk that is full costs lines and does not stop the program.
+Tag F is a full line, P a part of one. Rotated files end with a number, 1 for the newest. A full
+disk loses lines and does not stop the program.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ _NANO: Final = 1_000_000_000
 
 
 class AttemptLog:
-    """The log of one attempt."""
-
     def __init__(self, path: Path, most_bytes: int, most_files: int) -> None:
         self._path = path
         self._most_bytes = most_bytes
@@ -29,7 +26,7 @@ class AttemptLog:
         self._size = 0
 
     def line(self, stream: str, tag: str, text: bytes) -> None:
-        """Add one line, or lose it."""
+        """Add a line, or drop it on error."""
         entry = f"{stamp()} {stream} {tag} ".encode() + text + b"\n"
         with contextlib.suppress(OSError):
             if self._descriptor is None:
@@ -40,7 +37,6 @@ class AttemptLog:
             self._size += os.write(self._descriptor, entry)
 
     def close(self) -> None:
-        """Nothing comes any more."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -63,7 +59,7 @@ class AttemptLog:
 
 
 class Stream:
-    """One of the program's outputs: bytes come in pieces, lines go out."""
+    """Splits one output of the program into lines."""
 
     def __init__(self, descriptor: int, name: str, log: AttemptLog) -> None:
         self.descriptor = descriptor
@@ -73,7 +69,7 @@ class Stream:
         os.set_blocking(descriptor, False)
 
     def carry(self) -> bool:
-        """Take what is there now; False when nothing will come any more."""
+        """Read the available data; False after EOF."""
         try:
             piece = os.read(self.descriptor, 1 << 16)
         except BlockingIOError:
@@ -81,6 +77,7 @@ class Stream:
         *lines, rest = (self._rest + piece).split(b"\n")
         for line in lines:
             self._put(line, "F")
+        # A program without newlines must not fill the shim's memory.
         while len(rest) >= _LONGEST_LINE_BYTES:
             self._log.line(self._name, "P", rest[:_LONGEST_LINE_BYTES])
             rest = rest[_LONGEST_LINE_BYTES:]
@@ -88,7 +85,8 @@ class Stream:
         return bool(piece)
 
     def finish(self) -> None:
-        """Take all that is left; a last line without an end is a line."""
+        """Read everything that remains; the last line may lack its newline."""
+        # A daemon may keep the pipe open forever, so read only available data.
         while _is_waiting(self.descriptor) and self.carry():
             pass
         if self._rest:
@@ -103,13 +101,14 @@ class Stream:
 
 
 def stamp(nanoseconds: int | None = None) -> str:
-    """A moment as RFC 3339 with nanoseconds, in UTC; now, if none is given."""
+    """RFC 3339 in UTC with nanoseconds; default: now."""
     whole, part = divmod(time.time_ns() if nanoseconds is None else nanoseconds, _NANO)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{part:09d}Z"
 
 
 def _is_waiting(descriptor: int) -> bool:
-    """Whether something can be read without waiting, be it the end."""
+    """Whether a read would not block, EOF included."""
+    # Imported late to start the shim faster.
     import select
 
     return bool(select.select([descriptor], [], [], 0)[0])

@@ -1,4 +1,4 @@
-"""Processes as the proc file system shows them: whose children, when started, marked how."""
+"""Processes in ``/proc``: parents, start times, marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 PROC: Final = Path("/proc")
 MARK: Final = "NUMALET_CONTAINER"
-"""The variable in the environment of every program, by which strays are recognised."""
+"""Environment variable of every program; identifies strays."""
 
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -19,7 +19,7 @@ _NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
 class Process(NamedTuple):
-    """One process. ``started`` is in clock ticks since the boot: with the id it names it."""
+    """``started`` is in clock ticks since boot; with ``pid`` it is unique."""
 
     pid: int
     parent: int
@@ -29,19 +29,19 @@ class Process(NamedTuple):
 
 
 def process(pid: int, proc: Path = PROC) -> Process | None:
-    """The process of this id; None if there is none."""
+    """Read ``/proc/PID/stat``, if the process exists."""
     try:
         text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name of the program stands in brackets and may have any character in it.
+    # The program's name stands in brackets and may contain any character.
     words = text[text.rindex(")") + 2 :].split()
     dead = words[0] in ("Z", "X")
     return Process(pid, int(words[1]), int(words[3]), int(words[19]), dead)
 
 
 def boot_id() -> str:
-    """The id of this boot; empty where it is unknown."""
+    """The boot id; empty if unknown."""
     try:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
@@ -49,7 +49,7 @@ def boot_id() -> str:
 
 
 def pid_namespace() -> int:
-    """The number of the PID namespace of this process; 0 where it is unknown."""
+    """Inode of this PID namespace; 0 if unknown."""
     try:
         return _NAMESPACE.stat().st_ino
     except OSError:
@@ -57,13 +57,13 @@ def pid_namespace() -> int:
 
 
 def is_alive(pid: int, started: int) -> bool:
-    """Whether this very process is still there and has not ended."""
+    """Whether this process still runs; ``started`` excludes a reused pid."""
     running = process(pid)
     return running is not None and running.started == started and not running.is_dead
 
 
 def is_this(pid: int, started: int, boot: str) -> bool:
-    """The same for a process of a boot that may be over."""
+    """As ``is_alive``, also across reboots."""
     return boot == boot_id() and is_alive(pid, started)
 
 
@@ -75,7 +75,7 @@ def all_processes(proc: Path = PROC) -> Iterator[Process]:
 
 
 def descendants(pid: int) -> tuple[int, ...]:
-    """The ids of all processes below this one that have not ended."""
+    """Ids of all live processes below this one."""
     below: dict[int, list[Process]] = {}
     for each in all_processes():
         below.setdefault(each.parent, []).append(each)
@@ -83,6 +83,7 @@ def descendants(pid: int) -> tuple[int, ...]:
     waiting = [pid]
     while waiting:
         for child in below.get(waiting.pop(), ()):
+            # A process whose main thread has exited is shown as a zombie, but may have children.
             waiting.append(child.pid)
             if not child.is_dead:
                 alive.append(child.pid)
@@ -90,10 +91,8 @@ def descendants(pid: int) -> tuple[int, ...]:
 
 
 def offspring(pid: int) -> tuple[int, ...]:
-    """The same, from what the kernel says of each process alone: for repeated polling.
-
-    One may be missed while another one ends. Where the kernel does not say it, all are read.
-    """
+    """As ``descendants``, but cheap enough for polling; may miss one while another ends."""
+    # Needs CONFIG_PROC_CHILDREN.
     if not (PROC / "thread-self" / "children").exists():
         return descendants(pid)
     alive: list[int] = []
@@ -117,12 +116,13 @@ def _children(pid: int) -> Iterator[int]:
 
 
 def strays(session: int, mark: str) -> tuple[int, ...]:
-    """What is left of a program whose shim is gone: its session, and all with its mark."""
+    """Remains of a program without a shim: its session, and processes with its mark."""
     word = f"{MARK}={mark}".encode()
     pids = []
     for each in all_processes():
         if each.is_dead or each.pid == os.getpid():
             continue
+        # A daemon leaves the session, but keeps its environment.
         if each.session == session or word in _environment(each.pid):
             pids.append(each.pid)
     return tuple(sorted(pids))
@@ -135,7 +135,7 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """SIGKILL to all of them that are there."""
+    """Send SIGKILL; skip those that have ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)

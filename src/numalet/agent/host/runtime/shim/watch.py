@@ -1,11 +1,8 @@
-"""The shim itself: order, start, wait, end.
+"""The main program of the shim: order, start, wait, end.
 
-Descriptors that it is given: LOCK, which it holds as long as it lives, and REPORT, which it
-closes when it is known what came of the order. It closes all others, which come from what started
-the agent, so that a program has its input and its outputs and nothing else.
-
-SIGTERM, SIGINT, SIGHUP and the like are passed on to the program; SIGUSR1 kills everything that the
-program left or started. If the shim itself is killed, the kernel kills the program with it.
+It inherits LOCK, held for its lifetime, and REPORT, closed once the answer is written. SIGTERM,
+SIGINT, SIGHUP and similar go to the program; SIGUSR1 kills everything. If the shim is killed, the
+kernel kills the program.
 """
 
 from __future__ import annotations
@@ -38,15 +35,18 @@ REPORT: Final = 4
 KILL_ALL: Final = signal.SIGUSR1
 PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR2)
 OWN_SCORE: Final = -999
-"""The kernel kills nearly everything before a shim, with which its program dies; one above
--1000, which would exempt it altogether."""
+"""The kernel should kill the shim last, because its program dies with it.
+
+-1000 would exempt it entirely.
+"""
 NOT_SPARED: Final = "runtime/oom-score-not-set"
 _PAUSE_SECONDS: Final = 0.02
-"""Between two rounds of killing what a program left."""
+"""Delay between two rounds of killing leftovers."""
 
 
 def main(folder: Path) -> int:
-    """Watch one attempt from its order to its end; its own exit status is not read."""
+    """Run one attempt from its order to its end. The agent ignores the exit status."""
+    # Descriptors of whatever started the agent would leak into the program.
     close_others(REPORT)
     for descriptor in (LOCK, REPORT):
         os.set_inheritable(descriptor, False)
@@ -55,10 +55,11 @@ def main(folder: Path) -> int:
     if order is None:
         return 2
     if order.get("shim_cgroup"):
-        # Where this can not be, a signal to all of the agent's unit reaches the program.
+        # If it stays in the agent's unit, a signal to the whole unit also reaches the program.
         with contextlib.suppress(OSError):
             join(order["shim_cgroup"])
     report = AttemptReport(folder)
+    # Before the fork: the program sets its own score afterwards.
     set_oom_score_adj(OWN_SCORE)
     watch = _Watch(
         order, AttemptLog(folder / attempt_files.LOG, order["log_bytes"], order["log_files"])
@@ -68,6 +69,7 @@ def main(folder: Path) -> int:
         report.not_started(problem)
         return 1
     report.started(watch.started())
+    # The agent waits for EOF, so close after the answer is on disk.
     os.close(REPORT)
     watch.wait()
     report.ended(watch.ended(order.get("cgroup")))
@@ -75,28 +77,24 @@ def main(folder: Path) -> int:
 
 
 class _Watch:
-    """One program, from its start to its end."""
-
     def __init__(self, order: dict[str, Any], log: AttemptLog) -> None:
         self._order = order
         self._log = log
         self._pid = 0
-        """The program's, from the fork on."""
         self._own_pid = os.getpid()
         self._status: int | None = None
-        """The program's, as it was waited for; None while it runs."""
+        """The wait status, once the program has ended."""
         self._since = ""
         self._until = ""
         self._notes: list[str] = []
-        """Codes of what the child could not set, from its report."""
         self._streams: list[Stream] = []
         self._killed_before = out_of_memory(order.get("cgroup"))
         self._wakeup, self._alarm = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        """Signals go in at the second end, as bytes, and are read from the first."""
+        """Signals arrive as bytes at the second descriptor."""
 
     def begin(self) -> dict[str, Any] | None:
-        """Start the program; what went wrong, or None."""
-        # From here on nothing that comes is lost: it waits in the pipe until it is read.
+        """Start the program; return the problem, if any."""
+        # Before the fork: from now on signals wait in the pipe and cannot get lost.
         signal.set_wakeup_fd(self._alarm)
         for number in (*PASSED_ON, KILL_ALL, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
@@ -107,19 +105,22 @@ class _Watch:
             return {"stage": "fork", "errno": error.errno}
         if self._pid == 0:
             self._be_child(out[1], err[1], report[1])
+        # Close the child's ends, or reading the report would never reach EOF.
         for each in (out, err, report):
             os.close(each[1])
         self._since = stamp()
         self._streams = [Stream(out[0], "stdout", self._log), Stream(err[0], "stderr", self._log)]
         with os.fdopen(report[0], "rb") as file:
+            # The report ends when ``execve`` closes it, or with the error of a failed step.
             lines = [json.loads(line) for line in file.read().splitlines()]
         self._notes = [line["note"] for line in lines if "note" in line]
         return next((line for line in lines if "stage" in line), None)
 
     def _be_child(self, out: int, err: int, report: int) -> None:
-        """In the child: become the program, or say why not."""
+        """In the child: become the program, or report the failed step."""
         try:
             os.setsid()
+            # The pipe is shared with the shim, which must not receive the child's signals.
             signal.set_wakeup_fd(-1)
             for number in (*PASSED_ON, KILL_ALL, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
@@ -136,13 +137,12 @@ class _Watch:
             os._exit(1)
 
     def started(self) -> dict[str, Any]:
-        """What is written when the program runs."""
         program = process_tree.process(self._pid)
         ticks = 0 if program is None else program.started
         return {"pid": self._pid, "ticks": ticks, "at": self._since, "notes": self._notes}
 
     def wait(self) -> None:
-        """Carry output and signals until the program has ended and nothing of it is left."""
+        """Forward output and signals until the program and its descendants have ended."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._wakeup, selectors.EVENT_READ)
             for stream in self._streams:
@@ -160,20 +160,20 @@ class _Watch:
         self._log.close()
 
     def _answer(self, numbers: bytes) -> None:
-        """Do what the signals ask for."""
         for number in numbers:
             if number == KILL_ALL:
                 self._kill_all()
             elif number in PASSED_ON and self._status is None:
-                # It has not been waited for, so its id is still its own.
+                # The program is not reaped yet, so its id is still its own.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._pid, number)
         self._reap()
 
     def _reap(self) -> bool:
-        """Reap all children that ended; False when none is left."""
+        """Reap ended children; False if no child remains."""
         with contextlib.suppress(ChildProcessError):
             while True:
+                # -1 includes orphans, which the kernel gives to the shim as subreaper.
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return True
@@ -186,16 +186,16 @@ class _Watch:
         if cgroup is not None:
             with contextlib.suppress(OSError):
                 Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
+        # Before Linux 5.14, and without a cgroup, the process tree is the only way.
         process_tree.kill(process_tree.descendants(os.getpid()))
 
     def _clear(self) -> None:
-        """A container ends with its program: kill what is left, until nothing is."""
+        """A container ends with its program, so kill the remains until all are reaped."""
         while self._reap():
             self._kill_all()
             time.sleep(_PAUSE_SECONDS)
 
     def ended(self, cgroup: str | None) -> dict[str, Any]:
-        """What is written when the program has ended."""
         times = (self._since, self._until)
         return end_document(self._status or 0, times, cgroup, self._killed_before)
 
@@ -203,10 +203,7 @@ class _Watch:
 def end_document(
     status: int, times: tuple[str, str], cgroup: str | None, before: tuple[int, int]
 ) -> dict[str, Any]:
-    """How a program ended: its status as it was waited for, since when and until it ran.
-
-    ``before`` is what ``out_of_memory`` said before it began.
-    """
+    """The content of ``end.json``; ``before`` is ``out_of_memory`` before the start."""
     code = os.waitstatus_to_exitcode(status)
     number = -code if code < 0 else None
     hits, kills = out_of_memory(cgroup)
@@ -221,14 +218,11 @@ def end_document(
 
 
 def out_of_memory(cgroup: str | None) -> tuple[int, int]:
-    """How often a limit was hit, the pod's own or the container's, and how many were killed.
-
-    The kernel counts a hit where the limit is, and above; a pod of one container has the same
-    limit as the container.
-    """
+    """Number of limit hits (pod and container) and of OOM kills."""
     if cgroup is None:
         return 0, 0
     kills = _memory_event(Path(cgroup), "oom_kill")
+    # The kernel counts a hit at the limit and above; a pod of one container has the same limit.
     return _memory_event(Path(cgroup).parent, "oom"), kills
 
 
