@@ -1,9 +1,4 @@
-"""Decide one pod: ``admit`` returns a decision and leaves the given snapshot unchanged.
-
-In exact mode a rejected pod becomes inactive at once, but its containers' allocations so far stay
-in the ledgers until the next admission releases them, as in the kubelet. The rule
-``release_at_once`` of ``core.config.behaviour`` releases them immediately.
-"""
+"""Decide one pod: ``admit`` returns a decision and leaves the given snapshot unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SILENT) -> Decision:
-    """Return the decision on this pod, which includes the next snapshot.
+    """Return the decision on this pod; it includes the next snapshot.
 
     Kubelet: ``topologymanager.Admit`` and the scopes below it, then
     ``predicateAdmitHandler.Admit``, v1.32.
@@ -42,6 +37,7 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
     if rejection is None:
         answer = predicates.ask(roster, snapshot, attempt.snapshot, pod)
         rejection = answer.failure
+    # The kubelet checks this last, so allocations have already happened.
     if rejection is None and pod.pod_level is not None and rules.pod_level_pods_are_refused:
         rejection = PodLevelOff()
     if rejection is None:
@@ -50,6 +46,8 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
         after = _refused(attempt, snapshot)
     for uid in answer.evicted:
         after = lifecycle.remove(roster, after, uid)
+    # As in the kubelet, a rejected pod's allocations stay until the next admission (unless
+    # ``release_at_once``).
     left = () if rejection is None else lifecycle.leftovers(roster, after, pod.uid)
     if left:
         after = after.with_one_more_stale(pod.uid)
@@ -71,7 +69,6 @@ def admit(roster: Roster, snapshot: Snapshot, pod: Pod, recorder: Recorder = SIL
 def _windows_affinity(
     attempt: AdmissionAttempt, rejection: Rejection | None
 ) -> dict[str, CpuSet] | None:
-    """Return the CPUs of each container on Windows; None on Linux."""
     machine = attempt.roster.rules.machine
     if machine.os is not OperatingSystem.WINDOWS:
         return None

@@ -1,9 +1,7 @@
 """The state of one admission: the working snapshot and the alignments so far.
 
 Mutable; lives only inside one call of ``admit``. All scopes share its steps: query the providers,
-merge, store, allocate. Before a manager answers, it releases stale records, as the kubelet's
-managers do at the beginning of their calls. An admission that ends early therefore cleans up only
-part of the managers.
+merge, store, allocate.
 """
 
 from __future__ import annotations
@@ -46,26 +44,27 @@ class AdmissionAttempt(Mutable):
     """Whether such pods may exist; False also until all sources of pods are ready."""
     alignments: dict[str, Alignment] = field(default_factory=dict)
     _cleaned: set[str] = field(default_factory=set)
-    """Providers that have released their stale records."""
     _gone: Sequence[str] | None = None
     """Inactive pods with stale records, if known; set by the first manager."""
     _active: ActiveContainers | None = None
 
     @property
     def left_stale(self) -> frozenset[str] | None:
-        """Pods that may have stale records now, after some managers released theirs."""
+        """Pods that may still have stale records."""
         is_clean = self._cleaned and all(
             slot.is_idle or slot.provider in self._cleaned for slot in self.roster.slots
         )
         return NO_PODS if is_clean else self.may_be_stale
 
     def align(self, subject: str, container: Container | None) -> Hint | Rejection:
-        """Return the affinity of one container, or of the whole pod if ``container`` is None."""
+        """Return the affinity of one container; ``container`` None: of the whole pod."""
         hints: dict[str, ProviderHints] = {}
         for slot in self.roster.slots:
             if slot.is_idle:
                 hints[slot.provider] = NO_HINTS
                 continue
+            # Like the kubelet's managers, release stale records at the beginning of each call. An
+            # admission that ends early therefore cleans up only some managers.
             if self.may_forget:
                 self._forget_stale(slot)
             if container is None and self.is_placed_whole:
@@ -99,7 +98,6 @@ class AdmissionAttempt(Mutable):
         return merged.affinity
 
     def store(self, container: Container, affinity: Hint) -> None:
-        """Store the affinity that the providers use when they allocate for this container."""
         self.snapshot = self.snapshot.with_affinity(self.pod.uid, container.name, affinity)
 
     def allocate(self, container: Container, affinity: Hint = ZERO_HINT) -> Rejection | None:
@@ -119,16 +117,14 @@ class AdmissionAttempt(Mutable):
         return None
 
     def allocate_whole(self, affinity: Hint) -> Rejection | None:
-        """Let every provider allocate for the whole pod, and divide that among its containers.
-
-        The kubelet's Device Manager skips this step, although it gave hints. It allocates when a
-        container starts; without free devices the container does not start.
-        """
+        """Let every provider allocate for the whole pod, and divide that among its containers."""
         waits = self.roster.rules.behaviour.pods_placed_whole_have_no_devices
         containers = tuple(self.pod.containers())
         for slot in self.roster.slots:
             if self.may_forget:
                 self._forget_stale(slot)
+            # The kubelet's Device Manager skips this step, although it gave hints. It allocates
+            # when a container starts; without free devices the container does not start.
             if not slot.places_pods and waits:
                 continue
             before = after = self.snapshot

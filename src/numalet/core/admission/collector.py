@@ -1,7 +1,4 @@
-"""A recorder that keeps every event, in order.
-
-Explanations, metrics and log lines use it, so the managers report nothing themselves.
-"""
+"""A recorder that keeps every event, in order; explanations, metrics and logs use it."""
 
 from __future__ import annotations
 
@@ -18,23 +15,17 @@ from numalet.core.snapshot.snapshot import Snapshot
 
 
 class HintsAsked(Value):
-    """All providers answered for one subject, with this snapshot."""
-
     snapshot: Snapshot
     subject: str
     hints: Mapping[str, ProviderHints]
 
 
 class HintsMerged(Value):
-    """The policy decided for one subject."""
-
     subject: str
     merged: Merged
 
 
 class Allocated(Value):
-    """One provider allocated for one container."""
-
     container: Container
     provider: str
     before: Snapshot
@@ -42,8 +33,6 @@ class Allocated(Value):
 
 
 class RefusedAllocation(Value):
-    """One provider refused one container."""
-
     container: Container
     provider: str
     reason: Reason

@@ -36,7 +36,7 @@ def counted(pod: Pod, rules: ReleaseRules) -> Pod:
 
 
 def at_first(pod: Pod) -> Pod:
-    """Return the pod of its first admission, before a kubelet wrote its status.
+    """Return the pod at its first admission, before a kubelet wrote its status.
 
     An entry with an amount stays, because the container was resized to it. An entry without amounts
     is dropped: a kubelet v1.33 or v1.34 would read it as zero, but only after a restart.
@@ -51,7 +51,6 @@ def at_first(pod: Pod) -> Pod:
 
 
 def lacks_amounts(pod: Pod) -> bool:
-    """Return whether the status of a Guaranteed pod has entries without amounts."""
     status = pod.allocated
     if status is None or pod.qos_class is not QosClass.GUARANTEED:
         return False
@@ -59,15 +58,14 @@ def lacks_amounts(pod: Pod) -> bool:
 
 
 def is_placed_whole(pod: Pod, rules: ReleaseRules) -> bool:
-    """Return whether the managers allocate for the pod's pod-level requests."""
     return pod.pod_level is not None and rules.pod_level_pods_are_placed_whole
 
 
 def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
     """Return a counted pod as the CPU Manager and the Memory Manager see it.
 
-    A pod that they ignore gets a QoS class for which they do nothing. In a pod that they place as a
-    whole, containers request only their exclusive resources. Device requests stay unchanged.
+    A pod that they ignore gets a QoS class for which they do nothing. If they place it as a whole,
+    its containers request only their exclusive resources. Device requests stay unchanged.
     """
     if pod.allocated is not None and rules.allocated_resources_count:
         pod = _with_requests(pod, _of_status(pod.allocated, rules.sidecar_statuses_count))
@@ -81,7 +79,7 @@ def for_managers(pod: Pod, rules: ReleaseRules) -> Pod:
 
 
 def _with_requests(pod: Pod, requested: Callable[[Container], Resources | None]) -> Pod:
-    """Replace the containers' CPU and memory requests; None keeps a container's own."""
+    """Replace CPU and memory requests, except where ``requested`` returns None."""
 
     def changed(container: Container) -> Container:
         instead = requested(container)

@@ -29,7 +29,7 @@ POD = "pod"
 class Alignment(Value):
     """The hints of every provider for one subject, and the merged hint.
 
-    ``merged`` is None only if a provider crashed before the merge.
+    ``merged`` is missing only if a provider crashed before the merge.
     """
 
     hints: Mapping[str, ProviderHints]
@@ -39,18 +39,18 @@ class Alignment(Value):
 class Decision(ShownValue):
     """The verdict on one pod.
 
-    ``rejection`` is None for an admitted pod. ``alignments`` are by subject, empty under the
-    topology policy none; ``affinities`` are the affinities stored for this pod's containers.
-    ``left_behind`` are containers of a rejected pod that still hold resources in ``after``: the
-    kubelet releases them at the next admission. ``after`` is the next snapshot in both cases.
+    ``rejection`` is set for a rejected pod. ``alignments`` are by subject, empty under topology
+    policy none; ``affinities`` are the affinities stored for this pod's containers. ``left_behind``
+    are containers of a rejected pod that still hold resources in ``after``: the kubelet releases
+    them at the next admission. ``after`` is the next snapshot in both cases.
 
     ``evicted`` are uids of pods that end to make room for a critical pod, in this order; in
     ``after`` they are inactive. ``not_asked`` are general predicates that lack data to decide.
     ``passed_over`` are extended resources that the pod requests and no plugin offers: the pod runs
     without them.
 
-    ``windows_affinity`` is None on Linux. On Windows it has, by name, the CPUs to which each
-    container of an admitted pod is bound; unbound containers are absent.
+    ``windows_affinity`` (only on Windows) has, by name, the CPUs that each container of an admitted
+    pod is bound to; unbound containers are absent.
     """
 
     pod: Pod

@@ -1,8 +1,4 @@
-"""A pod after its admission: its containers start, and the pod ends.
-
-In exact mode an ended pod's records stay until the next admission; see
-``core.config.behaviour.Behaviour.release_at_once``.
-"""
+"""A pod after its admission: its containers start, and the pod ends."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from numalet.core.snapshot.snapshot import NO_PODS, Snapshot
 
 
 def pod_started(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
-    """Return the snapshot after all containers of an active pod started, in their order."""
+    """Return the snapshot after all containers of an active pod started, in order."""
     pod = snapshot.pods[pod_uid]
     for container in pod.containers():
         snapshot = _started(roster, snapshot, pod, container)
@@ -69,7 +65,6 @@ def remove(roster: Roster, snapshot: Snapshot, pod_uid: str) -> Snapshot:
 
 
 def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
-    """Let every manager release the records of inactive pods."""
     gone = snapshot.gone(snapshot.may_be_stale)
     if gone is not None:
         for slot in roster.slots:
@@ -82,7 +77,7 @@ def release_stale(roster: Roster, snapshot: Snapshot) -> Snapshot:
 
 
 def sources_ready(roster: Roster, snapshot: Snapshot) -> Snapshot:
-    """Mark every source of pods as ready: from now on managers may release stale records."""
+    """Mark every source of pods as ready: managers may now release stale records."""
     ready = replace(snapshot, sources_ready=True, revision=snapshot.revision + 1)
     return release_stale(roster, ready) if roster.rules.behaviour.release_at_once else ready
 

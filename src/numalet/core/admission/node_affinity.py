@@ -1,10 +1,8 @@
 """Whether a node matches a pod's node selector and required node affinity.
 
-One term has to match. A term matches if all its expressions about the node's labels and all about
-its fields hold. A term without any matches no node, nor does one with a malformed expression. The
-only field is ``metadata.name``. Three-valued: None means that the node's data are incomplete.
-
-Kubelet: ``GetRequiredNodeAffinity`` of ``component-helpers``, ``labels.NewRequirement``, v1.32.
+One term has to match: all its expressions about labels and all about fields. The only field is
+``metadata.name``. The result None means that the node's data are incomplete. Kubelet:
+``GetRequiredNodeAffinity`` of ``component-helpers``, ``labels.NewRequirement``, v1.32.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ _MOST: Final = 2**63
 
 
 def matches(constraints: NodeConstraints, node: NodeIdentity) -> bool | None:
-    """Return whether the node meets selector and affinity; None if labels are unknown."""
     verdicts = [_selected(constraints.selector, node)]
     if constraints.affinity is not None:
         verdicts.append(_any(_matches(term, node) for term in constraints.affinity))
@@ -44,6 +41,7 @@ def _selected(selector: Mapping[str, str], node: NodeIdentity) -> bool | None:
 
 
 def _matches(term: Term, node: NodeIdentity) -> bool | None:
+    # An empty term matches no node, nor does one with a malformed expression.
     if not (term.expressions or term.fields):
         return False
     if not (all(map(_is_expression, term.expressions)) and all(map(_is_field, term.fields))):
@@ -108,6 +106,5 @@ def _is_named(each: NodeRequirement, node: NodeIdentity) -> bool | None:
 
 
 def _whole(text: str) -> int | None:
-    """Parse a signed 64-bit integer."""
     number = int(text) if _WHOLE.fullmatch(text) else _MOST
     return number if -_MOST <= number < _MOST else None

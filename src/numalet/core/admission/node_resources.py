@@ -15,7 +15,6 @@ PODS = "pods"
 
 
 def capacity(rules: NodeRules, snapshot: Snapshot) -> dict[str, Quantity]:
-    """Return the machine's totals, the number of every known device, and the pod limit."""
     registered = snapshot.device.inventory.registered
     return {
         **node_allocatable.capacity(rules.machine),

@@ -1,10 +1,9 @@
 """Which rejection reasons a kubelet with given rules can produce at all.
 
-A pod's recorded reason depends on the kubelet that wrote it. A Topology Manager with the policy
-none or best-effort never writes ``TopologyAffinityError``; with other policies it does so only if
-some manager has hints for the pod. This module knows the reasons of the three managers; every
-kubelet may write the others. Kubelet v1.32 to v1.36: ``policy_static.go`` of the CPU Manager and
-the Memory Manager, ``topologymanager/scope.go``.
+Topology policy none or best-effort never produces ``TopologyAffinityError``; other policies do so
+only if some manager has hints for the pod. This module knows the reasons of the three managers;
+every kubelet may write the others. Kubelet v1.32 to v1.36: ``policy_static.go`` of the CPU Manager
+and the Memory Manager, ``topologymanager/scope.go``.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ _ORIGINS: Final = (
 
 
 def why_impossible(reason: str, message: str, rules: NodeRules, pod: Pod) -> NeverGiven | None:
-    """Return why a kubelet with these rules never gives the pod this reason; None if it may."""
+    """Return why a kubelet with these rules never gives the pod this reason."""
     for each in _ORIGINS:
         is_meant = not each.texts or any(text in message for text in each.texts)
         if reason == each.reason and is_meant and not each.is_possible(rules, pod):

@@ -1,22 +1,13 @@
 """The general predicates: whether the node has room for the pod, and whether the pod may run there.
 
-They run after the managers, in the kubelet's order. The operating system, strict groups and
-sidecars reject immediately. Then all of these run, and the first failure is the reason: room for
-one more pod; CPU, memory and every other requested resource of the node; the node selector and the
-required node affinity; the node's name; host ports.
+They run after the managers, in the kubelet's order. With incomplete data numalet lists a predicate
+as not evaluated instead of rejecting the pod; a predicate that fails on the known data always
+fails.
 
-The kubelet does not reject a *critical* pod (a static pod, or one with a priority of 2,000,000,000
-or more) for lack of resources. It *evicts* pods that are not critical or have a lower priority, and
-rejects the critical pod only if all of them together free too little; see ``preemption``.
-
-With incomplete data numalet does not guess. It lists the predicate as not evaluated instead of
-rejecting the pod. A predicate that fails on the known data always fails.
-
-Taints are not checked: a node without a control plane has only those with which it registers.
-Extended resources that the node does not know are ignored, as in the kubelet. Recorded scenarios
-end before this stage, so it follows the documentation of v1.32 and not recordings.
-
-Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fits``, v1.32.
+Taints are not checked: a node without a control plane has only the taints it registers with.
+Recorded scenarios end before this stage, so it follows the documentation of v1.32 and not
+recordings. Kubelet: ``predicateAdmitHandler.Admit``, ``generalFilter``, ``noderesources.Fits``,
+v1.32.
 """
 
 from __future__ import annotations
@@ -74,7 +65,7 @@ class PredicatesAnswer(Value):
 
 
 NO_PREDICATE: Final = PredicatesAnswer()
-"""The result for a pod that a manager rejected: no predicate ran."""
+"""For a pod that a manager rejected: no predicate ran."""
 
 NONE_ASKED: Final = PredicatesAnswer(not_asked=(NotAsked("all", Unknown.SWITCHED_OFF),))
 
@@ -85,15 +76,20 @@ def ask(roster: Roster, before: Snapshot, after: Snapshot, pod: Pod) -> Predicat
         return NONE_ASKED
     question = _Question(roster, after, pod, before.requested_by_others(pod.uid))
     rules = roster.rules.behaviour
+    # Operating system, strict groups and sidecars reject immediately.
     wrong = question.unsupported() if rules.constraints_are_asked else None
     if wrong is not None:
         return PredicatesAnswer(wrong)
+    # All of these run, and the first failure is the reason.
     lacking = list(question.lacking())
     misplaced = list(question.misplaced()) if rules.constraints_are_asked else []
     evicted: tuple[str, ...] = ()
     failed: list[Failure] = [*lacking, *misplaced]
     if pod.is_critical and rules.critical_pods_evict:
         failed = [*misplaced]
+        # A critical pod is not rejected for lack of resources: pods that are not critical or have
+        # a lower priority are evicted. It is rejected only if all of them together free too
+        # little.
         if lacking and not misplaced:
             others = (each for uid, each in before.pods.items() if uid != pod.uid)
             needs = tuple(Need(each.resource, each.lack) for each in lacking)
@@ -155,6 +151,8 @@ class _Question(Mutable):
         others, room = self.others, self.roster.rules.max_pods
         assumed = self.after.assumed
         has_unknown = bool(assumed) and any(key.pod_uid != self.pod.uid for key in assumed)
+        # Pods without a manifest request unknown amounts: never reject because of them, only
+        # leave the predicate open.
         if others.pods + 1 > room:
             yield OutOfResource(node_resources.PODS, 1, others.pods, room)
         elif has_unknown:
@@ -169,6 +167,7 @@ class _Question(Mutable):
                 self.not_asked.append(NotAsked(f"OutOf{name}", Unknown.NOT_MEASURED))
                 continue
             offered = self._offered(name)
+            # As in the kubelet, an extended resource that the node does not know is ignored.
             if offered is None and unknown_pass and _is_extended(name):
                 self.passed_over.append(name)
                 continue
@@ -214,5 +213,4 @@ class _Question(Mutable):
 
 
 def _is_extended(name: str) -> bool:
-    """Return whether this is an extended resource, such as a device."""
     return "/" in name and "kubernetes.io/" not in name

@@ -1,15 +1,8 @@
 """Which pods the kubelet evicts so that a critical pod fits.
 
 It picks as few Guaranteed pods as possible, then as few Burstable ones, then the rest. Within a
-class it repeatedly picks the pod whose requests are closest to the remaining need. The *distance*
-is the sum, over the missing resources, of the squared share that would still be missing. Between
-equal ones it picks the pod that requests less memory, then less CPU, then the later pod. The
-evicted pods end in the order BestEffort, Burstable, Guaranteed.
-
-The kubelet visits its pods in random order, which decides between equal pods; numalet visits them
-in the order of their admission. An evicted pod keeps its own grace period.
-
-Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
+class it repeatedly picks the pod whose requests are closest to the remaining need. An evicted pod
+keeps its own grace period. Kubelet: ``CriticalPodAdmissionHandler``, v1.32.
 """
 
 from __future__ import annotations
@@ -41,7 +34,7 @@ class Claim(Value):
 
 
 class Need(Value):
-    """The missing amount of a resource, above 0; CPU in milli-CPUs."""
+    """The missing amount of a resource; CPU in milli-CPUs."""
 
     resource: str
     amount: int
@@ -58,9 +51,11 @@ def victims(
     )
     if missing := _less(needs, [*none, *some, *all_]):
         return NothingToPreempt(tuple((each.resource, each.amount) for each in missing))
+    # Guaranteed pods only for the need that all lower classes leave, then Burstable ones.
     guaranteed = _closest(all_, _less(needs, [*none, *some]))
     burstable = _closest(some, _less(needs, [*none, *guaranteed]))
     best_effort = _closest(none, _less(needs, [*burstable, *guaranteed]))
+    # The pods end in this order.
     return tuple(each.pod.uid for each in (*best_effort, *burstable, *guaranteed))
 
 
@@ -83,7 +78,7 @@ def _less(needs: Sequence[Need], claims: Sequence[Claim]) -> tuple[Need, ...]:
 
 
 def _closest(claims: Sequence[Claim], needs: Sequence[Need]) -> list[Claim]:
-    """Return pods of one class that cover the needs. The class has enough of them."""
+    """Return pods of one class that cover the needs; the class must have enough of them."""
     left, chosen = list(claims), []
     while needs:
         at = _best(left, needs)
@@ -96,12 +91,17 @@ def _closest(claims: Sequence[Claim], needs: Sequence[Need]) -> list[Claim]:
 
 
 def _best(claims: Sequence[Claim], needs: Sequence[Need]) -> int:
+    # Ties: less memory, then less CPU, then the later pod. The kubelet's order is random; numalet
+    # uses the order of admission.
     ranks = [(_distance(each, needs), *each.size(), -at) for at, each in enumerate(claims)]
     return -min(ranks)[-1]
 
 
 def _distance(claim: Claim, needs: Sequence[Need]) -> float:
-    """Compute in the kubelet's floating-point order."""
+    """Sum, over the missing resources, the squared share that would still be missing.
+
+    In the kubelet's floating-point order.
+    """
     total = 0.0
     for need in needs:
         left = need.amount - claim.amount(need.resource)

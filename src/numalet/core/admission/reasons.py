@@ -49,7 +49,7 @@ class AllocationRefused(Value):
 class KubeletWouldCrash(Value):
     """This pod would crash or hang the kubelet; numalet rejects it instead.
 
-    ``provider`` is the manager that would: device, cpu, memory, or topology during the merge.
+    ``provider`` is the manager that crashes: device, cpu, memory, or topology during the merge.
     """
 
     code: ClassVar[str] = "admission/kubelet-would-crash"

@@ -1,7 +1,6 @@
 """A listener for the steps of a decision, without cost when off.
 
-A decision is a function of values: to explain an earlier one, decide again with a recorder that
-collects.
+A decision is a pure function: to explain an earlier one, decide again with a recorder.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ from numalet.core.snapshot.snapshot import Snapshot
 class Roster(Value):
     """The rules of a node and its managers, built once per start of the kubelet.
 
-    ``static_cpus`` is the CPU Manager's static policy, None under the policy none. ``offered`` is
-    the machine's allocatable amounts without devices: CPU in milli-CPUs, the rest in units.
-    ``extra`` are managers that the kubelet does not have; their slots are last. The Device Manager
-    calls ``plugins``.
+    ``static_cpus`` is the CPU Manager's static policy, if any. ``offered`` is the machine's
+    allocatable amounts without devices: CPU in milli-CPUs, the rest in units. ``extra`` are
+    managers that the kubelet does not have; their slots are last. The Device Manager calls
+    ``plugins``.
     """
 
     rules: NodeRules
@@ -157,7 +157,7 @@ def initial_memory(rules: NodeRules) -> Mapping[int, NodeMemory]:
 
 
 def distances(rules: NodeRules) -> Distances | None:
-    """Return the distances for the merge; None if the policy or its options do not use them."""
+    """Return the distances for the merge, if the policy and its options use them."""
     counts = rules.topology.policy in (TopologyPolicy.BEST_EFFORT, TopologyPolicy.RESTRICTED)
     if not (counts and rules.topology.prefer_closest_numa_nodes):
         return None

@@ -24,7 +24,7 @@ from numalet.core.model.pod import Pod
 
 
 def run(attempt: AdmissionAttempt) -> Rejection | None:
-    """Admit the pod in the scope of the rules; None if no provider refuses."""
+    """Admit the pod in the scope of the rules; return the first refusal, if any."""
     rules = attempt.roster.rules.topology
     if rules.policy is TopologyPolicy.NONE:
         return _none(attempt)

@@ -1,10 +1,8 @@
 """Whether bytes decode as a device plugin's response to ``Allocate``, in protocol buffers.
 
-The checkpoint keeps the plugin's response unchanged; only the container runtime uses its content.
-But the kubelet decodes it at start and skips an undecodable entry, so this module walks over the
-message and checks its shape.
-
-Kubelet: ``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
+The kubelet decodes the stored response at its start and skips an undecodable entry; otherwise only
+the container runtime uses the content, so this module only checks its shape. Kubelet:
+``ContainerAllocateResponse`` of the plugin API v1beta1, v1.32.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class _Unsound(Exception):  # noqa: N818 - never leaves this module
 
 
 def is_sound(response: bytes) -> bool:
-    """Return whether the bytes decode; no bytes are an empty message."""
+    """Return whether the bytes decode; empty bytes do."""
     try:
         _walk(response, _RESPONSE)
     except _Unsound:
@@ -68,7 +66,7 @@ def _walk(data: bytes, message: _Message) -> None:
 
 
 def _skip(data: bytes, at: int, wire_type: int) -> int:
-    """Return the offset after a value, which must be complete."""
+    """Return the offset after a complete value."""
     match wire_type:
         case 0:
             at = _varint(data, at)[1]
@@ -104,7 +102,6 @@ def _skip_group(data: bytes, at: int) -> int:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number and the offset after it."""
     number = 0
     for index, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         number |= (byte & 0x7F) << 7 * index

@@ -1,8 +1,8 @@
 """Parts of state files in both forms: Go's printed form for the checksum, and JSON.
 
-The kubelet writes a whole state file at every change, but most of its parts are unchanged since the
-last write: other NUMA nodes, other pods' blocks, device ids. The texts of such parts are therefore
-cached: in their records, or by value in an LRU cache.
+The kubelet writes a whole state file at every change, but most parts are unchanged since the last
+write: other NUMA nodes, other pods' blocks, device ids. Their texts are therefore cached, in their
+records or by value in an LRU cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _V = TypeVar("_V")
 
 
 def map_of(items: Mapping[str, _V], both: Callable[[_V], BothForms]) -> BothForms:
-    """Return a map with text keys, sorted."""
+    """Format a map with text keys, sorted."""
     dumps, texts = [], []
     for key, value in sorted(items.items()):
         dump, text = both(value)
@@ -34,7 +34,7 @@ def map_of(items: Mapping[str, _V], both: Callable[[_V], BothForms]) -> BothForm
 
 
 def map_by_number(items: Mapping[int, _V], both: Callable[[_V], BothForms]) -> BothForms:
-    """Return a map with number keys: sorted as numbers in Go's form, as texts in JSON."""
+    """Format a map with number keys: sorted as numbers in Go's form, as texts in JSON."""
     dumps, texts = [], []
     for key, value in sorted(items.items()):
         dump, text = both(value)
@@ -72,7 +72,6 @@ def cpus(held: CpuSet) -> BothForms:
 
 @lru_cache(maxsize=1024)
 def cpus_of_pod(held: CpuSet) -> BothForms:
-    """Return the CPUs of a pod that was placed as a whole."""
     text = f'{{"cpuSet":"{cpu_set.text(held)}"}}' if held else "{}"
     return go_dump.pod_cpus_of(held), text
 

@@ -13,5 +13,4 @@ except ImportError:
 
 
 def fnv1a_32(text: str) -> int:
-    """Return the 32-bit FNV-1a hash of the text's UTF-8 bytes."""
     return _of_bytes(text.encode())

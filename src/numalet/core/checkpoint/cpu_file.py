@@ -1,11 +1,9 @@
 """``cpu_manager_state``: the CPU Manager's state file, text to ledger and back.
 
-The kubelet accepts two formats: the second one (pod uid, container, CPU list) and the first one
-(container id, CPU list). The release determines the order of the tries, and so the error for a bad
-file. Both accept a checksum that is 0 or absent. A third format is the second with the CPUs of
-whole pods (``pod_entries``); a release that writes it tries it before the others.
-
-Kubelet: ``state.CPUManagerCheckpoint``, v1.32.
+There are three formats: the second (pod uid, container, CPU list), the first (container id, CPU
+list), and the third, which is the second with the CPUs of whole pods (``pod_entries``). The release
+determines the order of the tries, and thereby the error for a bad file. Kubelet:
+``state.CPUManagerCheckpoint``, v1.32.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ class CpuReading(Value):
 
 
 def read(text: str, rules: ReleaseRules = V1_32_RULES) -> CpuReading | Finding:
-    """Return the file's content, or why Go cannot decode it. The checksum is not verified.
+    """Parse the file, or return why Go cannot decode it. The checksum is not verified.
 
     The formats are tried in the order of the release until one is sound. If all fail, the finding
     is that of the last one.
@@ -188,12 +186,11 @@ def _texts_or_nil(value: object, place: str) -> dict[str, str] | None:
 
 
 def _is_nil(fields: Fields) -> bool:
-    """Return whether the entries are null; the checksum distinguishes null from absent."""
+    """Return whether the entries are null, which the checksum distinguishes from absent."""
     return fields.has("entries") and fields.get("entries") is None
 
 
 def to_ledger(document: CpuDocument) -> CpuLedger | Finding:
-    """Return the document's ledger, or which CPU list is invalid."""
     try:
         default = cpu_set.parse(document.default_cpus)
     except CpuListError as error:

@@ -1,7 +1,6 @@
 """Writes ``cpu_manager_state`` from a ledger.
 
-The checksum covers Go's printed form of the same content (``go_dump``), so one walk over the ledger
-makes both texts.
+One walk over the ledger makes the file and Go's printed form of it for the checksum (``go_dump``).
 """
 
 from __future__ import annotations

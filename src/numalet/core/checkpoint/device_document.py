@@ -1,9 +1,7 @@
-"""The content of ``kubelet_internal_checkpoint``, with its nulls.
+"""The content of ``kubelet_internal_checkpoint``, with its nulls (None).
 
-The checksum covers Go's printed form of this content, and distinguishes absent from empty; so the
-document is separate from the ledger. None is Go's nil. Lists keep the order of the file.
-
-Kubelet: ``pkg/kubelet/cm/devicemanager/checkpoint``, v1.32.
+The document is separate from the ledger because the checksum distinguishes absent from empty. Lists
+keep the order of the file. Kubelet: ``pkg/kubelet/cm/devicemanager/checkpoint``, v1.32.
 """
 
 from __future__ import annotations

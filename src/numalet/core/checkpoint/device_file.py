@@ -1,10 +1,8 @@
 """``kubelet_internal_checkpoint``: the Device Manager's checkpoint, text to records and back.
 
-Byte-compatible with v1.32: order of members, sorting of keys, checksum. Unlike other state files, a
-broken one never keeps the kubelet from starting: the kubelet ignores it, and so the finding is a
-warning. It does not accept a checksum that is 0 or absent.
-
-Kubelet: ``checkpoint.Data``, ``ManagerImpl.readCheckpoint``, v1.32.
+Byte-compatible with v1.32: order of members, sorting of keys, checksum. Unlike with other state
+files, the kubelet ignores a broken one and starts, so the finding is a warning. It does not accept
+a checksum that is 0 or absent. Kubelet: ``checkpoint.Data``, ``ManagerImpl.readCheckpoint``, v1.32.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def checksum_of(document: DeviceDocument) -> int:
 
 
 def read(text: str) -> DeviceDocument | Finding:
-    """Return the file's document, or why Go cannot decode it. Nothing is verified."""
+    """Parse the file, or return why Go cannot decode it. Nothing is verified."""
     try:
         return _document(go_json.loads(text))
     except GoJsonError as error:
@@ -49,7 +47,7 @@ def read(text: str) -> DeviceDocument | Finding:
 
 
 def load(text: str) -> WrittenCheckpoint | Finding:
-    """Return the content that a kubelet uses, or the warning with which it ignores the file.
+    """Return the content that a kubelet uses, or the warning for a file that it ignores.
 
     It skips entries whose response does not decode.
     """

@@ -1,7 +1,7 @@
 """Writes ``kubelet_internal_checkpoint`` from the Device Manager's records.
 
-The checksum covers Go's printed form of the same content (``device_document``), so one walk over
-the records makes both texts.
+One walk over the records makes the file and Go's printed form of it for the checksum
+(``device_document``).
 """
 
 from __future__ import annotations

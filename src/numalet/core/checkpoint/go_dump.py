@@ -2,10 +2,9 @@
 
 This is the kubelet's deep dump (spew with sorted keys, without addresses): struct fields with their
 types, keys and elements without, pointers in maps as ``<*>``, nil as ``<nil>``. Number keys sort as
-numbers here, although the JSON file sorts them as text. Functions named ``..._of`` are the layout:
-they take printed parts, either from a document that was read or from a ledger that is written.
-
-Kubelet: ``checksum.New`` over ``state.MemoryManagerCheckpoint``, v1.32.
+numbers, although the JSON file sorts them as text. Functions named ``..._of`` take printed parts,
+of a document that was read or of a ledger that is written. Kubelet: ``checksum.New`` over
+``state.MemoryManagerCheckpoint``, v1.32.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def memory(document: MemoryDocument, layout: MemoryLayout = CURRENT) -> str:
 def memory_of(
     policy_name: str, nodes: str, entries: str, pods: str | None, layout: MemoryLayout = CURRENT
 ) -> str:
-    """Return the whole memory state file; ``pods`` is None in a format without them."""
+    """Format the whole memory state file; ``pods`` only in formats that have them."""
     policy = policy_name.lower() if layout.policy_in_lower_case else policy_name
     pod_entries = "" if pods is None else f" PodEntries:(state.PodMemoryAssignments){pods}"
     return (
@@ -76,7 +75,7 @@ def node_of(assignments: int, tables: str, group: str, layout: MemoryLayout = CU
 
 
 def table_of(total: str, system_reserved: str, allocatable: str, reserved: str, free: str) -> str:
-    """Return one memory type on one NUMA node."""
+    """Format one memory type on one NUMA node."""
     return (
         f"<*>{{TotalMemSize:(uint64){total}"
         f" SystemReserved:(uint64){system_reserved}"
@@ -94,7 +93,7 @@ def block_of(nodes: str, resource: str, size_bytes: str) -> str:
 
 
 def pod_of(blocks: str) -> str:
-    """Return the blocks of a pod that was placed as a whole."""
+    """Format the blocks of a pod that was placed as a whole."""
     return f"{{MemoryBlocks:([]state.Block){blocks}}}"
 
 
@@ -143,13 +142,12 @@ def cpu_with_pods(
 
 
 def cpu_of(policy_name: str, default_cpus: str, entries: str, pods: str | None = None) -> str:
-    """Return the whole CPU state file; ``pods`` is None in a format without them."""
+    """Format the whole CPU state file; ``pods`` only in formats that have them."""
     pod_entries = "" if pods is None else f" PodEntries:(state.PodCPUAssignments){pods}"
     return _cpu(policy_name, default_cpus, "map[string]map[string]string", entries + pod_entries)
 
 
 def pod_cpus_of(held: CpuSet) -> str:
-    """Return the CPUs of a pod that was placed as a whole."""
     elements = _map(dict.fromkeys(held, "{}"), str)
     return f"{{CPUSet:(cpuset.CPUSet){{elems:(map[int]struct {{}}){elements}}}}}"
 

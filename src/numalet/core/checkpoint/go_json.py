@@ -129,7 +129,7 @@ class Fields:
         self._members = {name.lower(): member for name, member in members.items()}
 
     def get(self, name: str) -> object:
-        """Return the member, None if it is absent or null."""
+        """Return the member; None for null, too."""
         return self._members.get(name.lower())
 
     def has(self, name: str) -> bool:
@@ -222,7 +222,6 @@ _ESCAPED = {
 # Every write repeats the same names and uids.
 @lru_cache(maxsize=4096)
 def string(text: str) -> str:
-    """Encode a text as a JSON string."""
     quoted = encode_basestring(text)
     if quoted.isascii() and "<" not in quoted and ">" not in quoted and "&" not in quoted:
         return quoted

@@ -1,9 +1,7 @@
 """The exact error of Go's JSON scanner about a text that is not JSON.
 
-The scanner reads byte by byte and stops at the first invalid one; the error names that byte and the
-context. It runs only on broken texts, so it builds nothing.
-
-Go 1.23: ``encoding/json``, ``scanner.go``.
+The error names the first invalid byte and its context. The scanner runs only on broken texts, so it
+builds nothing. Go 1.23: ``encoding/json``, ``scanner.go``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The content of ``memory_manager_state``, with its nulls.
+"""The content of ``memory_manager_state``, with its nulls (None).
 
-The file distinguishes empty, absent and null, and the checksum depends on it; the ledger does not.
-So the document is separate from the ledger, and becomes one only after its checksum was verified.
-None is Go's nil.
+The document is separate from the ledger because the checksum distinguishes empty, absent and null;
+it becomes a ledger only after its checksum was verified.
 """
 
 from __future__ import annotations
@@ -82,7 +81,6 @@ def to_ledger(document: MemoryDocument) -> MemoryLedger:
 
 
 def with_early_groups(document: MemoryDocument) -> MemoryDocument:
-    """Use the groups from their early member name."""
     nodes = {
         node_id: node
         if node is None or node.early_group is None

@@ -38,8 +38,6 @@ FILE_NAME = "memory_manager_state"
 
 
 class ChecksumVerdict(Enum):
-    """The result of comparing a file with its checksum."""
-
     SOUND = "sound"
     EARLY = "early"
     """Sound in the early layout, corrupted for v1.32."""
@@ -57,7 +55,7 @@ def checksum_of(document: MemoryDocument) -> int:
 
 
 def verdict(document: MemoryDocument, rules: ReleaseRules = V1_32_RULES) -> ChecksumVerdict:
-    """Return whether the document's own checksum is right, and by which rule."""
+    """Compare the document with its own checksum, by the rule of its layout."""
     if checksum_of(document) == document.checksum:
         return ChecksumVerdict.SOUND
     accepts_zero = rules.memory_checksum_zero_is_accepted and not document.has_pods
@@ -122,7 +120,6 @@ def load_document(
 
 
 def _type_name(rules: ReleaseRules) -> str:
-    """Return the kubelet's type in its errors."""
     return f"{_TOP}V1" if rules.memory_type_has_a_version else _TOP
 
 

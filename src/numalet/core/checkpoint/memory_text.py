@@ -1,7 +1,7 @@
 """Writes ``memory_manager_state`` from a ledger.
 
-The checksum covers Go's printed form of the same content (``go_dump``), so one walk over the ledger
-makes both texts. ``memory_document`` is for files that were read, where any member may be missing.
+One walk over the ledger makes the file and Go's printed form of it for the checksum (``go_dump``).
+``memory_document`` is for files that were read, where any member may be missing.
 """
 
 from __future__ import annotations

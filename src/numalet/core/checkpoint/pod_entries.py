@@ -1,12 +1,10 @@
 """``podEntries``: the allocations of whole pods, in the newer formats of both state files.
 
 The CPU Manager's format 3 and the Memory Manager's format 2 are the older formats with one more
-member, which the checksum covers even if it is empty. A kubelet that supports them tries them first
-and then the older ones. If an older one succeeds, for example with a checksum of 0, entries that
-the first try decoded stay in the kubelet's memory: the CPU Manager's complete ones up to the first
-invalid one, and all valid parts of the Memory Manager's.
-
-Kubelet: ``loadAndMigrateCheckpointV3``, ``loadAndMigrateCheckpointV2``, v1.36.
+member, which the checksum covers even if it is empty. A kubelet that supports them tries them
+first. If then an older format succeeds, for example with a checksum of 0, entries that the first
+try decoded stay in the kubelet's memory. Kubelet: ``loadAndMigrateCheckpointV3``,
+``loadAndMigrateCheckpointV2``, v1.36.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _IN_ENTRY: Final = "podEntries"
 
 
 def cpus(fields: Fields) -> dict[str, CpuSet] | None:
-    """Return the CPUs of every pod; None for null. Raises ``GoJsonError`` if invalid."""
+    """Return the CPUs of every pod, or None for null. Raises ``GoJsonError``."""
     value = fields.get(MEMBER)
     if value is None and fields.has(MEMBER):
         return None

@@ -72,8 +72,8 @@ def _text(
 def _as_read(snapshot: Snapshot, name: str, content: object) -> str | None:
     """Return the text from the start, if the kubelet has not written the file since.
 
-    ``content`` represents the file's content: every change makes a new object. Compare identity,
-    not equality, because the kubelet also writes a change that only reverts another one.
+    ``content`` is replaced by a new object at every change. It is compared by identity, because the
+    kubelet also writes a change that only reverts another one.
     """
     as_read = snapshot.files_as_read.get(name)
     return as_read.text if as_read is not None and as_read.content is content else None

@@ -1,28 +1,9 @@
 """A pod's request to the nodes of one class, and the part of their state that it distinguishes.
 
 A pod that requests 4 CPUs cannot distinguish a NUMA node with 10 free CPUs from one with 60: no
-rule compares the free number with more than the request. So its keys hold the smaller of the free
-amount and the total request. That holds only if these numbers alone decide. The key has all free
-CPUs if the choice of CPUs decides what a later container of the pod can get:
-
-- init containers with exclusive CPUs: later ones reuse these, or take others;
-- several containers with exclusive CPUs, unless each gets them from one NUMA node. They do
-  under single-numa-node, and under restricted if one NUMA node has enough;
-- distribute-cpus-across-numa, whose arithmetic fails for some divisions;
-- align-by-socket with several such containers, because CPUs may be on other nodes of a socket;
-- full-pcpus-only with several such containers, if part of a core is reserved: its other CPUs are
-  part of only one of two sums;
-- machines with a core or cache that spans two NUMA nodes: the kubelet counts CPUs taken there
-  twice.
-
-Under single-numa-node, everything that is aligned together gets all its CPUs from one NUMA node. A
-pod that is aligned as a whole therefore distinguishes only which NUMA nodes have enough.
-
-Memory is taken from the lowest node upwards, as much as each has, so the smaller number is enough
-for any number of containers. Free devices are counted by the NUMA nodes that they are attached to,
-if only one container requests them; else the order of their ids decides. If every container gets
-everything from one NUMA node, even less is enough: see ``one_node_each``. On more than 12 NUMA
-nodes the merge may stop early, and every number influences where it stops.
+rule compares the free number with more than the request. Its keys therefore hold the smaller of the
+free amount and the total request, unless the choice of CPUs or devices decides what a later
+container of the pod can get.
 """
 
 from __future__ import annotations
@@ -69,7 +50,7 @@ class CpuView(Enum):
 class DeviceAsked(Value):
     """One resource of the pod; ``count`` is the request if counts are enough.
 
-    ``count`` is None if the order of the devices' ids may decide.
+    Without ``count`` the order of the devices' ids may decide.
     """
 
     resource: str
@@ -82,7 +63,7 @@ class Asking(Value):
     """A shape's request to the nodes of one class.
 
     ``amounts`` are compared with the node's sums: milli-CPUs for CPU, whole units for the rest.
-    ``memory`` is bytes by memory type, None if every number of the node map matters.
+    ``memory`` is bytes by memory type; None if every number of the node map matters.
     """
 
     pod: Pod
@@ -102,8 +83,8 @@ class Asking(Value):
 
 
 def of(shape: Pod, node_class: ClassFacts) -> Asking:
-    """Return this shape's request to nodes of this class."""
     rules = node_class.roster.rules
+    # On more NUMA nodes the merge may stop early, and every number influences where it stops.
     pod = counting.counted(shape, rules.release_rules)
     managed = counting.for_managers(pod, rules.release_rules)
     is_large = len(rules.machine.node_ids) > _MOST_NUMA_NODES
@@ -145,6 +126,8 @@ def _cpu_view(pod: Pod, node_class: ClassFacts, is_exact: bool) -> tuple[CpuView
     if pod.pod_level is None and not counts:
         return CpuView.NOTHING, 0, False
     total = sum(counts)
+    # Later containers reuse the CPUs of init containers, or take others; and the arithmetic of
+    # distribute-cpus-across-numa fails for some divisions.
     reused = any(count and each.kind is ContainerKind.INIT for each, count in asked)
     if is_exact or reused or static.rules.distribute_cpus_across_numa:
         return CpuView.EVERYTHING, total, False
@@ -169,6 +152,9 @@ def _is_pod_scope(node_class: ClassFacts) -> bool:
 
 def _are_countable(static: CpuStaticPolicy, node_class: ClassFacts) -> bool:
     """Return whether the choice of CPUs inside a NUMA node is irrelevant."""
+    # With full-pcpus-only, the other CPUs of a partly reserved core are part of only one of two
+    # sums. With align-by-socket, CPUs may be on other nodes of a socket. A core or cache that
+    # spans two NUMA nodes lets the kubelet count its CPUs twice.
     cuts_cores = static.reserved.whole_cores != static.reserved.cpus
     if static.rules.full_pcpus_only and cuts_cores:
         return False
@@ -191,6 +177,8 @@ def _one_node_each(counts: list[int], static: CpuStaticPolicy, node_class: Class
 
 def _memory(pod: Pod, node_class: ClassFacts) -> dict[str, int] | None:
     """Return the total request by memory type; None if a size is not an integer."""
+    # Memory is taken from the lowest node upwards, so the smaller number is enough for any number
+    # of containers.
     sums: dict[str, int] = {}
     for each in pod.containers():
         asked = memory_demand.of_container(each, node_class.roster.rules.behaviour)
@@ -208,6 +196,8 @@ def _devices(pod: Pod) -> tuple[DeviceAsked, ...]:
     names = sorted({*requested, *(name for each in containers for name in each.limits)})
     asked = []
     for name in names:
+        # Free devices are counted by their NUMA nodes if only one container requests them; else
+        # the order of their ids decides.
         askers = [each for each in containers if name in each.limits]
         count = None
         if len(askers) == 1 and askers[0].kind is not ContainerKind.INIT:

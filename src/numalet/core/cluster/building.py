@@ -1,8 +1,8 @@
 """Builds the cluster from the API server's objects: every node decidable, or with the reason.
 
-A node's NumaNode publishes its allocations, or they are rebuilt from its pods. Its NumaNodeClass
-defines its machine and configuration, or a rule of the user does. Nothing else is used: a node with
-insufficient data is undecided, with a finding that names the missing data.
+A node's allocations are from its NumaNode, or rebuilt from its pods. Its machine and configuration
+are from its NumaNodeClass, or from a rule of the user. A node with insufficient data is undecided,
+with a finding that names the missing data.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Classes:
         self._of_rules: dict[str, ClassSpec] = {}
 
     def empty(self, name: str) -> Node | StartRefused | None:
-        """Return an empty node of the class; None for an unknown class."""
+        """Return an empty node of the class, if the class is known."""
         spec = self.specs.get(name) or self._of_rules.get(name)
         if spec is None:
             return None

@@ -1,8 +1,7 @@
 """Classes of nodes: the common hardware and configuration, named by its content.
 
-Two nodes have the same class exactly if their kubelets would decide alike, given the same pods. An
-empty node is started once for a class; its members share the managers and differ in their identity
-and their allocations.
+Two nodes have the same class exactly if their kubelets would decide alike on the same pods. An
+empty node is started once for a class; its members share the managers.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def spec_of(node: Node, config: KubeletConfig) -> ClassSpec:
 def decisive(config: KubeletConfig, node: Node) -> KubeletConfig:
     """Return the part of a configuration that influences admission.
 
-    Eviction thresholds are explicit, because their defaults depend on release and system. Only the
+    Eviction thresholds are explicit, because their defaults depend on release and system; only the
     one for memory reduces the allocatable resources.
     """
     rules = node.rules
@@ -90,7 +89,6 @@ def decisive(config: KubeletConfig, node: Node) -> KubeletConfig:
 
 
 def only_decisive(config: KubeletConfig) -> KubeletConfig:
-    """Remove the fields without influence on admission, and origins."""
     kept: dict[str, Any] = {name: getattr(config, name) for name in _DECISIVE}
     return KubeletConfig(**kept)
 
@@ -129,7 +127,7 @@ def device_id(position: int) -> str:
 
 
 def positions(device_ids: Iterable[str]) -> frozenset[int] | None:
-    """Return the positions of substitute ids; None if one of them is a real device id."""
+    """Return the positions of substitute ids; None if a real device id is among them."""
     ids = tuple(device_ids)
     numbers = (int(each) if each.isdecimal() and len(each) <= limits.DIGITS else -1 for each in ids)
     if not all(each == device_id(number) for each, number in zip(ids, numbers, strict=True)):

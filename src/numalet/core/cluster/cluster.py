@@ -36,8 +36,6 @@ class TaintEffect(Enum):
 
 
 class Taint(Value):
-    """``spec.taints`` of a Node."""
-
     key: str
     value: str
     effect: TaintEffect

@@ -1,13 +1,8 @@
 """A node after the arrival of all pods that were sent to it.
 
 A published state has the kubelet's decisions so far. A pod that was bound since then is on its way:
-it is part of the sums but has no allocation. To place more pods, its allocation must be known, so
-this module admits it in advance. After it follow the pods that are expected but not even bound. A
-pod that the node would reject gets no allocation in advance.
-
-A state does not list pods without allocations. A pod that was admitted while the plugin of its
-devices was stopped is therefore treated as on its way after the plugin returns: the devices of its
-request stay reserved for it.
+it is part of the sums but has no allocation. This module admits it in advance, and then pods that
+are expected but not yet bound.
 """
 
 from __future__ import annotations
@@ -51,6 +46,9 @@ def on_the_way(on: ClusterNode) -> tuple[Pod, ...]:
     if on.origin is not Origin.PUBLISHED:
         return ()
     node = on.node
+    # A state does not list pods without allocations. A pod that was admitted while its device
+    # plugin was stopped therefore seems to be on its way once the plugin returns: its devices
+    # stay reserved.
     return tuple([pod for pod in node.snapshot.pods.values() if not _is_decided(node, pod)])
 
 
@@ -73,5 +71,6 @@ def _is_decided(node: Node, pod: Pod) -> bool:
 
 
 def _admitted(node: Node, pod: Pod) -> Node:
+    # A pod that the node would reject gets no allocation in advance.
     after, decision = node.admit(pod)
     return after if decision.admitted else node

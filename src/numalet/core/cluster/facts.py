@@ -1,15 +1,8 @@
 """The facts about a node that the admission of a new pod uses, in a quickly comparable form.
 
-    node    ──► StateFacts    free CPUs as one number and by NUMA node, memory tables, devices as
-                             bits in the order of their ids
-    roster  ──► ClassFacts    values shared by all nodes of one hardware and configuration
-
-Stale records are released first, as the managers do. Device ids differ between nodes and only
-decide between equal devices, so a device is represented by its position in the sorted ids of its
-resource.
-
-Facts of a node are computed once, until the node changes: a node is a value, so an identical object
-is unchanged.
+``StateFacts`` are the facts of one node: free CPUs as one number and by NUMA node, memory tables,
+devices as bits in the order of their ids. ``ClassFacts`` are shared by all nodes of one hardware
+and configuration. Both are computed once per object, because a node is a value.
 """
 
 from __future__ import annotations
@@ -105,7 +98,6 @@ class DeviceFacts:
 
     @property
     def free(self) -> int:
-        """Bits of the devices that are healthy and not in use."""
         return self.devices.healthy & ~self.in_use
 
     @property
@@ -199,7 +191,7 @@ class StateFacts:
 
     @cached_property
     def alone(self) -> object:
-        """Unique key; disables sharing."""
+        """Unique; as a part of a key it disables sharing."""
         return object()
 
 
@@ -263,7 +255,6 @@ class FactReader:
         return known
 
     def state(self, numbers: tuple[object, ...]) -> object:
-        """Return the object that represents these numbers."""
         if len(self._states) >= _MOST_STATES:
             self._states.clear()
         return self._states.setdefault(numbers, object())
@@ -281,11 +272,16 @@ class FactReader:
     ) -> tuple[int, int]:
         """Return these devices as bits by the position of the id, and count unknown ones."""
         inventory = snapshot.device.inventory
+        # Device ids differ between nodes and only decide between equal devices, so a device is
+        # its position in the sorted ids of its resource.
         known, registration = inventory.devices_of(resource), inventory.registered.get(resource)
         return _bits(self._stock(known, registration)[1], names)
 
     def _stock(
-        self, known: KnownDevices, registration: Registration | None
+        self,
+        known: KnownDevices,
+        registration: Registration | None,
+        # The cached value keeps both objects alive, so no other object can get their ids.
     ) -> tuple[DeviceStock, Mapping[str, int]]:
         key = (id(known), id(registration))
         remembered = self._devices.get(key)

@@ -1,15 +1,10 @@
 """Keys of states: nodes with equal keys for a shape decide alike on it.
 
-The law is: equal keys give equal verdicts, and refusals by the same reason, as by ``Node.admit``. A
-key does not determine the *placement*: 4 CPUs of NUMA node 0 may be other ones on another node; an
-admission on that node determines them.
-
-``of`` gives the key that reduces thousands of states to dozens (see ``asking``). ``whole`` includes
-every number: nodes with equal whole keys also decide alike on further copies of the pod. ``seen``
-compares one node at two moments, ``with_holders`` compares states after removing pods.
+The law: equal keys give equal verdicts, and refusals by the same reason, as by ``Node.admit``. A
+key does not determine the *placement*: 4 CPUs of NUMA node 0 may be other ones on another node.
 
 Keys hold objects that compare by identity (the class of the node, its devices), so they are for
-tables in memory and never for files.
+tables in memory, never for files.
 """
 
 from __future__ import annotations
@@ -31,7 +26,10 @@ StateKey: TypeAlias = tuple[object, ...]
 
 
 def of(facts: StateFacts, asking: Asking) -> StateKey:
-    """Return the key of a node's state for a shape's request."""
+    """Return the smallest key of a node's state: thousands of states become dozens.
+
+    See ``asking``.
+    """
     by_node = asking.one_node_each
     has_free = by_node is not None and facts.sizes_are_sane
     cpus = (_whole_cores(facts, asking), None) if has_free else _cpus(facts, asking)
@@ -52,8 +50,13 @@ def of(facts: StateFacts, asking: Asking) -> StateKey:
 
 
 def whole(facts: StateFacts, asking: Asking) -> StateKey:
-    """Return the key with every number about the shape's resources."""
+    """Return the key with every number about the shape's resources.
+
+    Nodes with equal whole keys also decide alike on further copies of the pod.
+    """
     ports = asking.is_constrained or asking.pod.is_critical
+    # Copies of a pod with host ports conflict with each other, and preemption depends on every
+    # pod.
     is_alone = ports or facts.node.roster.extra
     return (*_numbers(facts, asking), facts.alone if is_alone else None)
 
@@ -160,6 +163,7 @@ def _cpus(facts: StateFacts, asking: Asking) -> object:
         return facts.pool
     free = facts.free_cpus
     cores = _whole_cores(facts, asking)
+    # More than the request makes no difference; see ``asking``.
     if view is CpuView.SUM:
         return (min(sum(free), most), cores)
     if view is CpuView.ENOUGH:

@@ -1,7 +1,7 @@
 """The API server's objects of a cluster, before any decision: nodes, pods, budgets.
 
-These are the relevant fields of the objects ``nodes``, ``pods``, ``poddisruptionbudgets`` and
-``noderesourcetopologies``, from a dump or a watch; ``building`` makes the cluster.
+The relevant fields of ``nodes``, ``pods``, ``poddisruptionbudgets`` and ``noderesourcetopologies``,
+from a dump or a watch; ``building`` makes the cluster.
 """
 
 from __future__ import annotations

@@ -1,17 +1,9 @@
-"""Keys for pods with every container's CPUs and memory on one NUMA node.
+"""Keys for pods with every container's CPUs and memory on one NUMA node (single-numa-node).
 
-This is the case under single-numa-node. Rules then compare a NUMA node's free amounts only with
-sums: the allocations of some of the containers there, and the request of the next one. For such a
-pod a NUMA node is only the answer to "which of its containers fit here together?". With 9 free CPUs
-or with 11, two containers of 4 get the same result.
-
-Memory has one more comparison. If no set of NUMA nodes at all has enough, the Memory Manager has no
-hints, so the pod ignores the other managers' hints and fails later, for another reason. That cannot
-happen while one NUMA node has enough for the whole pod. Otherwise the key covers CPUs and memory
-separately, for each choice of containers and for sets of NUMA nodes too.
-
-Excluded are pods with init containers, because of reuse, machines with many sets of NUMA nodes, and
-pods with many different containers.
+Rules then compare a NUMA node's free amounts only with sums: the allocations of some of the
+containers there, and the request of the next one. A NUMA node is only the answer to "which of these
+containers fit here together?": with 9 free CPUs or with 11, two containers of 4 get the same
+result.
 """
 
 from __future__ import annotations
@@ -51,7 +43,6 @@ class OneNodeEach(Value):
     memory: tuple[str, ...]
 
     def key(self, facts: StateFacts) -> object:
-        """Return the part of a state's key for CPUs and memory."""
         cpus, nodes = _free_cpus(facts), facts.memory if self.memory else {}
         free = [
             (
@@ -66,8 +57,12 @@ class OneNodeEach(Value):
         ]
         most = [max(each) for each in zip(*free, strict=True)][1:]
         whole = [max(each) for each in zip(*self.choices, strict=True)][1:]
+        # If no set of NUMA nodes has enough memory, the Memory Manager has no hints, so the pod
+        # ignores the other managers' hints and fails later, for another reason. That cannot
+        # happen while one NUMA node has enough for the whole pod.
         if all(map(int.__ge__, most, whole)):
             return (tuple([_fitting(each, self.aligned) for each in free]), tuple(attributes))
+        # Else compare CPUs and memory separately, for sets of NUMA nodes too.
         return (tuple(self._apart(free)), tuple(attributes))
 
     def _apart(self, free: Sequence[_Amounts]) -> Iterator[int]:
@@ -93,11 +88,12 @@ def _fitting(free: _Amounts, choices: Sequence[_Amounts]) -> int:
 
 
 def of(pod: Pod, node_class: ClassFacts) -> OneNodeEach | None:
-    """Return the pod's request in the managers' units; None if the module does not apply."""
+    """Return the pod's request in the managers' units, unless the module does not apply."""
     rules = node_class.roster.rules
     if (
         rules.topology.policy is not TopologyPolicy.SINGLE_NUMA_NODE
         or len(rules.machine.node_ids) > _MOST_NUMA_NODES
+        # Init containers lend their resources to later ones.
         or any(each.kind is ContainerKind.INIT for each in pod.containers())
     ):
         return None

@@ -1,8 +1,8 @@
 """Builds a node from its published state, so that it decides every later pod alike.
 
-Unpublished data no longer influence decisions, or have another source: the API server has the pods,
-the class has machine and configuration. A state file's text, the responses of device plugins and
-the revision are lost, and readers do not know managers that the kubelet does not have.
+Pods are from the API server, machine and configuration from the class. The state lacks data without
+influence: texts of state files, responses of device plugins, the revision. Readers do not know
+managers that the kubelet does not have.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _Keyed = tuple[ContainerKey, ContainerHeld]
 def _with_keys(uid: str, containers: Iterable[ContainerHeld], pod: Pod | None) -> Iterator[_Keyed]:
     """Yield the containers with their names, or with substitutes in the same order.
 
-    The order is that in which records are released. Names with equal hashes match in sorted order.
+    Records are released in this order. Names with equal hashes match in sorted order.
     """
     names: dict[str, list[str]] = {}
     for name in sorted(pod.by_name) if pod is not None else ():

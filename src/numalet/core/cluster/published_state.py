@@ -1,8 +1,8 @@
 """The published part of a node's ledgers, as a value without names of tenants.
 
 Pods are uids, containers a few digits of a hash, devices positions in the sorted ids of their
-resource. Values equal to those of an empty node of the class are left out, so that a lightly used
-node has a small state. ``io`` defines its format.
+resource. Values that equal an empty node of the class are left out, so a lightly used node has a
+small state. ``io`` defines its format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HASH_DIGITS: Final = 6
 
 
 class Held(Value, kw_only=True):
-    """One holder's allocation; None means no record. A record may be empty."""
+    """One holder's allocation. None: no record; a record may also be empty."""
 
     cpus: CpuSet | None = None
     memory: Blocks | None = None
@@ -89,8 +89,8 @@ class DevicesState(Value, kw_only=True):
 class PublishedState(Value, kw_only=True):
     """The state of a node without its class and without pods that have no allocations.
 
-    ``in_use`` has the devices in use, for resources where they differ from the containers' devices;
-    ``shared_cpus`` is None under the policy none.
+    ``in_use`` has the devices in use, for resources where they differ from the containers' devices.
+    ``shared_cpus`` exists only under the policy static.
     """
 
     shared_cpus: CpuSet | None = None

@@ -1,8 +1,7 @@
 """Rebuilds a node by admitting its bound pods again in the order of their start.
 
-The result is an estimate. Deleted pods influenced the allocations: a pod that was admitted while a
-GPU of NUMA node 0 was in use may be on NUMA node 1, where it would not be today. If no pod was ever
-deleted, the estimate is exact. The kubelet writes ``startTime`` when it first sees a pod (v1.32:
+An estimate, unless no pod was ever deleted: a pod that was admitted while a GPU of NUMA node 0 was
+in use may be on NUMA node 1. The kubelet writes ``startTime`` when it first sees a pod (v1.32:
 ``status_manager``, ``updateStatusInternal``), in seconds; within one second the creation time
 decides.
 """

@@ -1,8 +1,7 @@
 """The shape of a pod: everything that influences its admission, without its identity.
 
-The pods of one controller have one shape, so a decision for one of them holds for the next. A shape
-omits uid and names, node, phase and allocations: a copy would arrive as a new pod. It keeps only
-the label that a kubelet compares.
+The pods of one controller have one shape. It omits uid and names, node, phase and allocations,
+because a copy would arrive as a new pod, and keeps only the label that a kubelet compares.
 """
 
 from __future__ import annotations

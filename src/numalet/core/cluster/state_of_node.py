@@ -27,7 +27,6 @@ from numalet.core.node.node import Node
 
 
 def of_node(node: Node) -> PublishedState:
-    """Return the published state of the node."""
     snapshot = node.snapshot
     positions = _positions(snapshot.device)
     held_devices = device_ledger.in_use_by(snapshot.device.records)

@@ -1,16 +1,8 @@
 """Whether a published state can be its node's own, judged by its class and the node's pods.
 
-A credential on a node may write anything about that node. Decisions follow the API server's
-objects, so a state that contradicts the pods bound to the node is ignored, and every contradiction
-is a finding. These are not contradictions: a holder with an unknown pod was deleted, or created
-after the pods were listed; a pod that does not run yet, or that started after the state was
-published, may have no allocation yet. Two CPUs swapped between two pods of one size remain
-undetected: no other source lists them.
-
-A pod that started while its devices had no plugin runs without them forever. It resembles one with
-hidden devices; its node is rebuilt, which is the safer mistake. The same happens to the node of a
-kubelet that miscounted memory: after giving memory of one node of a group to a single container, as
-kubelets do, its figures may not match its blocks.
+A credential on a node may write anything about that node. A state that contradicts the pods bound
+to the node is ignored, and every contradiction is a finding. Two CPUs swapped between two pods of
+one size remain undetected: no other source lists them.
 """
 
 from __future__ import annotations
@@ -73,6 +65,10 @@ def checked(
         *_cpus(member, node),
         *_devices(node),
         *_memory(node),
+        # A pod that does not run yet, or that started after the publication, may have no
+        # allocation yet. A pod that started while its devices had no plugin runs without them
+        # forever. It resembles one with hidden devices, so its node is rebuilt, which is the
+        # safer mistake.
         *(
             finding
             for each in bound
@@ -104,6 +100,8 @@ def _elsewhere(
 ) -> Iterator[Finding]:
     """Yield holders that are on another node, or on no node."""
     for uid in state.pods:
+        # A holder with an unknown pod is no contradiction: the pod was deleted, or created after
+        # the list.
         known = pods.get(uid)
         if known is not None and known.pod.node_name != name:
             there = known.pod.node_name
@@ -199,6 +197,8 @@ def _memory(node: Node) -> Iterator[Finding]:
                 counted=int(str(each.actual)),
                 held=int(str(each.expected)),
             )
+    # A kubelet that gave memory of one node of a group to a single container may have miscounted:
+    # then its figures do not match its blocks, and the node is rebuilt.
     for mask in _used_together(ledger):
         ids = [node_id for node_id in numa_mask.ids(mask) if node_id in ledger.nodes]
         held: Counter[str] = Counter()

@@ -1,10 +1,7 @@
 """Verdicts of thousands of nodes on one shape of pod, with one decision per distinct state.
 
-    first time      compute the facts of every node, and admit one pod for each key
-    repeated        every node is the same object as before: return its verdict
-    after a change  compute the facts of the changed nodes, and admit a pod if their key is new
-
-A table caches a pure function. It changes no answer, only its time.
+A repeated call returns the verdicts of unchanged nodes (the same objects) and decides the changed
+ones only if their key is new. A table caches a pure function: it changes no answer.
 """
 
 from __future__ import annotations
@@ -34,8 +31,8 @@ _MOST_KEYS: Final = 100_000
 class NodeVerdict(Value):
     """The predicted admission of a pod of a shape on a node now.
 
-    ``rejection`` is None for an admitted one. Its figures may be those of another node: nodes with
-    equal keys refuse for the same reason, but with different numbers.
+    The figures in ``rejection`` may be those of another node: nodes with equal keys refuse for the
+    same reason, but with different numbers.
     """
 
     rejection: Rejection | None

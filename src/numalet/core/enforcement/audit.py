@@ -1,10 +1,8 @@
 """Compare a container's allocation with the kernel's report.
 
-Only the container's own pages can be misplaced on other NUMA nodes. Pages of files (programs,
-libraries, data) cannot: the kernel keeps one copy for all processes, on the node of the first read,
-possibly from before the container's start. The audit lists them without judging them. If the kernel
-allows a CPU or a NUMA node beyond the allocation, another process wrote the cgroup's files, or a
-setting is not in force; the pages may still be correct.
+Only a container's own pages can be misplaced. File pages cannot: the kernel keeps one copy for all
+processes, on the node of the first read. If the kernel allows a CPU or a NUMA node beyond the
+allocation, another process wrote the cgroup's files, or a setting is not in force.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The kubelet's formulas: from requests and limits to the kernel's numbers.
 
-All are integers with the kubelet's rounding. Sizes are rounded down to whole pages, which the
-kernel would do silently: only then does the value read back equal the value written.
-
-Kubelet v1.32: ``cm.MilliCPUToShares``, ``MilliCPUToQuota``, ``getCPUWeight``,
-``qos.GetContainerOOMScoreAdjust``.
+Integers with the kubelet's rounding. Sizes are rounded down to whole pages, like in the kernel, so
+that the value read back equals the value written. Kubelet v1.32: ``cm.MilliCPUToShares``,
+``MilliCPUToQuota``, ``getCPUWeight``, ``qos.GetContainerOOMScoreAdjust``.
 """
 
 from __future__ import annotations
@@ -51,14 +49,13 @@ def weight_of_request(request_milli: int) -> int:
 
 
 def cpu_quota_us(limit_milli: int, period_us: int = PERIOD_US) -> int | None:
-    """Return microseconds of CPU per period for a limit; None without a limit."""
+    """Return microseconds of CPU per period, if there is a limit."""
     if limit_milli <= 0:
         return None
     return max(limit_milli * period_us // 1000, MIN_QUOTA_US)
 
 
 def whole_pages(size_bytes: int, page_bytes: int) -> int:
-    """Round down to whole pages, as the kernel does."""
     return size_bytes // page_bytes * page_bytes
 
 
@@ -103,7 +100,6 @@ def memory_high_bytes(
 
 
 def all_have(containers: Sequence[Container], resource: str) -> bool:
-    """Return whether every container has a limit of this resource."""
     return all(
         resource in container.limits and container.limits[resource].sign > 0
         for container in containers

@@ -93,7 +93,7 @@ def _limits_of(limits: Limits, pod: Pod, spec: Container) -> Resources:
 
 
 def cpus(snapshot: Snapshot, pod_uid: str, name: str) -> CpuSet | None:
-    """Return the CPUs of one container; None if unset."""
+    """Return the CPUs of one container, if set."""
     return runtime_sets.cpus(snapshot, pod_uid, name) or None
 
 
@@ -238,7 +238,6 @@ def _whole(limits: Limits, size_bytes: int) -> int | None:
 
 
 def _sum(pods: Iterable[Pod], resource: str) -> int:
-    """Return these pods' request of a resource in thousandths."""
     asked = (pod_demand.effective_requests(pod).get(resource) for pod in pods)
     return sum(quantity.milli_value for quantity in asked if quantity is not None)
 

@@ -1,7 +1,6 @@
 """The difference between desired and observed settings of a cgroup.
 
-Desired fields that are None are not compared. Settings have the names of the kernel's files, huge
-pages with their size, because users find them there.
+Desired fields without a value are not compared. Settings have the names of the kernel's files.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _NO_CONTAINERS: Final = ("conmon",)
 
 
 def pod_uid(name: str) -> str | None:
-    """Return the pod's uid in a cgroup name; None if the cgroup is not a pod's."""
+    """Return the pod's uid if the cgroup is a pod's."""
     if match := _POD_SLICE.fullmatch(name):
         return match["uid"].replace("_", "-")
     match = _POD.fullmatch(name)
@@ -40,7 +40,7 @@ def pod_uid(name: str) -> str | None:
 
 
 def container_id(name: str) -> str | None:
-    """Return the container's id in a cgroup name; None if the cgroup is not a container's."""
+    """Return the container's id if the cgroup is a container's."""
     match = _ID.fullmatch(name)
     if match is None or any(word in (match["by"] or "") for word in _NO_CONTAINERS):
         return None

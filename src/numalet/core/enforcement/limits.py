@@ -31,7 +31,7 @@ class Limits(Value, kw_only=True):
     the system and the kubelet, but with eviction thresholds. ``allocatable`` excludes these too.
     ``page_sizes`` are those of the machine's huge pages, in bytes. ``period_us`` is the period of
     quotas, if CPU limits are quotas at all (``has_quotas``). ``throttling_thousandths`` is
-    MemoryQoS's factor, None without it; ``classes_with_memory`` are the classes whose requests it
+    MemoryQoS's factor, if it is on; ``classes_with_memory`` are the classes whose requests it
     protects. ``nodes`` are the machine's.
     """
 
@@ -57,7 +57,7 @@ class KernelLimits(Value, kw_only=True):
     """Values of a running kernel that a machine's description lacks.
 
     ``page_bytes`` is the size of ordinary pages, ``tasks`` the maximum number of processes and
-    threads, None if unknown.
+    threads, if known.
     """
 
     page_bytes: int = 4096

@@ -49,7 +49,7 @@ def segment(name: str) -> str:
 
 
 def name_of(text: str) -> str | None:
-    """Return the name of a segment; None if it is not a segment, or was shortened."""
+    """Return the name of a segment; None for shortened names and other texts."""
     if text == "%":
         return ""
     if _SHORTENED in text:
@@ -64,12 +64,10 @@ def name_of(text: str) -> str | None:
 
 
 def of_qos(qos: QosClass) -> str:
-    """Return the parent cgroup of the pods of this class."""
     return _PARENTS[qos]
 
 
 def of_pod(pod: Pod) -> str:
-    """Return the path of a pod's cgroup below the root of the hierarchy."""
     return _below(of_qos(pod.qos_class), pod_segment(pod.uid))
 
 
@@ -83,7 +81,6 @@ def pod_segment(uid: str) -> str:
 
 
 def parents(path: str) -> tuple[str, ...]:
-    """Return all cgroups above this one, the root first."""
     parts = path.split("/")[:-1] if path else []
     above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
     return (ROOT, *above) if path else ()

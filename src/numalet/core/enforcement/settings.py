@@ -16,8 +16,8 @@ NO_QUOTA: Final = -1
 class CgroupSettings(Value, kw_only=True):
     """The settings to write into one cgroup, or read from it.
 
-    Desired: None and missing sizes leave the setting unchanged. Observed: None means unlimited, or
-    a missing file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; if empty,
+    Desired: None and missing sizes leave the setting unchanged. Observed: None is unlimited, or a
+    missing file. ``cpus`` and ``memory_nodes`` are ``cpuset.cpus`` and ``cpuset.mems``; if empty,
     the cgroup inherits its parent's set. ``cpu_quota_us`` per ``cpu_period_us`` is ``cpu.max``,
     with ``NO_QUOTA`` for unlimited; ``hugetlb_max_bytes`` is by page size in bytes; ``oom_group``
     is ``memory.oom.group``.
