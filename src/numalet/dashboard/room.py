@@ -115,7 +115,7 @@ def _by_room(row: RoomRow) -> tuple[bool, int, int, int]:
 
 def largest_pod(node: Node, row: RoomRow) -> LargestPod | None:
     """Return the largest Guaranteed pod of one container that lands on this NUMA node alone."""
-    # Plugins are external programs; a search must not call them dozens of times.
+    # A plugin may act on a device when it is called, so a search must not call it.
     node = node.without_plugins()
     unit = largest_request.unit_of(node.rules, resources.CPU)
     # Bisection by trial admissions assumes that a smaller pod lands if a larger one does.

@@ -1,7 +1,6 @@
-"""Why a pod was rejected, and possible changes: computed in a thread, two at a time.
+"""Why a pod was rejected, and possible changes: computed in threads, cached per snapshot.
 
-A rejected pod is decided again now; for a running pod, the node decides without it. The search for
-changes ends with its budget. Answers are cached while the node is the same.
+A rejected pod is decided on again now; for a running pod, the node decides without it.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _MOST_KEPT: Final = 32
 
 
 class WayOut(Value):
-    """A change that would admit the pod: its sentence, and the resulting node."""
+    """A change that would admit the pod, and the resulting node."""
 
     text: str
     lost: tuple[str, ...]
@@ -39,9 +38,9 @@ class WayOut(Value):
 
 
 class Why(Value):
-    """An explanation: the document of ``numalet explain -o json``, and the changes in its order.
+    """The document of ``numalet explain -o json``, and the changes in its order.
 
-    ``is_admitted``: the pod would be admitted now; ``cause`` is the shortage with figures if it
+    ``is_admitted``: the pod would be admitted now. ``cause`` is the shortage with figures if it
     would not; ``hints`` are the offers for each subject.
     """
 
@@ -53,7 +52,7 @@ class Why(Value):
 
 
 class Explanations(Mutable):
-    """Creates explanations and caches the last ones, each with its snapshot."""
+    """Caches the last explanations, each with its snapshot."""
 
     _kept: OrderedDict[str, tuple[Snapshot, Why]] = field(default_factory=OrderedDict)
     _causes: dict[str, str | None] = field(default_factory=dict)
@@ -61,10 +60,11 @@ class Explanations(Mutable):
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_AT_ONCE))
 
     async def of(self, view: NodeView, row: PodRow) -> Why:
-        """Explain the decision on this pod; changes are searched only for a rejected one."""
+        """Explain the decision; changes are searched only for a rejected pod."""
         known = self._known(view, row)
         if known is None:
             async with self._room:
+                # Another request may have computed it while this one waited.
                 known = self._known(view, row)
                 if known is None:
                     known = await asyncio.to_thread(explained, view, row)
@@ -72,7 +72,6 @@ class Explanations(Mutable):
         return known
 
     async def causes(self, view: NodeView, rows: Sequence[PodRow]) -> Mapping[str, str | None]:
-        """Return the cached result of ``causes`` for these rejected pods."""
         async with self._room:
             if self._of_causes is not view.node.snapshot:
                 self._causes.clear()
@@ -94,10 +93,7 @@ class Explanations(Mutable):
 
 
 def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
-    """Return the shortage of each of these pods, by uid, with figures; None without one now.
-
-    Empty for a refusal without figures.
-    """
+    """Return each shortage by uid; empty without figures, no value if the pod fits now."""
     pods = {each.pod.uid: each.pod for each in view.rows}
     session = running.session(view.node, view.config, pods)
     short: dict[str, str | None] = {}
@@ -111,7 +107,6 @@ def causes(view: NodeView, rows: Sequence[PodRow]) -> dict[str, str | None]:
 
 
 def explained(view: NodeView, row: PodRow, budget_seconds: float = BUDGET_SECONDS) -> Why:
-    """Return a new explanation of one pod."""
     pods = {each.pod.uid: each.pod for each in view.rows}
     case = running.case(running.session(view.node, view.config, pods), (), row.pod)
     traced = story.trace(case.node, row.pod)

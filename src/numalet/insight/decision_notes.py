@@ -1,7 +1,4 @@
-"""Notes on decisions besides their verdicts: skipped predicates, evicted pods and so on.
-
-Equal notes on several pods become one.
-"""
+"""Notes on decisions: skipped predicates, evicted pods and so on, one note for all pods."""
 
 from __future__ import annotations
 
@@ -15,8 +12,6 @@ from numalet.core.model.value import Value
 
 
 class DecisionNote(NoteFinding):
-    """A note on decisions; never an error."""
-
     why = (
         "After the managers the kubelet checks sums, room for pods, labels, names and ports; "
         "the answer depends on the known facts about them."
@@ -117,11 +112,11 @@ _MOST_PODS: Final = 3
 
 
 class Beside(Value):
-    """Facts about decisions besides their verdicts; pods are named.
+    """Facts about decisions; pods are named.
 
     ``not_asked`` are pods by predicate and cause, ``passed_over`` pods by extended resource,
-    ``evicted`` the pods that end for each critical pod. The pod-level requests of ``whole_ignored``
-    are ignored.
+    ``evicted`` the victims of each critical pod. ``whole_ignored`` are pods with ignored pod-level
+    requests.
     """
 
     not_asked: Mapping[NotAsked, tuple[str, ...]]
@@ -131,7 +126,6 @@ class Beside(Value):
 
 
 def collect(decisions: Iterable[Decision]) -> Beside:
-    """Collect the facts of these decisions, in their order."""
     not_asked: dict[NotAsked, list[str]] = {}
     passed_over: dict[str, list[str]] = {}
     evicted: list[tuple[str, tuple[str, ...]]] = []
@@ -156,7 +150,6 @@ def collect(decisions: Iterable[Decision]) -> Beside:
 
 
 def notes(beside: Beside) -> tuple[Finding, ...]:
-    """Return one note for all facts of a kind."""
     findings: list[Finding] = [
         DecisionEvicted(pod=pod, evicted=", ".join(names)) for pod, names in beside.evicted
     ]
@@ -173,7 +166,7 @@ def notes(beside: Beside) -> tuple[Finding, ...]:
 
 
 def of_document(explanation: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return the notes on a decision from its explanation document alone."""
+    """Return the notes on a decision, from its explanation document alone."""
     about = explanation["pod"]
     pod = (f"{about['namespace']}/{about['name']}",)
     not_asked = (

@@ -1,8 +1,7 @@
 """A case: one pod before its decision, and the history of its node.
 
-*Beginning*: the started node, after it read its state files. *Queue*: pods that asked for admission
-after that, in order. The node before each of them is kept, so that a change of the queue is decided
-from the first pod that it affects.
+*Beginning*: the node after it read its state files. *Queue*: the pods that were decided on after
+that, in order.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from numalet.insight.simulate.session import Session
 
 
 class OtherNode(Value):
-    """Another machine on which the pod might run, and its name.
+    """Another machine for the pod; ``machine`` may be a function that reads it.
 
-    ``machine`` may be a function that reads it: a fleet is large, and often never tried.
+    A fleet is large, and most of its machines are never tried.
     """
 
     name: str
@@ -39,10 +38,10 @@ class OtherNode(Value):
 class Case(Value):
     """A pod and its history; ``build`` creates it.
 
-    ``nodes_before`` are the node before each pod of the queue and, last, before the pod itself.
-    ``admitted`` are uids of admitted pods of the queue, ``refused`` the rejections of the others.
-    ``names`` are those of pods of the state files, by uid. ``contradiction`` says why the recorded
-    rejection of the pod is impossible with this configuration.
+    ``nodes_before`` are the node before each pod of the queue and, last, before the pod itself: a
+    change of the queue repeats only the decisions after it. ``refused`` are the rejections of the
+    queue by uid. ``names`` are those of pods of the state files by uid. ``contradiction`` says why
+    this configuration cannot lead to the recorded rejection.
     """
 
     beginning: Session
@@ -67,7 +66,7 @@ class Case(Value):
     def begun_with(self, config: KubeletConfig) -> Node | StartRefused:
         """Return the node as if it had started with this configuration.
 
-        Pods that it had already are admitted again, in order.
+        Its first pods are admitted again, in order.
         """
         begun = self.beginning
         if begun.node.snapshot.pods:
@@ -84,11 +83,12 @@ class Case(Value):
         if isinstance(node, StartRefused):
             return node
         node = node.assume_running(begun.node.snapshot.assumed)
-        # Pods that were forgotten at the beginning stay forgotten.
+        # Starting reads the state files again, and with them pods that were released at the
+        # beginning.
         return node.release_stale() if node.leftovers() and not begun.node.leftovers() else node
 
     def name_of(self, pod_uid: str) -> str:
-        """Return the name of a pod, or its uid if only state files contain it."""
+        """Return the name, or the uid if only state files contain the pod."""
         for pod in (*self.queue, self.pod, *self.beginning.pods.values()):
             if pod.uid == pod_uid:
                 return str(pod)
@@ -111,6 +111,7 @@ def build(
         nodes_before.append(node)
         if rejection is None:
             admitted.add(earlier.uid)
+            # A critical pod may have evicted earlier ones.
             admitted.intersection_update(node.snapshot.pods)
         else:
             refused[earlier.uid] = rejection
@@ -129,7 +130,7 @@ def build(
 def restarted(
     begun: Node, config: KubeletConfig, files: StateFiles, devices: Devices
 ) -> Node | StartRefused:
-    """Restart a node: its pods are admitted again in order, as far as possible."""
+    """Restart a node; its pods are admitted again in order, as far as possible."""
     node = begun.restart(config, begun.rules.machine, files, devices)
     if isinstance(node, StartRefused):
         return node
@@ -140,6 +141,6 @@ def restarted(
 
 
 def asked(node: Node, pod: Pod) -> tuple[Node, Rejection | None]:
-    """Admit a pod of a queue and start its containers; the rejection is None if it was admitted."""
+    """Admit a pod of a queue and start its containers; the second value is its rejection."""
     node, decision = node.admit(pod)
     return (node.pod_started(pod.uid) if decision.admitted else node), decision.rejection

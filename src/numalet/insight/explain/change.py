@@ -1,7 +1,6 @@
 """Changes: single differences in the input, and the decision that each would lead to.
 
-``outcome`` applies a change by repeating decisions: that on the pod, and those on other pods that
-the change may affect. A pod that was admitted without the change and is rejected with it is named.
+``outcome`` repeats the decisions on the pod and on the other pods that the change may affect.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numalet.insight.explain.case import Case, OtherNode
 
 
 class OtherTopology(Value):
-    """Another topology policy or scope from the beginning."""
+    """A topology policy or scope that the node starts with."""
 
     code: ClassVar[str] = "explain/other-topology"
     sentence: ClassVar[str] = "topology policy {policy}, scope {scope}"
@@ -36,7 +35,7 @@ class OtherTopology(Value):
 
 
 class NoTopology(Value):
-    """The topology policy none from the beginning: no alignment, and scopes have no effect."""
+    """The topology policy none: no alignment, and scopes have no effect."""
 
     code: ClassVar[str] = "explain/no-topology"
     sentence: ClassVar[str] = "topology policy none, which aligns nothing"
@@ -57,10 +56,7 @@ class SmallerRequest(Value):
 
 
 class AdjustedRequest(Value):
-    """A request of one container rounded up to whole units.
-
-    For requests that are not a multiple of a unit, or in a form that the kubelet refuses.
-    """
+    """A request rounded up to whole units, because its amount or form is refused."""
 
     code: ClassVar[str] = "explain/adjusted-request"
     sentence: ClassVar[str] = (
@@ -88,7 +84,7 @@ class WithoutPods(Value):
 
 
 class Earlier(Value):
-    """The pod asks before ``other``, at this position in the queue, counted from 0."""
+    """The pod comes before ``other``, at this position in the queue, counted from 0."""
 
     code: ClassVar[str] = "explain/earlier"
     sentence: ClassVar[str] = "the pod asks before {other}"
@@ -97,7 +93,7 @@ class Earlier(Value):
 
 
 class Reordered(Value):
-    """The whole queue, including the pod, in another order, which ``order`` names."""
+    """The whole queue, with the pod, in another order; ``order`` is its name."""
 
     code: ClassVar[str] = "explain/reordered"
     sentence: ClassVar[str] = "the whole queue asks in another order: {order}"
@@ -128,10 +124,10 @@ Change: TypeAlias = (
 
 
 class ChangeOutcome(Value):
-    """The decision after a change, or that the kubelet would not start.
+    """The decision after a change, or a kubelet that does not start.
 
-    ``span`` are the NUMA nodes of the pod's allocation. ``lost`` are uids of other pods, from the
-    queue or from the beginning, that the change causes to be rejected.
+    ``span`` are the NUMA nodes of the pod's allocation. ``lost`` are uids of other pods that are
+    rejected only with the change.
     """
 
     decision: Decision | StartRefused
@@ -144,7 +140,6 @@ class ChangeOutcome(Value):
 
 
 def outcome(case: Case, change: Change) -> ChangeOutcome:
-    """Return the decision with this change."""
     match change:
         case NoTopology():
             config = replace(case.config, topology_manager_policy=TopologyPolicy.NONE.value)
@@ -178,7 +173,6 @@ def _decided(node: Node, pod: Pod) -> ChangeOutcome:
 
 
 def _of_decision(roster: Roster, decision: Decision, lost: Iterable[str] = ()) -> ChangeOutcome:
-    """Return the outcome with the span of the pod, which is empty unless it is admitted."""
     if not decision.admitted:
         return ChangeOutcome(decision)
     return ChangeOutcome(
@@ -197,30 +191,29 @@ def changed_pod(pod: Pod, change: SmallerRequest | AdjustedRequest | WithoutCont
 
 
 def _without(pod: Pod, name: str) -> Pod:
-    """Remove a container from the pod; the others determine its QoS class."""
-
     def others(containers: Iterable[Container]) -> tuple[Container, ...]:
         return tuple(each for each in containers if each.name != name)
 
     init, apps = others(pod.init_containers), others(pod.app_containers)
+    # The QoS class depends on all containers, so removing one may change it.
     return replace(
         pod, init_containers=init, app_containers=apps, qos_class=qos_class((*init, *apps))
     )
 
 
 def before_others(case: Case, position: int) -> ChangeOutcome:
-    """Return the decision at a position of the queue, without replaying the pods behind it."""
+    """Decide at a position of the queue, without the pods behind it."""
     return _decided(case.nodes_before[position], case.pod)
 
 
 def _earlier(case: Case, position: int) -> ChangeOutcome:
-    """The pod asks at a position of the queue; those behind it ask after it."""
     before = case.nodes_before[position]
     node, decision = before.admit(case.pod)
     if not decision.admitted:
         return ChangeOutcome(decision)
     lost = []
     node = node.pod_started(case.pod.uid)
+    # Only the decisions behind the position can differ.
     for later in case.queue[position:]:
         node, rejection = cases.asked(node, later)
         if rejection is not None and later.uid in case.admitted:
@@ -229,13 +222,11 @@ def _earlier(case: Case, position: int) -> ChangeOutcome:
 
 
 def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod]) -> ChangeOutcome:
-    """All pods ask again in this order on a node that has not seen them.
-
-    If the pod is rejected, the pods behind it are not decided.
-    """
+    """Decide on all pods in this order, on a node without them."""
     if isinstance(node, StartRefused):
         return ChangeOutcome(node)
     outcome: ChangeOutcome | None = None
+    # Pods that the node had at its start may be rejected under the new configuration.
     lost = [uid for uid in case.beginning.node.snapshot.pods if uid not in node.snapshot.pods]
     for pod in order:
         roster, (node, decision) = node.roster, node.admit(pod)
@@ -245,6 +236,7 @@ def _from_beginning(case: Case, node: Node | StartRefused, order: Iterable[Pod])
             lost.append(pod.uid)
         if pod.uid == case.pod.uid:
             outcome = _of_decision(roster, decision)
+            # The rest of the queue matters only as the price of an admission.
             if not outcome.admitted:
                 return outcome
     assert outcome is not None

@@ -1,11 +1,8 @@
-"""Sets of NUMA nodes that a provider considered for a resource, and why it did not offer some.
+"""Sets of NUMA nodes that a provider considered, and why it did not offer some.
 
-The answer of a manager contains its hints, and returns for any other set the reason of its absence.
-On machines with many nodes there are too many sets; then only the relevant ones are evaluated:
-single nodes, groups, the chosen set and its neighbours, all nodes.
-
-The Memory Manager returns no hints if no set fits, in native mode only then. Its reasons matter in
-exactly that case, so this module repeats its search.
+A manager's answer contains its hints, and gives the reason for each set without a hint. The Memory
+Manager returns no hints if no set fits, in native mode only then; its search is repeated here,
+because the reasons matter most in that case.
 """
 
 from __future__ import annotations
@@ -44,7 +41,6 @@ from numalet.core.snapshot.snapshot import Snapshot
 from numalet.insight.explain.ranking import MOST_NODES
 
 MEMORY_MANAGER = "memory"
-"""The provider whose search is repeated if it returned no hints."""
 
 
 class AnswerKind(Enum):
@@ -52,13 +48,13 @@ class AnswerKind(Enum):
     IMPOSSIBLE = "impossible"
     SETS = "sets"
     NOTHING_FITS = "nothing-fits"
-    """No set fits, and the Memory Manager returns no hints instead of "impossible"."""
+    """No set fits; the Memory Manager returns no hints, instead of "impossible"."""
 
 
 class SetAnswer(Value):
-    """One set: offered without a ``reason``.
+    """One set, offered if it has no ``reason``.
 
-    ``preferred`` is None if unknown. ``holders`` are the containers with memory on the group of the
+    ``preferred`` may be unknown. ``holders`` are the containers with memory on the group of the
     reason, or the pod's containers with CPUs on these nodes.
     """
 
@@ -73,10 +69,10 @@ class SetAnswer(Value):
 
 
 class NeededNodes(Value):
-    """How many NUMA nodes a provider needs: it prefers sets of this size.
+    """How many NUMA nodes a provider needs; it prefers sets of this size.
 
-    ``cpus`` are the CPUs of the largest nodes of this number, ``reserved`` those among them that
-    are never allocated; both are 0 for other resources.
+    ``cpus`` counts the CPUs of this many largest nodes, ``reserved`` those of them that are never
+    allocated; both are 0 for other resources.
     """
 
     count: int
@@ -88,9 +84,8 @@ class NeededNodes(Value):
 class ProviderAnswer(Value):
     """The answer of one provider for the resources that share it.
 
-    ``resources`` is empty for a provider without hints for any resource. ``sets`` are in the order
-    of hints; ``is_complete``: no set was left out. ``needed`` says why sets are not preferred, if
-    known.
+    ``resources`` is empty for a provider without hints. ``sets`` are in the order of hints;
+    ``is_complete``: no set was left out. ``needed`` says why sets are not preferred, if known.
     """
 
     provider: str
@@ -110,7 +105,7 @@ def answers(
     hints: Mapping[str, ProviderHints],
     chosen: NumaMask | None,
 ) -> tuple[ProviderAnswer, ...]:
-    """Return every provider's answers for a container, or for the pod scope (container None).
+    """Return all answers for a container, or for the pod if the container is not set.
 
     ``chosen`` is the set that the policy chose in the end.
     """
@@ -136,7 +131,7 @@ def answers(
 def memory_answer(
     roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container
 ) -> ProviderAnswer | None:
-    """Return the result of the Memory Manager's own search for a set; None without a search."""
+    """Return the result of the Memory Manager's own search for a set, if it searches."""
     asked = _asked(roster, ledger, pod, container)
     if not asked:
         return None
@@ -155,6 +150,8 @@ class _Wanted(Value):
 
 
 def _wanted(ledger: MemoryLedger, all_nodes: NumaMask, chosen: NumaMask | None) -> _Wanted:
+    # Sets double with each node. On larger machines only the relevant ones are evaluated: single
+    # nodes, groups, the chosen set with its neighbours, all nodes.
     node_ids = numa_mask.ids(all_nodes)
     if len(node_ids) <= MOST_NODES:
         return _Wanted(tuple(numa_mask.by_size(node_ids)), is_complete=True)
@@ -178,9 +175,9 @@ def _of_provider(
     of_resources: ProviderHints,
     wanted: _Wanted,
 ) -> Iterator[ProviderAnswer]:
-    """Yield answers by resource; resources of one family share an answer."""
     shared: dict[int, list[str]] = {}
     for resource, hints in of_resources.items():
+        # Resources of one family share one object.
         shared.setdefault(id(hints), []).append(resource)
     for names in shared.values():
         hints = of_resources[names[0]]
@@ -204,11 +201,13 @@ def _of_provider(
 
 
 def _needed(roster: Roster, family: HintFamily) -> NeededNodes | None:
-    """Return how many NUMA nodes this family needs; None if unknown."""
+    """Return how many NUMA nodes this family needs, if known."""
     match family:
         case CpuHintFamily():
             rule = family.as_rule
             assert roster.static_cpus is not None
+            # The kubelet's static policy counts reserved CPUs when it determines the preferred
+            # size.
             parts = sorted(family.sets.topology.nodes, key=lambda each: -each.cpus.bit_count())
             masks = [each.cpus for each in parts[: rule.preferred_size]]
             cpus = frozenset[int]().union(*map(cpu_mask.to_set, masks))
@@ -246,7 +245,7 @@ def _own_holders(ledger: CpuLedger) -> tuple[ContainerKey, ...]:
 
 
 def _preference(family: HintFamily, wanted: _Wanted) -> Callable[[NumaMask], bool | None]:
-    """Return a test whether an offered set is preferred, as far as the family's rule decides it."""
+    """Return a test whether an offered set is preferred, as far as it is known."""
     if isinstance(family, FamilyByRule) and family.rule is not None:
         return family.rule.prefers
     listed: dict[NumaMask | None, bool] = {}
@@ -260,7 +259,7 @@ def _of_memory(
 ) -> ProviderAnswer:
     """Evaluate the sets with the Memory Manager's own search."""
     reasons = {mask: memory_hints.why_not(ledger, pod_uid, asked, mask) for mask in wanted.masks}
-    # The smallest set that an empty machine would offer determines the preferred size.
+    # The preferred size is that of the smallest set which an empty machine would offer.
     sizes = [
         mask.bit_count()
         for mask, reason in reasons.items()
@@ -304,6 +303,7 @@ def _asked(roster: Roster, ledger: MemoryLedger, pod: Pod, container: Container 
     behaviour = roster.rules.behaviour
     is_pod = container is None or container.name == WHOLE_POD
     holding = pod.containers() if container is None or is_pod else (container,)
+    # A container with an allocation keeps it: the kubelet's Memory Manager does not search again.
     if any(ledger.blocks_of(pod.uid, each.name) is not None for each in holding):
         return {}
     if is_pod and counting.is_placed_whole(pod, roster.rules.release_rules):

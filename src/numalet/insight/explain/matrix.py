@@ -1,8 +1,6 @@
-"""Run one list of pods on many variants of a node.
+"""Run one list of pods on many variants of a node, in one or several orders.
 
-A *variant* is a machine, a configuration, a topology policy, a scope and options of the policy.
-Pods ask in one or several orders; every order is one run, and a row of the result has the figures
-of all runs of one variant. The caller provides the orders, because this module has no randomness.
+The caller provides the orders, because this module has no randomness.
 """
 
 from __future__ import annotations
@@ -37,10 +35,10 @@ Options: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class NamedMachine(Value, eq=False):
-    """A machine and its name in the result; two machines are never equal.
+    """A machine and its name in the result.
 
-    Its kubelets start with these state files. Pods of the files are treated as running, or only the
-    known ones of them.
+    Its kubelets start with these state files. Pods of the files are treated as running, or only
+    those in ``known_pods``.
     """
 
     name: str
@@ -60,7 +58,7 @@ class NamedConfig(Value, eq=False):
 
 
 class Variant(Value):
-    """A possible node. ``options`` None keeps those of the configuration."""
+    """A possible node; without ``options``, those of the configuration apply."""
 
     machine: NamedMachine
     config: NamedConfig
@@ -69,7 +67,6 @@ class Variant(Value):
     options: Options | None = None
 
     def start(self) -> Node | StartRefused:
-        """Start the node with its state files."""
         config = replace(
             self.config.config,
             topology_manager_policy=self.policy,
@@ -93,9 +90,9 @@ class Variant(Value):
 
 
 class Run(Value):
-    """The result for the pods in one order. Means are None if no pod has a placement.
+    """The result of one order; means are missing if no pod has an allocation.
 
-    Pods that were evicted later are not admitted. ``beside`` are further facts about the decisions.
+    A pod that was evicted later is not admitted.
     """
 
     admitted: int
@@ -108,7 +105,7 @@ class Run(Value):
 
     @property
     def replay_refused(self) -> tuple[tuple[Pod, Rejection], ...]:
-        """Return the rejected pods that run on the user's node, by their status."""
+        """The rejected pods that run on the user's node, by their status."""
         return tuple(each for each in self.rejected if each[0].phase == PodPhase.RUNNING.value)
 
 
@@ -122,23 +119,23 @@ class VariantRow(Value):
 
     @property
     def admitted(self) -> tuple[int, float, int]:
-        """Return the minimum, median and maximum of admitted pods."""
+        """The minimum, median and maximum over the runs."""
         counts = [run.admitted for run in self.runs]
         return min(counts), median(counts), max(counts)
 
     @property
     def groups(self) -> float:
-        """Return the mean number of groups over the runs."""
+        """The mean number of groups over the runs."""
         return fmean(len(run.groups) for run in self.runs)
 
     @property
     def mean_span(self) -> float | None:
-        """Return the mean number of NUMA nodes per placement over the runs."""
+        """The mean number of NUMA nodes of a placement, over the runs."""
         return _mean(run.mean_span for run in self.runs)
 
     @property
     def mean_distance(self) -> float | None:
-        """Return the mean distance inside a placement over the runs."""
+        """The mean distance inside a placement, over the runs."""
         return _mean(run.mean_distance for run in self.runs)
 
     def stranded_bytes(self, resource: str) -> dict[int, float]:
@@ -170,7 +167,7 @@ def variants(
     scopes: Sequence[str],
     options: Sequence[Options | None],
 ) -> tuple[Variant, ...]:
-    """Return every combination; without a policy, scopes and options do not multiply."""
+    """Return every combination; under policy none, scopes and options make no difference."""
     distinct: dict[Variant, None] = {}
     for machine in machines:
         for config in configs:
@@ -186,7 +183,7 @@ def variants(
 def row(
     variant: Variant, pods: Sequence[Pod], orders: Sequence[Order], tick: Callable[[int], None]
 ) -> VariantRow:
-    """Return the figures of one variant; ``tick`` is called with the number of new admissions."""
+    """Return the figures of one variant; ``tick`` gets the number of new admissions."""
     empty = variant.start()
     if isinstance(empty, StartRefused):
         tick(len(pods) * len(orders))
@@ -210,6 +207,7 @@ def _run(node: Node, pods: Sequence[Pod]) -> Run:
         if decision.rejection is not None:
             rejected.append((pod, decision.rejection))
             continue
+        # An admission may evict pods that were admitted before.
         admitted += 1 - len(decision.evicted)
         span = measures.span_of(node.roster, node.snapshot, pod)
         if span:

@@ -1,4 +1,4 @@
-"""A matrix as rows of figures for a DataFrame and for ``numalet what-if -o csv``."""
+"""A matrix as rows of figures, for a DataFrame and for ``numalet what-if -o csv``."""
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ COLUMNS: Final = (
     "rejected_given_order",
     "release",
 )
-"""Columns of the CSV form, one row per variant."""
 
 
 def figures(row: VariantRow) -> dict[str, Any]:
-    """Return a row as numbers; None for missing figures."""
+    """Return a row as numbers; missing figures have no value."""
     variant = row.variant
     cells: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "machine": variant.machine.name,
@@ -73,7 +72,7 @@ def figures(row: VariantRow) -> dict[str, Any]:
 
 
 def table(rows: Iterable[VariantRow]) -> list[Sequence[str]]:
-    """Return the rows of the CSV form, the heading first; missing figures are empty texts."""
+    """Return the CSV rows, the heading first; missing figures are empty texts."""
     return [COLUMNS, *(_cells(row) for row in rows)]
 
 
@@ -94,10 +93,9 @@ def _cell(figure: object) -> str:
 
 
 def _exact(figure: object) -> str:
-    """Return a figure of one node without rounding; words are returned unchanged."""
     return f"{figure:.16g}" if isinstance(figure, float) else str(figure)
 
 
 def option_text(options: Sequence[tuple[str, str]]) -> str:
-    """Return options in the form of the kubelet's flag."""
+    """Format options like the kubelet's flag."""
     return ",".join(f"{name}={value}" for name, value in options)

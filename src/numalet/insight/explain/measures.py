@@ -1,11 +1,7 @@
 """Figures of a node and its placements, to compare variants.
 
-*Span* of a pod: the NUMA nodes of its memory, CPUs and devices. *Mean distance*: over all ordered
-pairs of the nodes of a span, a node with itself included, in the kernel's units.
-
-*Stranded* memory or CPUs: free on a NUMA node on which no pod of the listed kinds would get an
-allocation any more. To measure it, the final node decides on one more pod of every kind. All nodes
-in the hints of all providers are reachable, not only the chosen ones.
+*Span* of a pod: the NUMA nodes of its memory, CPUs and devices. *Stranded*: free on a NUMA node on
+which no pod of the listed kinds would get an allocation any more.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ def span_of(roster: Roster, snapshot: Snapshot, pod: Pod) -> NumaMask:
 
 
 def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
-    """Return the machine's CPUs by NUMA node, nodes ascending."""
+    """Return the machine's CPUs by ascending NUMA node."""
     machine = roster.rules.machine
     by_node = {
         node.node_id: frozenset(cpu for core in node.cores for cpu in core.threads)
@@ -49,13 +45,16 @@ def cpus_by_node(roster: Roster) -> dict[int, frozenset[int]]:
 
 
 def groups(snapshot: Snapshot) -> tuple[NumaMask, ...]:
-    """Return the groups of several nodes that are in use, ascending."""
+    """Return the memory groups of several nodes that are in use, ascending."""
     node_groups = {node.group for node in snapshot.memory.nodes.values() if node.assignments}
     return tuple(sorted(group for group in node_groups if group.bit_count() > 1))
 
 
 def mean_distance(machine: MachineInfo, span: NumaMask) -> float | None:
-    """Return the mean distance inside a span; None if it is empty or distances are unknown."""
+    """Return the mean distance over all ordered pairs of a span, in the kernel's units.
+
+    A node's distance to itself is included. No value if the span is empty or distances are unknown.
+    """
     node_ids = numa_mask.ids(span)
     rows = {node.node_id: node.distances for node in machine.nodes}
     places = {node_id: place for place, node_id in enumerate(machine.node_ids)}
@@ -79,6 +78,7 @@ class Stranded(Value):
 def stranded(node: Node, pods: Iterable[Pod]) -> tuple[Stranded, ...]:
     """Return the stranded resources of each NUMA node, if all further pods are like these."""
     node = node.release_stale()
+    # One more admission per kind of pod decides, because free sums do not.
     in_reach = _in_reach(node, pods)
     free = free_cpus(node)
     unreachable = []
@@ -135,6 +135,7 @@ def _reach_of(node: Node, pod: Pod) -> NumaMask:
     if not traced.decision.admitted:
         return numa_mask.EMPTY
     reach = span_of(node.roster, traced.decision.after, pod)
+    # Every finalist is reachable, not only the chosen one: another one may win for the next pod.
     for subject in traced.subjects:
         for finalist in subject.ranking.finalists if subject.ranking is not None else ():
             reach |= finalist.mask or numa_mask.EMPTY

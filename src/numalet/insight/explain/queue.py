@@ -1,9 +1,4 @@
-"""Changes of the queue: which pods to delete, and in which order to admit.
-
-The search for pods to delete begins with single pods. If no single one suffices, it begins with all
-and restores pods one after the other as long as the pod still fits. This gives a set without a
-superfluous pod; then all smaller sets are tried, smallest first.
-"""
+"""Changes of the queue: which pods to delete, and in which order to admit."""
 
 from __future__ import annotations
 
@@ -31,6 +26,7 @@ def freeing(case: Case, tally: Tally) -> None:
         tally.attempt(case, _without(case, (uid,)))
     if tally.offers or len(holding) < 2:
         return
+    # A sufficient set limits the size of the sets to try.
     bound = _without_one_too_many(case, holding, tally)
     most = len(holding) if bound is None else len(bound)
     for uids in _sets(holding, most):
@@ -44,7 +40,7 @@ def freeing(case: Case, tally: Tally) -> None:
 
 
 def _sets(uids: tuple[str, ...], below: int) -> Iterator[tuple[str, ...]]:
-    """Yield sets of at least two and fewer than ``below`` of these; smaller ones first."""
+    """Yield sets of at least two and fewer than ``below`` of these, smaller ones first."""
     for size in range(2, below):
         yield from combinations(uids, size)
 
@@ -65,13 +61,14 @@ def _without(case: Case, uids: Iterable[str]) -> WithoutPods:
 def _without_one_too_many(
     case: Case, holding: tuple[str, ...], tally: Tally
 ) -> tuple[str, ...] | None:
-    """Return a sufficient set from which no pod can be restored; None if all do not suffice.
+    """Return a sufficient set from which no pod can be restored, if deleting all suffices.
 
-    Half of the pods are restored first, then smaller parts, finally single pods. If the search is
-    ended early, the set may contain superfluous pods.
+    If the search ends early, the set may contain superfluous pods.
     """
     if not tally.reaches_goal(case, _without(case, holding)):
         return None
+    # Restore halves first, then smaller parts, finally single pods: few attempts if few pods
+    # matter.
     freed = holding
     size = len(freed) // 2
     while size:
@@ -86,16 +83,17 @@ def _without_one_too_many(
 
 
 def ordering(case: Case, tally: Tally) -> None:
-    """Find another order: the smallest change that costs no other pod, else that costs fewest."""
+    """Find another order that costs the fewest other pods; the smallest change if several do."""
     positions = [
         position
         for position in reversed(range(len(case.queue)))
         if tally.counts_one() and tally.goal(changes.before_others(case, position))
     ]
     offers: list[Offer] = []
-    # These are known to reach the goal, but their cost for other pods is not known yet.
+    # These reach the goal; only a replay of the queue shows their cost for other pods.
     orders: list[Earlier | Reordered] = [*_earlier(case, positions), *_sorted(case)]
     for change in orders:
+        # The positions were counted when they were tried above.
         counts = tally.goes_on if isinstance(change, Earlier) else tally.counts_one
         if not counts():
             break
@@ -109,7 +107,7 @@ def ordering(case: Case, tally: Tally) -> None:
 
 
 def _earlier(case: Case, positions: Sequence[int]) -> Iterator[Earlier]:
-    """Yield a few of these positions, last to first: each needs a replay of the queue."""
+    """Yield at most four of these positions, last to first: each needs a replay of the queue."""
     step = max(1, -(-len(positions) // _MOST_REPLAYED))
     for position in positions[::step]:
         yield Earlier(position, str(case.queue[position]))

@@ -1,8 +1,7 @@
 """How the merge ranked the possible sets of NUMA nodes, best first.
 
-A *finalist* is a set that some choice of one hint per list gives. If there are preferred finalists,
-the others are left out. ``core.hints.fitness`` orders the sets pair by pair. To find the preferred
-finalists, the merge itself runs with the lists reduced to one set.
+A *finalist* is the intersection of one hint from each list. If some are preferred, the others are
+left out.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ MOST_NODES = 10
 
 
 class Ranking(Value):
-    """The finalists, best first. ``wanted_size`` is how many nodes the neediest resource needs.
+    """The finalists, best first. ``wanted_size`` is the size that the neediest resource requires.
 
-    Empty if every choice has an empty intersection, or some list has no hint that the policy uses.
+    Empty if every intersection is empty, or the policy uses no hint of some list.
     """
 
     finalists: tuple[Hint, ...]
@@ -37,12 +36,13 @@ class Ranking(Value):
 
 
 def rank(roster: Roster, answers: Sequence[ProviderHints]) -> Ranking | None:
-    """Return the finalists of these answers; None on machines with too many NUMA nodes."""
+    """Return the finalists of these answers, on machines with at most ``MOST_NODES``."""
     if roster.all_nodes.bit_count() > MOST_NODES:
         return None
     offers = filtering.lists_of(answers)
     lists, distances = filtering.written_out(offers), roster.distances
     if roster.rules.topology.policy is TopologyPolicy.SINGLE_NUMA_NODE:
+        # With single-numa-node all finalists have one node, so distances cannot order them.
         lists, distances = filtering.single_node_only(offers), None
     wanted = merging.size_of_the_neediest(lists)
     if not all(lists):
@@ -61,7 +61,8 @@ def rank(roster: Roster, answers: Sequence[ProviderHints]) -> Ranking | None:
 
 
 def _preferred(lists: Sequence[HintList], all_nodes: NumaMask) -> set[NumaMask]:
-    """Return the sets that the merge would return as preferred from their hints alone."""
+    """Return the sets that the merge would return as preferred."""
+    # The merge itself runs with the lists reduced to one set, so that no rule is repeated here.
     offered = {all_nodes} | {
         hint.mask & all_nodes for hints in lists for hint in hints if hint.mask is not None
     }
@@ -80,4 +81,5 @@ def _sorted(masks: set[NumaMask], best: _Best) -> list[NumaMask]:
     def compare(one: NumaMask, other: NumaMask) -> int:
         return -1 if best((one, other)) == one else 1
 
+    # Sorted before, so that ties are in the same order in every run.
     return sorted(sorted(masks), key=cmp_to_key(compare))

@@ -1,4 +1,4 @@
-"""Cases on a running node, which already has pods that a change may affect."""
+"""Cases on a running node, whose pods a change may affect."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numalet.insight.simulate.session import Session
 
 
 def session(node: Node, config: KubeletConfig, known: Mapping[str, Pod]) -> Session:
-    """Return a session of the current node with its known devices; its plugins are not called.
+    """Return a session of the current node, which does not call its plugins.
 
-    ``known`` are pods by uid that may have a name though they are not active.
+    ``known`` are pods by uid that are named in answers though they are not active.
     """
     pods = {**known, **node.snapshot.pods}
     quiet = node.without_plugins()
@@ -26,7 +26,7 @@ def session(node: Node, config: KubeletConfig, known: Mapping[str, Pod]) -> Sess
 
 
 def case(beginning: Session, queue: Iterable[Pod], pod: Pod) -> Case:
-    """Return the case of a pod that asks this node now, or again if the node has it already."""
+    """Return the case of a pod that is decided on now, without its own allocation if it has one."""
     node = beginning.node
     if pod.uid in node.snapshot.pods:
         node = node.remove(pod.uid).release_stale()
@@ -34,10 +34,10 @@ def case(beginning: Session, queue: Iterable[Pod], pod: Pod) -> Case:
 
 
 def restarted(beginning: Session, config: KubeletConfig) -> Session | StartRefused:
-    """Restart the node with another configuration; its pods are admitted again in order.
+    """Restart the node with another configuration and admit its pods again, in order.
 
-    A pod that is not admitted again is inactive afterwards. Containers that only the state files
-    know continue to run.
+    A pod that is rejected is inactive afterwards. Containers that only the state files contain
+    continue to run.
     """
     begun = beginning.node
     node = cases.restarted(begun, config, begun.state_files(), beginning.devices)
@@ -47,7 +47,6 @@ def restarted(beginning: Session, config: KubeletConfig) -> Session | StartRefus
 
 
 def _devices(node: Node) -> Devices:
-    """Return the current devices of the node's plugins."""
     inventory = node.snapshot.device.inventory
     return {
         resource: tuple(

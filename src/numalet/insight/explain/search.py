@@ -1,7 +1,6 @@
-"""Search changes that would have admitted or aligned a pod, in every category, cheapest first.
+"""Search changes that would have admitted or aligned a pod, category by category.
 
-Every category gives an answer: the changes that reach the goal, or that all attempts failed. Within
-a category, offers without a cost for other pods are first.
+Within a category, offers without a cost for other pods are first.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ KeepGoing: TypeAlias = Callable[[], bool]
 
 
 def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
-    """Yield each category when it is complete. ``traced`` is the pod's story.
+    """Yield each category when it is complete, cheapest first. ``traced`` is the pod's story.
 
     Nothing is searched for a pod that is admitted and aligned.
     """
@@ -43,7 +42,7 @@ def search(case: Case, traced: Story, keep_going: KeepGoing) -> Iterator[Tally]:
 
 
 def _goal(traced: Story) -> Goal | None:
-    """Admission for a rejected pod, alignment for one that is not aligned, else None.
+    """Return admission for a rejected pod, alignment for one that is not aligned.
 
     Without a topology policy a pod is aligned if it is on one NUMA node.
     """
@@ -69,7 +68,7 @@ def _is_preferred(decision: Decision) -> bool:
 
 
 def _policies_and_scopes(case: Case, _: Story, tally: Tally) -> None:
-    """The scope first, then the policies, the strictest first."""
+    """Try the other scope first, then the other policies, the strictest first."""
     now = case.config.topology_manager_policy, case.config.topology_manager_scope
     policies = [each.value for each in reversed(TopologyPolicy) if each is not TopologyPolicy.NONE]
     for policy in sorted(policies, key=lambda each: each != now[0]):
@@ -91,7 +90,8 @@ def _smaller_requests(case: Case, traced: Story, tally: Tally) -> None:
     for part in smaller.parts(case):
         whole = part.in_whole_units()
         if whole is not None and tally.reaches_goal(case, whole):
-            # The kubelet refuses the odd amount; one unit more than a smaller one is fine.
+            # Only the fraction is refused, so whole units suffice; "one unit more is refused" would
+            # be false.
             continue
         change = smaller.SmallerRequestSearch(case, part, tally).largest(traced)
         if change is not None:

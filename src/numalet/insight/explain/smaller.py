@@ -1,12 +1,7 @@
 """The largest smaller request that is admitted, found by repeated decisions.
 
-Admission is not monotone in the amount: less may be refused where more is admitted, since less may
-be expected on fewer NUMA nodes. Therefore the search tries the amounts at which the result may
-change, from the largest down (those that providers named when they did not offer a set, and a
-regular grid), and then goes up from the first admitted one to the end of its run. The result is
-admitted, and one unit more is not: a local maximum.
-
-Units are bytes, pages, CPUs, whole cores where the policy requires them, devices.
+The result is a local maximum: it is admitted, and one unit more is not. Units are bytes, pages,
+CPUs, whole cores where the policy requires them, devices.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ _FIGURES = ("free_bytes", "allocatable_bytes", "available", "usable", "free")
 
 
 class RequestPart(Value):
-    """A request of one container for a resource of some manager; ``asked`` is in units."""
+    """A request of one container for a managed resource; ``asked`` is in units."""
 
     container: Container
     resource: str
@@ -44,7 +39,6 @@ class RequestPart(Value):
     asked: int
 
     def change(self, units: int) -> SmallerRequest:
-        """Return the change to ``units``; one unit more is refused."""
         return SmallerRequest(
             self.container.name,
             self.resource,
@@ -54,7 +48,7 @@ class RequestPart(Value):
         )
 
     def in_whole_units(self) -> AdjustedRequest | None:
-        """Return the change to whole units; None if the request is in whole units already."""
+        """Return the change to whole units, unless the request is in whole units already."""
         asked = self.container.requests[self.resource]
         amount = largest_request.quantity(self.resource, self.asked * self.unit)
         if str(amount) == str(asked):
@@ -63,7 +57,7 @@ class RequestPart(Value):
 
 
 def parts(case: Case) -> Iterator[RequestPart]:
-    """Yield every request for a resource of some manager, in the order of the manifest.
+    """Yield every request for a managed resource, in the order of the manifest.
 
     If the sum of all requests is too large, every request for a node resource.
     """
@@ -99,6 +93,9 @@ class SmallerRequestSearch(Value):
     def largest(self, traced: Story) -> SmallerRequest | None:
         """Return the largest amount that reaches the goal while one unit more does not."""
         refused = self.part.asked
+        # Admission is not monotone: the kubelet may expect a smaller amount on fewer NUMA nodes and
+        # refuse it. So the search tries amounts from the top, and bisects only in the run of the
+        # first admitted one.
         for units in self._probes(traced):
             if self._is_enough(units):
                 return self._end_of_run(units, refused)
@@ -121,6 +118,7 @@ class SmallerRequestSearch(Value):
     def _probes(self, traced: Story) -> list[int]:
         """Return amounts to try below the request, largest first."""
         part = self.part
+        # A regular grid, and the amounts that providers named: there the decision may change.
         grid = {part.asked * step // _STEPS for step in range(1, _STEPS)}
         named = sorted({size // part.unit for size in _named_sizes(traced, part)}, reverse=True)[
             :_MOST_PROBES

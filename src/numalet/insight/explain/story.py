@@ -1,8 +1,8 @@
 """The story of one decision: repeated with a recorder, and arranged for a report.
 
-Under a topology policy each *subject* (a container, or the pod as one) has answers, a ranking, and
-the result of the policy. Without one, the Memory Manager searches for a set by itself when it
-allocates, and that is part of the allocation.
+Under a topology policy each *subject* (a container, or the whole pod) has answers, a ranking, and a
+merged hint. Without one, the Memory Manager searches for a set when it allocates, so its search is
+part of the allocation.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class AlignedSubject(Value):
 class AllocatedResources(Value):
     """The allocation of one container: memory by node set, CPUs by node, devices by resource.
 
-    ``considered`` are the sets among which the Memory Manager chose by itself; None if the topology
-    policy had chosen.
+    ``considered`` are the sets among which the Memory Manager chose, if the topology policy had not
+    chosen.
     """
 
     container: str
@@ -77,11 +77,9 @@ class Story(Value):
 
 
 def trace(node: Node, pod: Pod) -> Story:
-    """Return the story of this node's decision on this pod."""
     collector = Collector()
     _, decision = node.admit(pod, collector)
     roster = node.roster
-    # The amounts that the managers used.
     seen = counting.for_managers(decision.pod, roster.rules.release_rules)
     asked: dict[str, HintsAsked] = {}
     subjects: list[AlignedSubject] = []
@@ -129,13 +127,15 @@ def _subject(roster: Roster, pod: Pod, asked: HintsAsked, merged: Merged) -> Ali
 def _after_allocation(
     roster: Roster, decision: Decision, event: Allocated, pod: Pod, so_far: AllocatedResources
 ) -> AllocatedResources:
-    """Add the allocation of one more provider to those of the container."""
+    """Add the allocation of one more provider to the container's."""
     key = ContainerKey(decision.pod.uid, event.container.name)
     after = event.after
     cpus = after.cpu.cpus_of(*key) or frozenset()
     devices = after.device.records.get(key.pod_uid, {}).get(key.container, {})
     considered = so_far.considered
     affinity = decision.affinities.get(key.container, ZERO_HINT)
+    # Without an affinity the Memory Manager searched itself; equal snapshots mean a reused
+    # allocation.
     if event.provider == MEMORY_MANAGER and affinity.mask is None and event.before != after:
         considered = considered_sets.memory_answer(
             roster, event.before.memory, pod, event.container
@@ -150,7 +150,7 @@ def _after_allocation(
 
 
 def _by_node(roster: Roster, cpus: CpuSet) -> dict[int, CpuSet]:
-    """Return the CPUs by NUMA node, nodes ascending; nodes without CPUs are left out."""
+    """Return the CPUs by ascending NUMA node, without empty ones."""
     by_node = {
         node.node_id: cpus & {cpu for core in node.cores for cpu in core.threads}
         for node in roster.rules.machine.nodes

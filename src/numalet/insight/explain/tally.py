@@ -1,7 +1,6 @@
-"""Attempts in one category of changes, and those that would have admitted or aligned the pod.
+"""Attempts in one category of changes, and the changes that reach the goal.
 
-A tally ends the category when ``keep_going`` returns False, or after too many decisions; then it
-is marked as ended early.
+``ended_early``: ``keep_going`` returned False, or the category used up its decisions.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class Category(Enum):
 
 
 Goal: TypeAlias = Callable[[ChangeOutcome], bool]
-"""Whether the outcome of a change is the desired one."""
 
 
 def admitted(result: ChangeOutcome) -> bool:
@@ -42,8 +40,6 @@ def admitted(result: ChangeOutcome) -> bool:
 
 
 class Offer(Value):
-    """A change that reaches the goal, and its outcome."""
-
     change: Change
     outcome: ChangeOutcome
 
@@ -75,7 +71,7 @@ class Tally(Mutable):
         return not self.ended_early
 
     def tried_outcome(self, case: Case, change: Change) -> ChangeOutcome | None:
-        """Return the outcome of a change; None if no attempt is left."""
+        """Return the outcome of a change, if an attempt is left."""
         return changes.outcome(case, change) if self.counts_one() else None
 
     def reaches_goal(self, case: Case, change: Change) -> bool:
@@ -101,6 +97,6 @@ class Tally(Mutable):
 
 
 def in_order(tallies: Iterable[Tally]) -> tuple[Tally, ...]:
-    """Return the tallies in the order of their categories; the search order is by cost."""
+    """Sort the tallies by the ease of their changes; they are found in the order of cost."""
     places = list(Category)
     return tuple(sorted(tallies, key=lambda each: places.index(each.category)))

@@ -1,7 +1,7 @@
-"""Amounts of a pod that have to come from NUMA nodes accepted by the topology policy.
+"""Amounts of a pod that must come from NUMA nodes accepted by the topology policy.
 
-In scope pod the whole pod is aligned as one; in scope container each container by itself, so that
-the largest request of a container for each resource is decisive.
+In scope pod these are the sums of the pod. In scope container each container is aligned by itself,
+so the largest request of one container for each resource decides.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_whole(rules: NodeRules) -> bool:
 
 
 def devices(facts: StateFacts, pod: Pod) -> dict[str, int]:
-    """Return devices by resource, in order."""
+    """Return devices by resource, sorted."""
     if is_whole(facts.node.rules):
         limits = pod_demand.effective_limits(pod, Overhead.EXCLUDED)
         every = {name: limit.value for name, limit in limits.items()}

@@ -1,8 +1,7 @@
-"""Assess a pod on every node of a cluster: why it is not sent there, why it is refused, or a fit.
+"""Assess a pod on every node of a cluster, as the scheduler and then as the kubelet.
 
-Two checks follow each other: the scheduler's, by labels, taints and sums (``eligible``), and that
-of the node's kubelet, by the engine (``core.cluster.verdicts``). A node that is the same object as
-before is not checked again.
+The scheduler's checks are in ``eligible``; the engine decides for the kubelet
+(``core.cluster.verdicts``). A node that is the same object as before is not checked again.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ WhyNot: TypeAlias = SchedulerReason | Obstacle
 
 _MOST_SHAPES: Final = 64
 _MOST_GONE: Final = 1000
-"""Limit of remembered nodes that were deleted, in addition to the existing ones."""
+"""Remembered deleted nodes, in addition to the existing ones."""
 
 
 class Assessment(Value):
     """The assessment of one node.
 
     ``scheduler`` is why the scheduler sends no pod of the shape there. ``rejection`` and
-    ``obstacle`` are set if the kubelet would refuse it, whether or not it is sent. ``left`` is the
-    free sum of each requested resource, devices first.
+    ``obstacle`` are set if the kubelet would refuse it, sent or not. ``left`` is the free sum of
+    each requested resource, devices first.
     """
 
     node: ClusterNode
@@ -52,16 +51,14 @@ class Assessment(Value):
 
     @property
     def fits(self) -> bool:
-        """Whether the scheduler sends the pod to the node and the kubelet admits it."""
+        """True if the scheduler sends the pod to the node and the kubelet admits it."""
         return self.scheduler is None and self.rejection is None
 
     @property
     def why_not(self) -> WhyNot | None:
-        """The first reason, the scheduler's before the kubelet's; None if it fits.
-
-        If sums are too small, the obstacle is more specific: it says where the rest is, and that
-        evictions would not help.
-        """
+        """The first reason, the scheduler's before the kubelet's."""
+        # If sums are too small, the obstacle says more: where the rest is, and that evictions would
+        # not help.
         is_sum = isinstance(self.scheduler, TooFewDevices | TooLittleInAll)
         if is_sum and isinstance(self.obstacle, NeverTogether | DevicesApart):
             return self.obstacle
@@ -70,8 +67,6 @@ class Assessment(Value):
 
 @dataclass(eq=False)
 class _ShapeMemo:
-    """The cached answers on one shape."""
-
     assessed: NodeMemo[Assessment]
     copies: dict[str, tuple[ClusterNode, int]] = field(default_factory=dict)
     """How many copies a node takes, by node name."""
@@ -114,7 +109,7 @@ class Assessor:
     def anew(
         self, cluster: Cluster, nodes: Iterable[ClusterNode], pod: ClusterPod
     ) -> dict[str, Assessment]:
-        """Assess some nodes of a cluster, by name, for a pod that is ``as_new``; not cached."""
+        """Assess some nodes for a pod that is ``as_new``; not cached."""
         self.verdicts.reader.keep_only(cluster.nodes)
         table = self.verdicts.table(pod.pod)
         question = SchedulerQuestion.about(pod)
@@ -146,12 +141,10 @@ class Assessor:
         return verdict.admitted and question.why_not(node) is None, question.left(node)
 
     def count(self, cluster: Cluster, pod: ClusterPod, most: int) -> int:
-        """Return how many copies fit on all nodes together, up to ``most``.
-
-        Nodes do not affect each other, so their counts are added.
-        """
+        """Return how many copies fit on all nodes together, up to ``most``."""
         pod, count = eligible.as_new(pod), 0
         assessed, known = self.assess(cluster, pod), self._memo(pod).copies
+        # Names of deleted nodes are dropped in one go, not at every call.
         if len(known) > 2 * len(assessed) + _MOST_GONE:
             for name in known.keys() - assessed.keys():
                 del known[name]
@@ -161,21 +154,20 @@ class Assessor:
             before = known.get(name)
             if before is None or before[0] is not each.node:
                 before = known[name] = (each.node, self.copies(each.node, pod))
+            # Nodes do not affect each other, so their counts are added.
             count += before[1]
             if count >= most:
                 return most
         return count
 
     def copies(self, fitting: ClusterNode, pod: ClusterPod) -> int:
-        """Return how many copies a node takes that takes one; the engine admits each in turn.
-
-        Calculated once for nodes with equal numbers in their states.
-        """
+        """Return how many copies a node takes that takes one; the engine admits each in turn."""
         table, reader = self.verdicts.table(pod.pod), self.verdicts.reader.reader
         question, node, passed = SchedulerQuestion.about(pod), fitting, []
         while True:
             facts = reader.facts(node.node)
             key = keys.whole(facts, table.asking(facts.node_class))
+            # Nodes with equal keys take equally many, so most nodes end here at once.
             count = table.copies.get(key)
             if count is None and (
                 question.why_not(node) is not None or not table.verdict(facts).admitted
@@ -186,11 +178,11 @@ class Assessor:
                 break
             decision = verdicts.try_out(node.node, copy_of(pod.pod, len(passed)))
             node = replace(node, node=node.node.at(decision.after))
+        # Every state on the way is known now: each takes one copy more than the next.
         for number, each in enumerate(reversed(passed)):
             table.remember_copies(each, count + number)
         return count + len(passed) - 1
 
 
 def copy_of(pod: Pod, number: int) -> Pod:
-    """Return copy ``number`` of the pod, with a unique uid and name."""
     return replace(pod, uid=f"copy-{number}-of-{pod.uid}", name=f"{pod.name}-{number}")

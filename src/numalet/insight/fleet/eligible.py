@@ -1,10 +1,8 @@
 """The scheduler's checks of a node, before a kubelet decides.
 
-The scheduler uses the data of the API server: whether the node is cordoned or not ready, its taints
-and labels, and the sums: allocatable minus requested, by resource. These do not include NUMA nodes,
-which is why a kubelet may refuse a pod that was sent to it. kube-scheduler v1.32: the plugins
-NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts and NodeResourcesFit, in this order; of
-several reasons the first is returned.
+The scheduler knows the data of the API server: sums without NUMA nodes, so a kubelet may refuse a
+pod that was sent to it. kube-scheduler v1.32: the plugins NodeUnschedulable, TaintToleration,
+NodeAffinity, NodePorts and NodeResourcesFit, in this order; the first reason is returned.
 """
 
 from __future__ import annotations
@@ -36,39 +34,29 @@ class NotReady(Worded):
 
 
 class Tainted(Worded):
-    """The pod does not tolerate a taint of the node."""
-
     code: ClassVar[str] = "fleet/tainted"
     sentence: ClassVar[str] = "taint {taint}, which the pod does not tolerate"
     taint: str
 
 
 class NotSelected(Worded):
-    """The node does not match the pod's selector or affinity."""
-
     code: ClassVar[str] = "fleet/not-selected"
     sentence: ClassVar[str] = "other labels than the pod's selector and affinity ask for"
 
 
 class PortInUse(Worded):
-    """A running pod uses a host port that the pod requests."""
-
     code: ClassVar[str] = "fleet/port-in-use"
     sentence: ClassVar[str] = "port {port} of the host in use"
     port: str
 
 
 class NoRoomForPods(Worded):
-    """The node runs its maximum number of pods."""
-
     code: ClassVar[str] = "fleet/no-room-for-pods"
     sentence: ClassVar[str] = "no room for more than {most} pods"
     most: int
 
 
 class TooLittleInAll(WordedAmount):
-    """The free sum of the node is too small."""
-
     code: ClassVar[str] = "fleet/too-little-in-all"
     sentence: ClassVar[str] = "less than {asked} of {resource} free in all"
     of_cpus: ClassVar[str] = "fewer than {asked} CPUs free in all"
@@ -77,8 +65,6 @@ class TooLittleInAll(WordedAmount):
 
 
 class TooFewDevices(Worded):
-    """The sum of free devices is too small."""
-
     code: ClassVar[str] = "fleet/too-few-devices"
     sentence: ClassVar[str] = "{free} of {resource} free"
     resource: str
@@ -105,21 +91,18 @@ class SchedulerQuestion(Value):
 
     @staticmethod
     def about(pod: ClusterPod) -> SchedulerQuestion:
-        """Build the checks for this pod.
-
-        The ephemeral storage of nodes is not known, so it is not checked.
-        """
+        # The ephemeral storage of nodes is not known, so it is not checked.
         asked = dict(pod_demand.amounts(pod.pod))
         asked.pop(resources.EPHEMERAL_STORAGE, None)
         ordered = sorted(asked.items(), key=lambda each: ("/" not in each[0], each))
         return SchedulerQuestion(pod, tuple(ordered))
 
     def why_not(self, node: ClusterNode) -> SchedulerReason | None:
-        """Return why the scheduler does not send the pod there; None if it does."""
+        """Return why the scheduler does not send the pod there, if so."""
         return next(self._reasons(node), None)
 
     def about_the_node(self, node: ClusterNode) -> SchedulerReason | None:
-        """Return the first reason independent of running pods; None without one."""
+        """Return the first reason that does not depend on running pods."""
         return next(self._about_the_node(node), None)
 
     def left(self, node: ClusterNode) -> tuple[int, ...]:
@@ -161,18 +144,19 @@ class SchedulerQuestion(Value):
 
 
 def why_not(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """Return why the scheduler does not send the pod to the node; None if it does."""
+    """Return why the scheduler does not send the pod to the node, if so."""
     return SchedulerQuestion.about(pod).why_not(node)
 
 
 def whatever_its_room(node: ClusterNode, pod: ClusterPod) -> SchedulerReason | None:
-    """Return the first reason independent of running pods."""
+    """Return the first reason that does not depend on running pods."""
     return SchedulerQuestion(pod, ()).about_the_node(node)
 
 
 def _is_selected(constraints: NodeConstraints, node: ClusterNode) -> bool:
     if not constraints.selector and constraints.affinity is None:
         return True
+    # All labels are known, so the result is never "unknown".
     identity = NodeIdentity(name=node.name, labels=node.labels, has_all_labels=True)
     return node_affinity.matches(constraints, identity) is True
 
@@ -184,7 +168,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def as_new(pod: ClusterPod) -> ClusterPod:
-    """Return the pod as its controller would create another: on no node, nothing allocated."""
+    """Return the pod as its controller would create another one."""
     return replace(
         pod,
         pod=replace(pod.pod, node_name="", phase="", allocated=None),

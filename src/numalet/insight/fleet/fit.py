@@ -1,8 +1,6 @@
-"""How many copies of a pod fit into a cluster now, where each would land, and why not elsewhere.
+"""How many copies of a pod fit into a cluster now, where each lands, and why not elsewhere.
 
-The copies are placed one after the other. Of all nodes whose kubelet would admit it, a copy goes to
-the one with the least free amount of its resources, so that large holes stay whole. The engine
-admits it there, and the next copy is placed in the resulting cluster.
+The copies are placed one after the other; the engine admits each one.
 """
 
 from __future__ import annotations
@@ -37,18 +35,17 @@ Reason: TypeAlias = WhyNot | NotDecided
 class Landing(Value):
     """The node of one copy, and the allocation of each container.
 
-    ``numa_nodes`` are those of its CPUs, memory and devices, ascending.
+    ``numa_nodes`` are those of its CPUs, memory and devices, ascending. ``number`` counts from 1.
     """
 
     number: int
-    """Counted from 1."""
     node: str
     numa_nodes: tuple[int, ...]
     placements: Mapping[str, Placement]
 
 
 class ReasonGroup(Value):
-    """Nodes without room for a copy, all for the same reason; names in order."""
+    """Nodes that refuse a copy for the same reason; names in order."""
 
     reason: Reason
     nodes: tuple[str, ...]
@@ -60,10 +57,10 @@ class ReasonGroup(Value):
 
 
 class Fit(Value, kw_only=True):
-    """The answer. ``asked`` is None if the question was for as many as fit.
+    """The answer; ``asked`` is not set if the question was for as many as fit.
 
-    ``nodes_that_fit`` have room for at least one copy at the start; ``left_out`` are all others,
-    the largest group first. ``after`` is the cluster with the copies.
+    ``nodes_that_fit`` take at least one copy at the start; ``left_out`` are all others, the largest
+    group first. ``after`` is the cluster with the copies.
     """
 
     pod: ClusterPod
@@ -81,14 +78,14 @@ class Fit(Value, kw_only=True):
 
     @property
     def fits(self) -> bool:
-        """Whether all requested copies land; if the number is open, whether one does."""
+        """True if all requested copies land; if the number is open, if one does."""
         return self.count >= (1 if self.asked is None else self.asked)
 
 
 def fit(
     cluster: Cluster, pod: ClusterPod, count: int | None = 1, assessor: Assessor | None = None
 ) -> Fit:
-    """Place this many copies of the pod; as many as fit, if the count is None."""
+    """Place this many copies of the pod; without a count, as many as fit."""
     assessor = assessor or Assessor()
     pod = eligible.as_new(pod)
     assessed = assessor.assess(cluster, pod)
@@ -119,7 +116,7 @@ def fit_each(
 
 
 def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None) -> dict[str, int]:
-    """Return how many copies each node takes now, by its name, without nodes that take none."""
+    """Return how many copies each node takes now, by name, without nodes that take 0."""
     assessor, pod = assessor or Assessor(), eligible.as_new(pod)
     assessed = assessor.assess(cluster, pod)
     return {
@@ -132,6 +129,7 @@ def capacity(cluster: Cluster, pod: ClusterPod, assessor: Assessor | None = None
 def _landed(
     fitting: Mapping[str, Assessment], pod: ClusterPod, count: int | None, assessor: Assessor
 ) -> tuple[list[Landing], dict[str, ClusterNode]]:
+    # The node with the least free amount first, so that large holes stay whole.
     queue = [(each.left, name) for name, each in fitting.items()]
     heapq.heapify(queue)
     nodes: dict[str, ClusterNode] = {}
@@ -174,7 +172,7 @@ def numa_nodes(
 def left_out(
     assessed: Mapping[str, Assessment], undecided: Mapping[str, UndecidedNode]
 ) -> tuple[ReasonGroup, ...]:
-    """Return nodes on which the pod does not fit, grouped by reason, the largest group first."""
+    """Return the nodes on which the pod does not fit by reason, the largest group first."""
     groups: dict[Reason, list[str]] = {}
     for name, each in assessed.items():
         why = each.why_not

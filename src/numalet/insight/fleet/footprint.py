@@ -1,13 +1,7 @@
 """The footprint of a pod on a node that admits it: figures to compare such nodes.
 
-    before    facts of the node now          NUMA nodes that are whole, memory groups
-    landing   the engine admits the pod      NUMA nodes of its CPUs, memory and devices
-    after     facts of the node with it      free amounts, next to the pod and on the node
-
 A NUMA node is *whole* while no pod has exclusive resources on it: CPUs, accounted memory, or
 devices. Pods in the shared pool leave it whole.
-
-Nodes in equal states have equal footprints, so that one admission serves all of them.
 """
 
 from __future__ import annotations
@@ -35,17 +29,15 @@ REMOTE_DISTANCE: Final = 20
 _MOST_KEYS: Final = 100_000
 
 Places: TypeAlias = Mapping[str, NumaMask]
-"""By resource the NUMA nodes of the pod's allocation."""
+"""The NUMA nodes of the pod's allocation, by resource."""
 
 
 class Remainder(Value):
     """The free amount of one resource after the admission.
 
-    CPU is in thousandths, or whole if exclusive.
-
-    ``beside``: on the NUMA nodes of the pod's allocation, in CPUs, bytes or devices; 0 without an
-    allocation on certain NUMA nodes. ``in_all``: on the node, by the scheduler's sums; for devices,
-    the healthy and free ones.
+    CPU is in thousandths, or whole if exclusive. ``beside``: on the NUMA nodes of the pod's
+    allocation; 0 if it has no such nodes. ``in_all``: on the node, by the scheduler's sums; for
+    devices, the healthy and free ones.
     """
 
     beside: int
@@ -73,17 +65,16 @@ class Footprint(Value):
 
 
 class Footprints:
-    """The footprints of one shape, one admission for each distinct state. For one thread."""
+    """The footprints of one shape. For one thread."""
 
     def __init__(self, table: VerdictTable) -> None:
         self._table = table
         self._names = scarcest_first(_asked(table.pod))
         self._by_key: dict[StateKey, Footprint | None] = {}
         self.admissions = 0
-        """Number of admissions for this cache."""
 
     def of(self, facts: StateFacts) -> Footprint | None:
-        """Return the footprint on the node with these facts; None if it rejects the pod."""
+        """Return the footprint on the node with these facts, if it admits the pod."""
         key = self._key(facts)
         try:
             return self._by_key[key]
@@ -94,6 +85,7 @@ class Footprints:
             return made
 
     def _key(self, facts: StateFacts) -> StateKey:
+        # Nodes in equal states have equal footprints, so one admission serves all of them.
         asking = self._table.asking(facts.node_class)
         if asking.sees_only_the_state:
             return (facts.state,)
@@ -114,16 +106,14 @@ class Footprints:
 
 
 def _asked(pod: Pod) -> set[str]:
-    """Return the requested resources, pod-level ones too, which some releases ignore."""
+    """Return the requested resources, with pod-level ones, which some releases ignore."""
     whole = pod.pod_level.requests if pod.pod_level is not None else {}
     return {*pod_demand.amounts(pod), *whole}
 
 
 def scarcest_first(names: Iterable[str]) -> tuple[str, ...]:
-    """Sort resources: devices, then memory, then CPUs.
-
-    The ephemeral storage of nodes is not known, so it is left out.
-    """
+    """Sort resources: devices, then memory, then CPUs."""
+    # The ephemeral storage of nodes is not known, so it is left out.
     known = [name for name in names if name != resources.EPHEMERAL_STORAGE]
     return tuple(sorted(known, key=lambda name: ("/" not in name, name == resources.CPU, name)))
 
@@ -154,6 +144,7 @@ def _footprint(
             places[name] = places.get(name, numa_mask.EMPTY) | mask
     machine = after.node.rules.machine
     nodes = numa_mask.union(places.values())
+    # A pod without exclusive CPUs may run on every NUMA node.
     if resources.CPU not in places:
         nodes |= after.node.roster.all_nodes
     ids, between = numa_mask.ids(nodes), distances(machine)
@@ -233,13 +224,13 @@ def _device_distance(
 
 
 def _mask_of(after: StateFacts, resource: str, device_id: str) -> NumaMask:
-    """Return the machine's NUMA nodes of a device; plugins may report others."""
+    """Return the NUMA nodes of a device, without those that the machine does not have."""
     known = after.snapshot.device.inventory.devices_of(resource)
     return known.mask_of(device_id) & after.node.roster.all_nodes
 
 
 def distances(machine: MachineInfo) -> dict[tuple[int, int], int]:
-    """Return the distances between NUMA nodes by the machine's table."""
+    """Return the distances between NUMA nodes; those that the machine omits are the defaults."""
     ids = machine.node_ids
     between: dict[tuple[int, int], int] = {}
     for node in machine.nodes:
