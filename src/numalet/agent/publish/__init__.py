@@ -1,1 +1,1 @@
-"""A node's objects in the cluster, kept current: NumaNode and NodeResourceTopology."""
+"""Keeps a node's objects in the cluster current: NumaNode and NodeResourceTopology."""

@@ -1,4 +1,4 @@
-"""The life of ``numalet publish``: a kubelet is read, its node's objects are kept current."""
+"""``numalet publish``: reads a kubelet and publishes its node's objects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ USER_AGENT: Final = f"numalet-publish/{__version__}"
 
 
 class PublishOptions(Value, kw_only=True):
-    """As it was given on the command line; ``given`` wins over what the configuration says."""
+    """Command line options; ``given`` overrides the configuration."""
 
     given: PublishSettings = field(default_factory=PublishSettings)
     node_name: str = ""
@@ -61,8 +61,6 @@ class PublishOptions(Value, kw_only=True):
 
 
 class PreparedPublishing(Value):
-    """The kubelet that is read, and what is published of its node."""
-
     settings: AgentSettings
     source: KubeletSource
     wanted: PublishSettings
@@ -73,7 +71,7 @@ class PreparedPublishing(Value):
 
 
 def prepared(options: PublishOptions) -> PreparedPublishing:
-    """What the options come to. Raises ``BadInput`` with everything that is wrong."""
+    """Resolve the options. Raises ``BadInput`` with all problems."""
     given = AgentOptions(
         config_file=options.config_file,
         runtime=RuntimeKind.FAKE,
@@ -94,10 +92,9 @@ def prepared(options: PublishOptions) -> PreparedPublishing:
 
 
 def shown(options: PublishOptions) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """The objects as a List, without owners and without asking an API server, and remarks.
+    """The objects as a List without owners, for offline output, and findings.
 
-    Raises:
-        BadInput: there is nothing to publish, and why.
+    Raises ``BadInput`` if there is nothing to publish.
     """
     ready = prepared(options)
     reading = ready.source.read()
@@ -122,10 +119,9 @@ def run(options: PublishOptions) -> None:
 
 
 def once(options: PublishOptions) -> bool:
-    """Write the objects as they are now; whether the API server has stored them all.
+    """Write the objects once; True if the API server stored all of them.
 
-    Raises:
-        BadInput: there is nothing to publish, or the API server can not be reached.
+    Raises ``BadInput`` if there is nothing to publish or the API server is unreachable.
     """
     ready = prepared(options)
     return asyncio.run(_once(ready, publisher.access_of(ready.wanted), options))
@@ -138,7 +134,7 @@ async def _publisher(
     report: Callable[[Finding], None],
     owner_of: Callable[..., Awaitable[NodeOwner | None]],
 ) -> AsyncIterator[NodePublisher]:
-    # The writers have a pace of their own: they get the first 429, and wait.
+    # The client must not retry: the writers handle 429 with their own delays.
     limits = RequestLimits(patience_seconds=0)
     async with client.opened(access, USER_AGENT, limits=limits) as api:
         if ready.wanted.configz:
@@ -159,11 +155,7 @@ class _Configz(msgspec.Struct):
 async def with_configz(
     reader: ConfigurationReader, node_name: str, api: ApiClient
 ) -> ConfigurationReader:
-    """The reader of the configuration that the kubelet reports, and of no other.
-
-    Raises:
-        BadInput: it does not report it.
-    """
+    """Use only the configuration that the kubelet reports. Raises ``BadInput``."""
     place = f"{paths.node(node_name)}/proxy/configz"
     try:
         content = await api.get(place)
@@ -231,7 +223,7 @@ async def _counted(writers: NodePublisher, options: PublishOptions) -> AsyncIter
 async def follow(
     source: KubeletSource, writers: NodePublisher, report: Callable[[Finding], None]
 ) -> None:
-    """Offer what the kubelet has, again and again; what is remarkable is reported once."""
+    """Offer every reading; report each finding once."""
     known: tuple[Finding, ...] = ()
     async for reading in source.readings():
         for each in reading.findings:

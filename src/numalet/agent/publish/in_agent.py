@@ -1,4 +1,4 @@
-"""Publishing inside an agent: the node of its view, or that of the kubelet beside it."""
+"""Publishes from inside an agent: its own node, or that of the observed kubelet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from numalet.shared.publish import view
 
 
 class AgentPublishing(Value, kw_only=True):
-    """What an agent publishes, and where; it is called with the agent when that runs."""
+    """Called with the running agent; returns a context that publishes."""
 
     access: Access
     wanted: PublishSettings
@@ -33,21 +33,18 @@ class AgentPublishing(Value, kw_only=True):
     async def __call__(
         self, door: Door, settings: AgentSettings, report: Callable[[Finding], None]
     ) -> AsyncIterator[None]:
-        """Publish as long as this lasts. What fails is reported, and never ends the agent."""
+        """Publish during the context. An error is reported and never ends the agent."""
         work = asyncio.create_task(_publish(self, door, settings, report))
         try:
             yield
         finally:
             work.cancel()
+            # Wait for the cancelled task, which may still be closing its connection.
             await asyncio.wait((work,))
 
 
 def agent_publishing(given: PublishSettings, configured: PublishSettings | None) -> AgentPublishing:
-    """Publishing as it was given, and where nothing was given as it is configured.
-
-    Raises:
-        BadInput: there is no access to a cluster.
-    """
+    """Merge command line and configuration. Raises ``BadInput`` without cluster access."""
     wanted = given.over(configured)
     return AgentPublishing(access=publisher.access_of(wanted), wanted=wanted)
 
@@ -59,6 +56,7 @@ async def _publish(
     report: Callable[[Finding], None],
 ) -> None:
     choice = publisher.choice_of(settings.node_name, wanted.wanted)
+    # The client must not retry: the writers handle 429 with their own delays.
     limits = RequestLimits(patience_seconds=0)
     try:
         async with client.opened(wanted.access, command.USER_AGENT, limits=limits) as api:
@@ -85,10 +83,11 @@ def _utc_now() -> datetime:
 
 
 async def follow(door: Door, writers: NodePublisher) -> None:
-    """Offer the node of the agent's view, again after every change."""
+    """Offer the agent's node after every change."""
     last = None
     while True:
         shown = door.view()
+        # Views are new objects each time; an unchanged snapshot stays the same object.
         if shown.ready and shown.node.snapshot is not last:
             last = shown.node.snapshot
             pods = shown.node.snapshot.pods.values()

@@ -1,9 +1,7 @@
-"""What an unmodified kubelet knows, read from outside: files, its process, PodResources.
+"""Reads an unmodified kubelet: state files, process, PodResources. Writes nothing.
 
-The node is the one that a kubelet would be that started on the state files now. Devices are those
-that PodResources says can be given out, since state files do not say where devices are. Nothing is
-written. Everything is read again when a state file changed and every second, and a node is made
-anew only where something differs.
+The node is the one that a kubelet would recover from the state files. Devices are from
+PodResources, because state files have no NUMA nodes of devices.
 """
 
 from __future__ import annotations
@@ -37,16 +35,16 @@ from numalet.shared.publish.view import PublishedView
 from numalet.wording import kubelet_start
 
 _CHECK_SECONDS: Final = 0.5
-"""How often PodResources is asked; the kernel says when a state file changes."""
+"""Poll interval of PodResources; inotify reports changes of state files."""
 _SETTLE_SECONDS: Final = 0.05
-"""A kubelet writes its state files one after the other; this long after the first they are read."""
+"""A kubelet writes its state files one after another; wait this long after the first change."""
 _ANSWER_SECONDS: Final = 2.0
 _LASTING_SECONDS: Final = 5.0
 _SOCKET: Final = Path("pod-resources", "kubelet.sock")
 
 
 class KubeletReading(Value, kw_only=True):
-    """What there was; ``view`` is None where it can not be known, and ``findings`` say why."""
+    """``findings`` explain why there is no ``view``."""
 
     view: PublishedView | None
     findings: tuple[Finding, ...] = ()
@@ -54,22 +52,16 @@ class KubeletReading(Value, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class KubeletSource:
-    """Reads the kubelet of a root directory."""
-
     root: Path
     configuration: ConfigurationReader
     socket: Path | None = None
-    """Its PodResources socket; None for the usual one below the root directory."""
+    """Default: the usual socket below ``root``."""
     _evidence: tuple[Any, ...] | None = field(default=None, init=False)
     _last: KubeletReading | None = field(default=None, init=False)
     _has_answered: bool = field(default=False, init=False)
 
     async def readings(self) -> AsyncIterator[KubeletReading]:
-        """A reading now, and another one whenever something changed.
-
-        A kubelet writes its files one after the other, and one that is restarted is gone for
-        seconds: that nothing can be known counts when it has lasted.
-        """
+        """Yield a reading now and after every change."""
         last: KubeletReading | None = None
         unknown_since: float | None = None
         while True:
@@ -79,6 +71,7 @@ class KubeletSource:
                 unknown_since = None
             elif unknown_since is None:
                 unknown_since = now
+            # A kubelet that restarts is unreadable for seconds, which is not worth a reading.
             has_lasted = unknown_since is None or now - unknown_since >= _LASTING_SECONDS
             if reading is not last and has_lasted:
                 yield reading
@@ -86,7 +79,7 @@ class KubeletSource:
             await self._news()
 
     def read(self) -> KubeletReading:
-        """The current reading; the same value as before if nothing changed. Blocks."""
+        """Return the current reading, or the previous object if nothing changed. Blocks."""
         configuration = self.configuration.read()
         files, unread = self._files()
         listed, allocatable, problems = self._answers()
@@ -95,7 +88,8 @@ class KubeletSource:
         if self._last is None or evidence != self._evidence:
             self._evidence = evidence
             if listed is None and self._has_answered:
-                # What it gave out is known no more, and what was published is nearer the truth.
+                # Without PodResources, devices are unknown; the published objects are closer to the
+                # truth.
                 self._last = KubeletReading(view=None)
             else:
                 self._last = self._reading(configuration, files, listed, allocatable, known)
@@ -141,7 +135,7 @@ class KubeletSource:
     def _answers(
         self,
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, tuple[Finding, ...]]:
-        """What List and GetAllocatableResources say, and why they say nothing."""
+        """List, GetAllocatableResources, and problems."""
         client = PodResourcesClient(self.socket or self.root / _SOCKET, _ANSWER_SECONDS)
         documents: list[Mapping[str, Any] | None] = []
         problems: list[Finding] = []
@@ -160,11 +154,14 @@ class KubeletSource:
         return listed, allocatable, tuple(problems)
 
     async def _news(self) -> None:
-        """Wait until a state file may have changed, or until everything is read again anyway."""
+        """Wait for a possible change of a state file, at most one poll interval."""
         before = state_directory.signatures(self.root)
         began = time.monotonic()
         await folder_news.wait(
-            state_directory.folders(self.root), _CHECK_SECONDS, state_directory.is_state_file
+            state_directory.folders(self.root),
+            _CHECK_SECONDS,
+            state_directory.is_state_file,
+            # A change that arrived before the watch began is missed by inotify.
         )
         has_changed = before != state_directory.signatures(self.root)
         if has_changed or time.monotonic() - began < _SETTLE_SECONDS:
@@ -172,6 +169,6 @@ class KubeletSource:
 
 
 def _with_pods(started: Node, known: frozenset[str] | None) -> Node:
-    """The node on which the holders count as running that the kubelet works on."""
+    """Let containers of known pods hold their allocations; the kubelet frees the rest."""
     held = started.leftovers()
     return started.assume_running(key for key in held if known is None or key.pod_uid in known)

@@ -1,4 +1,4 @@
-"""How publishing goes, for Prometheus."""
+"""Prometheus metrics of ``numalet publish``."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ _LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, eq=False)
 class PublishMetrics(Collector):
-    """The counters of the writers of a node, at the moment when they are asked for."""
-
     writers: NodePublisher
 
     def collect(self) -> Iterator[Metric]:
-        """Writes by object and result, and whether what there is to publish is stored."""
         writes = CounterMetricFamily(
             "numalet_publish_writes",
             "Writes of objects of this node to the API server, by result.",
@@ -49,7 +46,10 @@ class PublishMetrics(Collector):
 
     @asynccontextmanager
     async def served(self, address: str) -> AsyncIterator[None]:
-        """Serve them at ``[HOST:]PORT`` until the end. Raises ``BadInput`` if that can not be."""
+        """Serve ``/metrics`` at ``[HOST:]PORT``.
+
+        Raises ``BadInput`` if the address cannot be used.
+        """
         host, _, port = address.rpartition(":")
         registry = CollectorRegistry()
         registry.register(self)

@@ -1,4 +1,4 @@
-"""Publishes one node: its objects are written at their pace while views of it are offered."""
+"""Publishes one node through paced writers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ _LONGEST_WAIT_SECONDS: Final = 60.0
 
 
 class PublishChoice(Value, kw_only=True):
-    """What is published of a node, and how."""
-
     node_name: str
     has_topology: bool = True
     force: bool = False
@@ -44,7 +42,7 @@ class PublishChoice(Value, kw_only=True):
 
 
 def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
-    """Publishing options with defaults applied."""
+    """Apply defaults to the settings."""
     usual = PublishChoice(node_name=node_name)
     has_topology, seconds = settings.node_resource_topology, settings.refresh_seconds
     return PublishChoice(
@@ -56,39 +54,35 @@ def choice_of(node_name: str, settings: PublishSettings) -> PublishChoice:
 
 
 def access_of(settings: PublishSettings) -> Access:
-    """Access to the cluster. Raises ``BadInput`` without a cluster."""
+    """Raises ``BadInput`` without a cluster."""
     kubeconfig = settings.kubeconfig
     return accesses.of(None if kubeconfig is None else Path(kubeconfig), settings.context)
 
 
 class NodePublisher(Mutable):
-    """The writers of one node."""
-
     numa_node: PacedWriter[NodeObjects]
     topology: PacedWriter[dict[str, Any]] | None
 
     @property
     def writers(self) -> Sequence[tuple[str, PacedWriter[Any]]]:
-        """The writers by the kind of their object."""
+        """Writers with the kind of their object."""
         kinds: list[tuple[str, PacedWriter[Any]]] = [(numa_node.KIND, self.numa_node)]
         if self.topology is not None:
             kinds.append((node_resource_topology.KIND, self.topology))
         return kinds
 
     def offer(self, view: PublishedView) -> None:
-        """What the node is now."""
         self.numa_node.offer(view.objects)
         if self.topology is not None and view.topology is not None:
             self.topology.offer(dict(view.topology))
 
     async def run(self) -> None:
-        """Write whatever is due, until cancelled."""
         async with together() as group:
             for _, each in self.writers:
                 group.create_task(each.run())
 
     async def write_once(self) -> bool:
-        """Write what was offered, now; whether everything that was offered is stored."""
+        """Write immediately; True if all offered objects are stored."""
         for _, each in self.writers:
             await each.write()
         return all(each.is_current or each.is_idle for _, each in self.writers)
@@ -101,8 +95,6 @@ def publisher(
     utc_now: Callable[[], datetime],
     report: Callable[[Finding], None],
 ) -> NodePublisher:
-    """The writers of a node over this client."""
-
     def reporting(kind: str) -> Callable[[Finding | None], None]:
         return lambda finding: report(
             PublishCurrentAgain(what=kind) if finding is None else finding
@@ -147,12 +139,9 @@ async def owner_of(
     report: Callable[[Finding], None],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> NodeOwner | None:
-    """The Node object of this name; None where there is none that may be read.
-
-    It is waited for while the API server can not be reached: objects that were written without
-    their owner would outlive it.
-    """
+    """Read the Node object, if RBAC permits it; retry while the API server is unreachable."""
     wait, is_first = 1.0, True
+    # Without an owner reference, the objects would outlive the node, so do not go on without it.
     while True:
         try:
             return await owner_now(api, node_name, report)
@@ -168,11 +157,7 @@ async def owner_of(
 async def owner_now(
     api: ApiClient, node_name: str, report: Callable[[Finding], None]
 ) -> NodeOwner | None:
-    """The same, asked once.
-
-    Raises:
-        BadInput: the API server can not be reached, or not now.
-    """
+    """As ``owner_of``, one attempt. Raises ``BadInput`` if the API server is unreachable."""
     try:
         content = await api.get(paths.node(node_name))
         uid = msgspec.json.decode(content, type=_NodeObject).metadata.uid

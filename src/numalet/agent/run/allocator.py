@@ -1,4 +1,4 @@
-"""What ``numalet run`` asks for one command, whichever process holds the node state."""
+"""The interface of ``numalet run`` to the node state, with or without an agent."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from numalet.insight.output.explanation_types import Explanation
 from numalet.insight.output.run_document import RunDocument
 
 Answer: TypeAlias = RunDocument | Finding
-"""The place, or why there is none; a finding if nothing could be decided."""
+"""An answer with or without a place; a finding if no decision was possible."""
 
 
 class Allocator(Protocol):
-    """The node state, asked about one command.
+    """Allocates a place for one command.
 
-    ``beside_agent.Agent`` asks the agent that holds it, ``without_agent.SharedAllocator`` decides
-    on the state that commands without an agent share. All may raise ``BadInput``, and until the
-    command has its place ``AgentGone`` or ``AgentHolds``, where another one holds the state by now.
+    Methods raise ``BadInput``, and ``AgentGone`` or ``AgentHolds`` if another process takes over
+    the state before the command has its place.
     """
 
     @property
@@ -27,22 +26,22 @@ class Allocator(Protocol):
         """Notes for the user about the node state."""
 
     def preview(self) -> Answer:
-        """Where the command would go now; nothing is changed."""
+        """Decide without a change."""
 
     def place(self) -> Answer:
-        """Where the command goes; the place is allocated until it is released, or we are gone."""
+        """Allocate a place until ``release`` or the end of this process."""
 
     def place_or_wait(self, seconds: float) -> Answer:
-        """The same; where something else holds the room, wait for a change, at most so long."""
+        """As ``place``; if full, first wait for a change, at most this long."""
 
     def explanation(self) -> Explanation | None:
-        """Why the last answer was no; None if that can not be found out."""
+        """The reason for the last refusal, if known."""
 
     def on_refusal(self) -> Iterator[Finding]:
-        """What to report of the last answer, which was no, after its explanation."""
+        """Notes to print after the explanation of the last refusal."""
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
-        """The place with everything in force, so that the command can begin; or why it can not."""
+        """Apply all settings, so that the command can start."""
 
     def release(self) -> None:
-        """Release what was placed, or would have been; all that ran in it has ended."""
+        """Free the place; all processes in it have ended."""

@@ -1,8 +1,7 @@
-"""A command beside an agent: the agent decides and keeps the state, we run the command.
+"""``numalet run`` with an agent: the agent decides and keeps the state.
 
-The agent is asked over its socket. It may be killed and come back at any moment: a question is
-asked again for a while, and a command that runs needs no agent until it ends. We may be killed at
-any moment too: the agent waits for our process, and releases the place.
+The agent may restart at any time, so requests are repeated for a while. The command may be killed
+at any time; the agent monitors its process and frees the place.
 """
 
 from __future__ import annotations
@@ -50,19 +49,21 @@ from numalet.io.agent_client.places import SOCKET_NAME
 from numalet.shared.findings.runtime import RuntimeStorage
 
 PATIENCE_SECONDS: Final = 20.0
-"""How long an agent may take to come back."""
+"""How long an agent may take to restart."""
 _PREPARATION_SECONDS: Final = 60.0
-"""How long it may take to prepare a place that it has promised, one restart of its own included;
-an agent waits as long for the command to take the place."""
+"""How long the agent may take to prepare a place, including one restart.
+
+It waits equally long for the command to accept.
+"""
 _PAUSE_SECONDS: Final = 0.1
 _POLL_SECONDS: Final = 0.25
 _LONGEST_WAIT_SECONDS: Final = 20
-"""How long one question may be held back: less than a connection is waited for."""
+"""Shorter than the client's timeout for one request."""
 _OWN: Final = f"/apis/numalet.dev/v1alpha1/namespaces/{NAMESPACE}"
 _GONE: Final = 404
 _BAD: Final = (400, 413, 422)
 _BUSY: Final = (429, 503)
-"""It explains others, or it is about to end: another try may find it, or its successor, free."""
+"""The agent is busy with another explanation, or is shutting down; a retry may succeed."""
 _TRANSIENT: Final = ("client/no-agent", "client/broken-off", "client/timeout")
 
 _T = TypeVar("_T")
@@ -70,7 +71,7 @@ _T = TypeVar("_T")
 
 @contextmanager
 def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterator[Agent]:
-    """The agent that holds the root folder, asked about this command. Raises ``BadInput``."""
+    """Raises ``BadInput``."""
     _check(root, options)
     named = replace(pod, name=request.object_name(pod))
     waits_until = waiter.last if waiter.waits else 0.0
@@ -79,14 +80,13 @@ def opened(pod: Pod, root: Path, options: RunOptions, waiter: Waiter) -> Iterato
 
 
 class AgentGone(Exception):  # noqa: N818 - it is an answer
-    """The agent has ended and did not return; commands now run without it."""
+    """The agent ended and did not return; commands now run without it."""
 
 
 class Agent:
-    """The agent, asked about one command: an ``Allocator``."""
+    """An ``Allocator`` that sends requests to the agent."""
 
     remarks: Sequence[Finding] = ()
-    """An agent reports what is to be known of its node state itself."""
 
     def __init__(
         self,
@@ -98,21 +98,20 @@ class Agent:
     ) -> None:
         self._root = root
         self._waits_until = waits_until
-        """Until when the command waits anyway, by the monotonic clock; 0 if it does not."""
+        """Deadline by the monotonic clock if the command waits, else 0."""
         self._client = client
         self._pod = pod
-        """Named so that the agent has no other pod of that name."""
+        """Its name is unique in the agent."""
         self._command = command
         self._manifest = request.manifest(pod, command)
         self._accepted: AcceptedOrder | None = None
-        """The agent's order, from when it is ours until it is handed back."""
 
     def preview(self) -> Answer:
-        """Where the command would go now. Raises ``BadInput`` and ``AgentGone``."""
+        """Raises ``BadInput`` and ``AgentGone``."""
         return self._previewed(0.0)
 
     def place(self) -> Answer:
-        """Where it goes: allocated from now on, as long as this process lives."""
+        """Allocate for the lifetime of this process, which ticks and boot id identify."""
         own = process_tree.process(os.getpid())
         assert own is not None
         return self._asked(
@@ -125,18 +124,14 @@ class Agent:
         )
 
     def place_or_wait(self, seconds: float) -> Answer:
-        """The same, as soon as there is a place; the agent holds the question back so long.
-
-        It is asked without a place being taken, since it keeps a pod that it has rejected.
-        """
+        """Preview first, with a long poll: an agent would keep the rejected pod."""
         place = self._previewed(min(seconds, _LONGEST_WAIT_SECONDS))
         if isinstance(place, Finding) or not place.admitted:
             return place
-        # Who does not wait may have been quicker.
+        # A command that does not wait may have got the room meanwhile.
         return self.place()
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
-        """Accept the order, as soon as it is there."""
         accepted = self._order()
         if isinstance(accepted, Finding):
             return accepted
@@ -147,13 +142,13 @@ class Agent:
             return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
-        """Hand the order back. A place whose order we never had the agent withdraws by itself."""
+        """Return the order; without an order, the agent withdraws the place itself."""
         if self._accepted is not None:
             joining.hand_back(self._accepted)
             self._accepted = None
 
     def explanation(self) -> Explanation | None:
-        """Why there is no place; None if the agent gives none, or none that we can decode."""
+        """The agent's explanation, if it can be decoded."""
         query = {"budgetSeconds": SEARCH_SECONDS, "foreground": True}
         try:
             return explanation_types.of(self._posted("explanations", query))
@@ -161,11 +156,10 @@ class Agent:
             return None
 
     def on_refusal(self) -> Iterator[Finding]:
-        """Whom to ask what holds the room."""
         yield RunNoPlaceBesideAgent(command=self._command[0], root=str(self._root))
 
     def _order(self) -> AcceptedOrder | Finding:
-        """The agent's order, as soon as it exists, or why there is no order."""
+        """Wait for the agent's order and accept it."""
         key = ContainerKey(self._pod.uid, CONTAINER)
         folder = Attempts(self._root / RUNS).of(key, 1).folder
         last = time.monotonic() + _PREPARATION_SECONDS
@@ -185,7 +179,7 @@ class Agent:
         return self._asked({"dryRun": "All", "waitMilliseconds": math.ceil(wait_seconds * 1000)})
 
     def _asked(self, query: Query) -> Answer:
-        """The agent's answer; a finding if it refuses to give one."""
+        """Return the agent's answer; a finding if it refuses the request."""
         try:
             return run_document.decode(self._posted("runs", query))
         except AgentRefused as refused:
@@ -200,7 +194,7 @@ class Agent:
         )
 
     def _patiently(self, ask: Callable[[], _T]) -> _T:
-        """The answer, also of an agent that is away for a while. A question may be asked twice."""
+        """Repeat the request while the agent is away; the agent may process it twice."""
         away_since: float | None = None
         while True:
             try:
@@ -215,7 +209,7 @@ class Agent:
             time.sleep(_PAUSE_SECONDS)
 
     def _bear(self, bad: BadInput, away_since: float) -> None:
-        """Return if the agent may come back yet. Raises ``BadInput`` and ``AgentGone``."""
+        """Return if the agent may still come back. Raises ``BadInput`` and ``AgentGone``."""
         finding = bad.findings[0]
         if finding.code == "client/not-allowed":
             raise _not_allowed(self._root) from None
@@ -225,7 +219,7 @@ class Agent:
             return
         if not _agent_holds_lock(self._root):
             raise AgentGone from None
-        # It is about to start, or it hangs; who waits anyway waits for that too.
+        # The agent is starting or hangs. A command that waits anyway waits for this too.
         if time.monotonic() >= self._waits_until:
             where = Location(str(self._root))
             raise BadInput(
@@ -233,7 +227,7 @@ class Agent:
             ) from None
 
     def _is_gone(self) -> bool:
-        """Whether the agent has forgotten the pod; False if it does not answer."""
+        """Whether the agent has removed the pod; False if it does not answer."""
         try:
             self._client.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{segment(self._pod.name)}")
         except AgentRefused as refused:
@@ -254,17 +248,15 @@ class Agent:
 
 
 def _earlier(away_since: float | None) -> float:
-    """Since when the agent is away; since now, if it was there a moment ago."""
     return time.monotonic() if away_since is None else away_since
 
 
 def _is_over(away_since: float) -> bool:
-    """Whether the agent had enough time to return."""
     return time.monotonic() - away_since >= PATIENCE_SECONDS
 
 
 def _check(root: Path, options: RunOptions) -> None:
-    """Raise ``BadInput`` for options that an agent does not support."""
+    """Raises ``BadInput`` for options that only work without an agent."""
     owner = root.stat().st_uid
     if owner != os.geteuid():
         raise BadInput(
@@ -288,7 +280,7 @@ def _check(root: Path, options: RunOptions) -> None:
 
 
 def _agent_holds_lock(root: Path) -> bool:
-    """Whether an agent holds the root folder, though it does not answer."""
+    """``prepare`` fails while an agent has the lock."""
     return not SharedState(root).prepare()
 
 

@@ -1,9 +1,7 @@
-"""The child that becomes the command: how it is started, and how it is accompanied to its end.
+"""Starts the command as a child and accompanies it to its end.
 
-The command stays in our session and process group, so that it has the terminal. What the terminal
-sends goes to the whole group, the command included; only what is sent to us alone is
-passed on. When the command stops, so do we, and the shell takes its terminal back. It has the
-descriptors that our caller gave to us; all of our own are closed when it begins.
+The child stays in the session and process group, so it has the terminal, and inherits the caller's
+descriptors. When it stops, this process stops too and the shell regains the terminal.
 """
 
 from __future__ import annotations
@@ -53,14 +51,14 @@ _PASSED_ON: Final = frozenset(
 )
 _WATCHED: Final = frozenset({*_PASSED_ON, signal.SIGCHLD})
 _FROM_TERMINAL: Final = 128
-"""``SI_KERNEL``: the kernel sent it, on behalf of the terminal, and not a process."""
+"""``SI_KERNEL``: sent by the kernel for the terminal, not by a process."""
 
 
 _ADDRESSEES: Final = ("LISTEN_PID", "WATCHDOG_PID")
 
 
 class StartProblem(Value):
-    """The step at which a start failed, and the error number of the kernel."""
+    """The failed step and its errno."""
 
     stage: str
     number: int
@@ -68,20 +66,20 @@ class StartProblem(Value):
 
 @cache
 def ignored_by_caller() -> frozenset[int]:
-    """Which signals that Python always ignores our caller ignored too.
+    """Signals that the caller ignores, among those that Python always ignores.
 
-    Python does not keep what it found, so this is what our parent ignores itself. A parent that is
-    Python ignores them for its own sake, and resets them for its children. Asked early: a parent
-    may end, and another process takes its place.
+    Python overwrites their disposition at startup, so read the parent's instead.
     """
+    # Called early, because the parent may end and init becomes the new parent.
     parent = Path("/proc") / str(os.getppid())
     try:
         status = (parent / "status").read_text(errors="replace")
-        # A parent of another user's does not show its program.
+        # The program of another user's process is not readable.
         program = (parent / "exe").readlink().name if os.access(parent / "exe", os.R_OK) else ""
     except OSError:
         return frozenset()
     found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    # A Python parent ignores them for itself, and resets them for its children.
     if found is None or program.startswith(("python", "pypy")):
         return frozenset()
     mask = int(found[1], 16)
@@ -90,7 +88,7 @@ def ignored_by_caller() -> frozenset[int]:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Let signals wait for ``accompany``, from before the command begins."""
+    """Block signals from before the start, so that ``accompany`` receives all of them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     try:
         yield
@@ -111,7 +109,7 @@ def why(problem: StartProblem, setup: Setup) -> NotStarted:
 
 
 def start(setup: Setup, score: int) -> int | StartProblem:
-    """The id of the process that became the command, or why it did not; signals are held."""
+    """Fork and start the command; return its pid. The caller blocks signals."""
     answer, report = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     try:
@@ -122,9 +120,11 @@ def start(setup: Setup, score: int) -> int | StartProblem:
         return StartProblem("fork", error.errno or 0)
     if pid == 0:
         _be_child(setup, score, parent, report)
+    # Else reading the report would never reach EOF.
     os.close(report)
     with os.fdopen(answer, "rb") as file:
         problem: dict[str, Any] | None = json.loads(file.read() or b"null")
+    # CLOEXEC closed the report: the command has started.
     if problem is None:
         return pid
     os.waitpid(pid, 0)
@@ -136,9 +136,9 @@ def _fork() -> int:
 
 
 def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
-    """In the child: become the command, or say why not."""
+    """In the child: become the command, or report the failed step."""
     try:
-        # Nothing of Python's own is to answer a signal before the command does.
+        # Python's handler must not run between unblocking and ``execve``.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         begin.set_oom_score_adj(score)
@@ -152,20 +152,20 @@ def _be_child(setup: Setup, score: int, parent: int, report: int) -> None:
 
 
 def _addressed(env: Mapping[str, str], parent: int) -> Mapping[str, str]:
-    """The environment of this process, with what was meant for our parent's process meant for it.
+    """Replace the parent's pid in variables that address a process.
 
-    A service manager that hands sockets over, or wants signs of life, names the process that may
-    take them (``sd_listen_fds(3)``, ``sd_watchdog_enabled(3)``); the sockets are inherited.
+    ``sd_listen_fds(3)`` and ``sd_watchdog_enabled(3)`` ignore variables with another pid.
     """
     own = {name: str(os.getpid()) for name in _ADDRESSEES if env.get(name) == str(parent)}
     return {**env, **own}
 
 
 def accompany(pid: int) -> int:
-    """Pass signals on until the command ends; its status, as it is waited for."""
+    """Forward signals until the command ends; return its wait status."""
     while True:
         info = signal.sigwaitinfo(_WATCHED)
         if info.si_signo != signal.SIGCHLD:
+            # The terminal signals the whole process group, so the command already has it.
             if info.si_code != _FROM_TERMINAL:
                 os.kill(pid, info.si_signo)
             continue
@@ -173,6 +173,8 @@ def accompany(pid: int) -> int:
         if status is None:
             continue
         if os.WIFSTOPPED(status):
+            # Stop too, so that the shell regains the terminal. After ``fg``, wake the command as
+            # well.
             os.kill(os.getpid(), signal.SIGSTOP)
             os.kill(pid, signal.SIGCONT)
             continue
@@ -180,13 +182,13 @@ def accompany(pid: int) -> int:
 
 
 def exit_status(status: int) -> int:
-    """The status as a shell has it: 128 and more for a signal."""
+    """As a shell reports it: 128 plus the number for a signal."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
 def _status_of(pid: int) -> int | None:
-    """The status of the command if it stopped or ended; orphans that ended are put to rest."""
+    """The command's wait status if it stopped or ended; also reaps orphans."""
     ended = None
     while True:
         try:

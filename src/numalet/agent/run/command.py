@@ -1,4 +1,4 @@
-"""From what was said on the command line to an exit status: the one way of every command."""
+"""The procedure of every ``numalet run``, from options to exit status."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _PAUSE_SECONDS: Final = 0.25
 
 
 def run(options: RunOptions, voice: Voice) -> int:
-    """Place and run a command; its exit status, or ours. Raises ``BadInput``."""
+    """Place and run a command. Raises ``BadInput``."""
+    # The result is cached; later the parent may be another process.
     child.ignored_by_caller()
     pod = request.pod(options.request, str(uuid.uuid4()))
     root = (options.root or places.default_root()).absolute()
@@ -49,17 +50,17 @@ def run(options: RunOptions, voice: Voice) -> int:
 
 
 def _of_owners(options: RunOptions) -> Iterator[Finding]:
-    """What to know about others who set CPUs and memory. Raises ``BadInput`` if one pins."""
+    """Report other managers of CPUs and memory. Raises ``BadInput`` if one pins."""
     others = owners.find(owners.beside(options.kubelet_root))
     owners.refuse_to_pin(others)
     for each in others:
-        # Many container runtimes have a socket for plugins that no plugin uses.
+        # Many container runtimes have a socket for plugins, used or not.
         severity = Severity.NOTE if each.kind is OwnerKind.OTHER else Severity.WARNING
         yield RunOtherOwner(owner=each.who, severity=severity)
 
 
 def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
-    """Ask who holds the node state; for a command that waits, that may become another one."""
+    """Decide with the current holder of the state, which may change while the command waits."""
     state = SharedState(root)
     while True:
         if not state.prepare():
@@ -67,7 +68,7 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
                 return _place_and_run(agent, options, voice, waiter)
             continue
         programs = 0
-        # An agent may take over what commands hold at any moment at which none has it.
+        # An agent may take over whenever no command holds the lock.
         with suppress(AgentHolds):
             programs = _agents_programs(state, root)
             if not programs:
@@ -85,13 +86,13 @@ def _decide_and_run(pod: Pod, root: Path, options: RunOptions, voice: Voice, wai
 
 
 def _agents_programs(state: SharedState, root: Path) -> int:
-    """How many programs of an agent that is gone run. Raises ``AgentHolds`` and ``BadInput``."""
+    """Count running programs of an agent that has ended. Raises ``AgentHolds`` and ``BadInput``."""
     with state.held() as content:
         return leftovers.agents_programs(root, content)
 
 
 def _wait_for_agent(state: SharedState, root: Path, last: float, voice: Voice) -> bool:
-    """Whether an agent came back, or what the last one started has ended, in this time."""
+    """Wait until an agent returns or its last programs end; False at the deadline."""
     voice.report(RunWaitsForAgent(root=str(root)))
     while True:
         try:
@@ -107,7 +108,7 @@ def _wait_for_agent(state: SharedState, root: Path, last: float, voice: Voice) -
 def _run_without_agent(
     pod: Pod, state: SharedState, root: Path, options: RunOptions, voice: Voice, waiter: Waiter
 ) -> int:
-    """Where no agent holds it, unless another root folder is in use on this machine."""
+    """Fails if another root folder is in use on this machine."""
     last = waiter.last if waiter.waits and not options.dry_run else 0.0
     with root_claim.claimed(root, last) as others:
         if not others:
@@ -117,14 +118,13 @@ def _run_without_agent(
 
 
 def _refused(findings: Iterable[Finding], waiter: Waiter, voice: Voice) -> int:
-    """Report why there is no place, and how long the command waited for one."""
     for finding in (*findings, *waiter.in_vain()):
         voice.report(finding)
     return EXIT_REFUSED
 
 
 def _place_and_run(allocator: Allocator, options: RunOptions, voice: Voice, waiter: Waiter) -> int:
-    """The whole procedure, the same for any allocator. Raises ``AgentGone``, too."""
+    """The procedure for any allocator. Raises ``AgentGone``."""
     place = _placed(allocator, options, waiter)
     if isinstance(place, Finding):
         return _refused([place], waiter, voice)
@@ -146,11 +146,11 @@ def _place_and_run(allocator: Allocator, options: RunOptions, voice: Voice, wait
 
 
 def _placed(allocator: Allocator, options: RunOptions, waiter: Waiter) -> Answer:
-    """The answer, when it is this command's turn if it waits."""
     if options.dry_run:
         return allocator.preview()
     if not waiter.waits:
         return allocator.place()
+    # A command that never fits must not queue and block others.
     place = allocator.preview()
     if isinstance(place, Finding) or not place.fits_when_empty:
         return place
@@ -158,12 +158,13 @@ def _placed(allocator: Allocator, options: RunOptions, waiter: Waiter) -> Answer
     if too_late is not None:
         return too_late
     place = _placed_in_time(allocator, waiter.last)
+    # Keep the ticket until here, so that the next in line cannot take this place.
     waiter.leave()
     return place
 
 
 def _placed_in_time(allocator: Allocator, last: float) -> Answer:
-    """The place as soon as there is one, until the monotonic clock says ``last``."""
+    """Repeat until the command is admitted, can never fit, or the deadline passes."""
     while True:
         left = max(0.0, last - time.monotonic())
         place = allocator.place_or_wait(left)

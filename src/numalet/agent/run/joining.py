@@ -1,8 +1,7 @@
-"""The order of a command: accepted from an agent, or its own, and handed back at the end.
+"""The order of a command: accepted from an agent or written by itself, and returned.
 
-The command is the shim of its own program: it holds the attempt's lock and writes the files
-that the agent's shims write, so it does not matter whether the agent is there while the program
-runs, nor whether there was one when it began. See ``agent.host.runtime.offers``.
+The command is its own shim: it holds the attempt's lock and writes the same files. An agent may
+therefore start or stop while the program runs. See ``agent.host.runtime.offers``.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from numalet.insight.output.run_document import RunDocument
 
 PAUSE_SECONDS: Final = 0.005
 _RELEASE_SECONDS: Final = 5.0
-"""How long to wait at the end for the agent to release, so that the next command has the room."""
+"""How long to wait for the agent to free the place, so that the next command finds it."""
 _NOTIFICATION: Final = b"!"
 
 
 class AcceptedOrder(Value):
-    """An order that is ours: its folder, its lock as a descriptor, and what it says."""
+    """``lock`` is a descriptor."""
 
     folder: Path
     lock: int
@@ -39,21 +38,15 @@ class AcceptedOrder(Value):
 
 
 class NotifyingReport(AttemptReport):
-    """The report of a command; an agent is notified of its start at once."""
-
     def started(self, program: dict[str, Any]) -> None:
-        """Which process is the command, and since when."""
         super().started(program)
         _notify(self.folder)
 
 
 def accept(folder: Path) -> AcceptedOrder | None:
-    """Take the order that lies in an attempt's folder; None if there is none now.
-
-    The lock is touched only where an order lies. Held for a moment at every poll, it would show an
-    agent that prepares this attempt again (an earlier one died over it) that we are at it already,
-    and it would leave no order; see ``ProcessRuntime.start``.
-    """
+    """Accept the order of an attempt, if there is one."""
+    # Do not touch the lock without an order: an agent that prepares this attempt again would see it
+    # held, assume an accepted order, and not write its own. See ``ProcessRuntime.start``.
     if not (folder / attempt_files.LAUNCH).exists():
         return None
     try:
@@ -63,6 +56,7 @@ def accept(folder: Path) -> AcceptedOrder | None:
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         order = attempt_files.read(folder, attempt_files.LAUNCH)
+        # The order may have been withdrawn or accepted before the lock was free.
         if order is not None and not (folder / attempt_files.STARTED).exists():
             return AcceptedOrder(folder, descriptor, order)
     os.close(descriptor)
@@ -70,7 +64,7 @@ def accept(folder: Path) -> AcceptedOrder | None:
 
 
 def begin(attempt: AttemptFolder, order: Mapping[str, Any]) -> AcceptedOrder:
-    """An order that a command gives to itself, where there is no agent; one may find it there.
+    """Write an order without an agent; an agent that starts later can adopt it.
 
     Raises ``BadInput`` and ``OSError``.
     """
@@ -83,7 +77,7 @@ def begin(attempt: AttemptFolder, order: Mapping[str, Any]) -> AcceptedOrder:
 
 
 def ready(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...]) -> ReadyPlace:
-    """The place as the order has it, with room for the files of the report. Raises ``OSError``."""
+    """Build the place from the order; allocate the report's files. Raises ``OSError``."""
     order, given = accepted.order, accepted.order["setup"]
     env = {
         **program.environment(order["granted_cpus"], place, order["handed"]),
@@ -105,7 +99,7 @@ def ready(accepted: AcceptedOrder, place: RunDocument, command: tuple[str, ...])
 
 
 def hand_back(accepted: AcceptedOrder) -> None:
-    """Let go of the order, and wait for the agent to release the place, if there is an agent."""
+    """Release the lock, and wait until a listening agent has freed the place."""
     os.close(accepted.lock)
     _notify(accepted.folder)
     last = time.monotonic() + _RELEASE_SECONDS
@@ -116,19 +110,19 @@ def hand_back(accepted: AcceptedOrder) -> None:
 
 
 def _notify(folder: Path) -> None:
-    """Notify the agent that the attempt's files changed; without an agent nothing happens."""
     _write(folder, _NOTIFICATION)
 
 
 def _is_listening(folder: Path) -> bool:
-    """Whether an agent reads the notify FIFO."""
+    """An empty write fails only if no process reads the FIFO."""
     return _write(folder, b"")
 
 
 def _write(folder: Path, content: bytes) -> bool:
-    """Write into the notify FIFO; False if nothing reads it."""
+    """Write into the notify FIFO; False without a reader."""
     path = folder / attempt_files.NOTIFY_FIFO
     with suppress(OSError):
+        # Non-blocking: without a reader, open fails with ENXIO instead of waiting.
         fifo = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             os.write(fifo, content)

@@ -1,4 +1,4 @@
-"""What a run leaves when its command has ended, or when it was itself killed."""
+"""Removes the remains of runs that have ended or were killed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAUSE_SECONDS: Final = 0.01
 
 
 def agents_programs(root: Path, content: Content) -> int:
-    """How many programs go on without the agent that has them, on CPUs not held here."""
+    """Count running programs of an agent that has ended; this state has no entry for them."""
     own = {each.uid for each in (*content.live, *content.dead)}
     going_on = (AttemptState.STARTING, AttemptState.RUNNING)
     latest = Attempts(root / RUNS).latest()
@@ -28,7 +28,7 @@ def agents_programs(root: Path, content: Content) -> int:
 
 
 def clear(holder: RunHolder, tree: CgroupTree | None, root: Path) -> None:
-    """Kill what is left of a run whose process is gone, and remove its cgroups and files."""
+    """Kill the remains of a dead run; remove its cgroups and files."""
     process_tree.kill(process_tree.strays(NO_SESSION, holder.mark))
     if tree is not None and holder.path:
         remove(tree, holder.path.rpartition("/")[0])
@@ -36,31 +36,33 @@ def clear(holder: RunHolder, tree: CgroupTree | None, root: Path) -> None:
 
 
 def forget(uid: str, root: Path) -> None:
-    """Remove the files by which an agent would have found a run."""
-    # What can not be removed an agent removes: it knows of no such pod.
+    """Remove a run's attempt files."""
+    # An agent removes files of unknown pods later, so an error is harmless.
     with suppress(OSError):
         Attempts(root / RUNS).remove(uid)
 
 
 def remove(tree: CgroupTree, path: str) -> None:
-    """Kill everything in a cgroup and remove it, with patience for the kernel."""
+    """Kill everything in a cgroup and remove it."""
     last = time.monotonic() + _PATIENCE_SECONDS
     try:
         tree.kill(path)
+        # The kernel keeps a cgroup busy until killed processes are torn down.
         while not tree.remove(path) and time.monotonic() < last:
             time.sleep(_PAUSE_SECONDS)
     except OSError:
-        # It stays; an agent, or the next run, finds it again.
+        # It remains; an agent or the next run removes it.
         return
 
 
 def kill_descendants() -> None:
-    """Kill all that the command started and left, which is below this process by now."""
+    """Kill the command's remaining processes; as subreaper, this process is their ancestor."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
         if pid == 0:
+            # A killed process may have forked, so repeat until no child remains.
             process_tree.kill(process_tree.descendants(os.getpid()))
             time.sleep(_PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""What runs under a shared state, as an agent would show its pods and its node."""
+"""Lists commands of a shared state, in the form of an agent's pods and node."""
 
 from __future__ import annotations
 
@@ -26,30 +26,28 @@ from numalet.shared.kubernetes import pod_placement
 
 
 class Listing(Value):
-    """The commands that run, as PodPlacement objects, and the node, None if it is not known.
+    """PodPlacement objects and the node, if it is known.
 
-    A configuration other than the fitted one, which ``numalet run -c`` may have named, is not in
-    the state: where the state files do not agree with the fitted one, only the commands are known.
+    The state does not contain a configuration named with ``-c``. If its files contradict the
+    default one, only the commands are known.
     """
 
     placements: Sequence[Mapping[str, Any]]
     node: Mapping[str, Any] | None
     notes: tuple[Finding, ...] = ()
-    """What else runs under the root folder, started by an agent that is gone."""
 
 
 def listing(root: Path) -> Listing | None:
-    """What runs under the shared state of this root folder; None without one, or with an agent.
+    """List the commands of this root folder, unless an agent holds it.
 
-    Raises:
-        BadInput: it can not be read, or belongs to another user.
+    Raises ``BadInput`` if the state is unreadable or belongs to another user.
     """
     state = SharedState(root)
     try:
         if not state.folder.is_dir():
             return None
     except PermissionError:
-        # This says whose it is.
+        # ``prepare`` raises the error that names the owner.
         state.prepare()
     try:
         with state.held() as content:
@@ -69,7 +67,7 @@ def _listed(root: Path, state: SharedState, content: Content) -> Listing:
 
 
 def _node(root: Path, content: Content) -> tuple[Node | None, tuple[RunHolder, ...]]:
-    """The node, None if it is not known, and the runs as they are on the machine of now."""
+    """The runs, and their node if the state files match the configuration."""
     try:
         return placing.with_runs(settings.resolve(AgentOptions(root=root)).premises, content)
     except BadInput:
@@ -103,7 +101,6 @@ def _placement(holder: RunHolder, since: datetime | None, node: Node | None) -> 
 
 
 def _name(holder: RunHolder) -> str:
-    """Its name, which is that of its pod if it has one."""
     if holder.manifest:
         return str(holder.manifest["metadata"]["name"])
     words = holder.command.split()

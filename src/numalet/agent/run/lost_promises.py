@@ -1,4 +1,4 @@
-"""Runs that go on with what the state can not promise them any more, since the machine changed."""
+"""Runs whose allocation is partly lost, because the machine changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLASSES: Final = recorded.by_code(vars(rebase).values())
 
 
 def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
-    """The run after the machine changed; one whose CPUs were lost shares CPUs from then on."""
+    """Mark a run that lost allocations; without its CPUs it uses the shared pool."""
     of_it = [each for each in lost if each.key == holder.key]
     if not of_it:
         return holder
@@ -27,5 +27,5 @@ def marked(holder: RunHolder, lost: Sequence[Lost]) -> RunHolder:
 
 
 def why(holder: RunHolder) -> str:
-    """Why the state does not hold all that it runs with; empty if it does."""
+    """Why the state does not cover everything that the run uses; empty if it does."""
     return recorded.sentences(_CLASSES, holder.causes) or holder.unpromised

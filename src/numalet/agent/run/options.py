@@ -1,4 +1,4 @@
-"""What was said on the command line, and how messages reach the user."""
+"""Command line options of ``numalet run``, and its output."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numalet.insight.output.run_document import RunDocument
 from numalet.io import kubelets
 
 SEARCH_SECONDS: Final = 2
-"""How long to search for what would have admitted a command that is refused."""
+"""How long to search for a change that would admit a refused command."""
 
 
 class RunOptions(Value, kw_only=True):
-    """``wait_seconds`` is None for not waiting."""
+    """Without ``wait_seconds``, the command does not wait."""
 
     request: RunRequest
     root: Path | None = None
@@ -33,12 +33,10 @@ class RunOptions(Value, kw_only=True):
 
 
 class Voice(Value):
-    """How messages reach the user.
+    """Output to the user.
 
-    ``explained`` finds out why there is no place, given how many other commands run: the
-    document of ``numalet explain``, which an agent gives in its place. ``explain`` prints it, given
-    who decided.
-    ``show`` prints the answer of a dry run as a document; it is None where that is not wanted.
+    ``explained`` explains a refusal, given the number of other commands; ``explain`` prints it,
+    given the decider. ``show`` prints the document of a dry run, if requested.
     """
 
     report: Callable[[Finding], None]

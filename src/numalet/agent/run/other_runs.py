@@ -1,4 +1,4 @@
-"""The other runs of the same root folder: moved where the shared pool changes, waited for."""
+"""The other runs of a root folder: moves them with the shared pool, waits for their end."""
 
 from __future__ import annotations
 
@@ -25,16 +25,12 @@ _LONGEST_POLL_SECONDS: Final = 2**31 / 1000 - 1
 
 
 class OtherRuns:
-    """What can be done to the processes of other runs, as far as they can be seen from here."""
-
     def __init__(self, holders: Holders, tree: CgroupTree | None) -> None:
         self._holders = holders
-        """Knows which of them live, and by which id they are known here."""
         self._tree = tree
-        """Where their cgroups are; None where there are none."""
 
     def share(self, node: Node, live: Sequence[RunHolder]) -> None:
-        """Set the current shared pool for the runs that use it."""
+        """Set the shared pool for the runs that use it."""
         pool = CgroupSettings(cpus=node.snapshot.cpu.default or None)
         for each in live:
             if not each.is_shared:
@@ -45,19 +41,17 @@ class OtherRuns:
                 process_inspection.move_all(self._processes(each) or (), pool)
 
     def refuse_unless_movable(self, before: Node, after: Node, live: Sequence[RunHolder]) -> None:
-        """Raise ``BadInput`` if CPUs go that a run shares which can not be moved from here."""
+        """Raise ``BadInput`` if the pool shrinks and a run that uses it cannot be moved."""
         if before.snapshot.cpu.default <= after.snapshot.cpu.default:
             return
         shared = (each for each in live if each.is_shared)
+        # Processes in another pid namespace are invisible here.
         unseen = [e for e in shared if not self._has_cgroup(e) and self._processes(e) is None]
         if unseen:
             raise BadInput(RunOutOfSight(pid=each.pid, command=each.command) for each in unseen)
 
     def wait(self, live: Sequence[RunHolder], seconds: float) -> None:
-        """Sleep until one of these runs is gone, or the time is over.
-
-        Where none is left one ended a moment ago. Those whose processes can not be seen are polled.
-        """
+        """Sleep until one of these runs ends, at most this long."""
         if not live:
             return
         with ExitStack() as stack:
@@ -69,10 +63,12 @@ class OtherRuns:
                     unseen.append(each)
                 else:
                     stack.callback(os.close, descriptor)
+                    # After opening its pidfd: one that ended before would never wake the poll.
                     poll.register(descriptor, select.POLLIN)
                 if not self._holders.is_alive(each):
                     return
             last = time.monotonic() + seconds
+            # Without a pidfd, liveness has to be polled.
             longest = _PAUSE_SECONDS if unseen else _LONGEST_POLL_SECONDS
             while (left := last - time.monotonic()) > 0:
                 if poll.poll(min(left, longest) * 1000):
@@ -85,7 +81,7 @@ class OtherRuns:
         return tree is not None and bool(holder.path) and tree.folder(holder.path).is_dir()
 
     def _processes(self, holder: RunHolder) -> tuple[int, ...] | None:
-        """The ids here of all that a run started; None if that can not be seen."""
+        """Pids of a run's processes, if they are visible here."""
         pid = self._holders.pid_here(holder)
         if pid is not None:
             return process_tree.offspring(pid)

@@ -1,4 +1,4 @@
-"""Where a command is and what holds it there, as findings for its user."""
+"""The place of a command as notes for its user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ _MOST_NAMED: Final = 5
 
 
 def held(place: RunDocument) -> Iterator[Finding]:
-    """Where it is, and what keeps it there."""
     what = _what(place)
     if place.guarantee is GuaranteeLevel.KERNEL:
         yield RunHeldByKernel(what=what)
@@ -46,11 +45,9 @@ def held(place: RunDocument) -> Iterator[Finding]:
 
 
 def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -> None:
-    """Why there is no place; ``explanation`` is None where there was no time for one.
-
-    What explains is the managers' decision. Where they would admit the pod another check refused
-    it, or a place came free since: then the words of the refusal are all there is to say.
-    """
+    """Report a refusal, with ``explanation`` if there is one."""
+    # The explanation covers the managers only. If they would admit the pod, another check rejected
+    # it or room became free since, and the explanation would contradict the refusal.
     if explanation is not None and explanation.admitted:
         explanation = None
     if voice.show is not None:
@@ -62,7 +59,7 @@ def refused(place: RunDocument, explanation: Explanation | None, voice: Voice) -
 
 
 def holders(answer: NoPlace) -> str:
-    """Holders by process and command; empty without holders."""
+    """Names and allocations of the other commands; empty without any."""
     lines = []
     for each in answer.holders[:_MOST_NAMED]:
         held = placement.of_container(answer.node.snapshot, each.uid, CONTAINER)
@@ -78,7 +75,6 @@ def _nodes(numa_nodes: Sequence[int]) -> str:
 
 
 def _what(place: RunDocument) -> str:
-    """The command's allocation in one line."""
     parts = [numbers.cpus(cpu_set.parse(place.cpus)) if place.cpus else "the shared CPUs"]
     for each in place.memory:
         size = f"{numbers.size(each.size_bytes)} of {each.type}"

@@ -1,4 +1,4 @@
-"""Deciding about one command, among all that run: admitted, refused, or to be waited for."""
+"""Decides on one command among all that share the node state."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from numalet.shared.findings.agent import AgentRootUnusable
 
 
 class Placed(Value):
-    """The command is admitted; on the disk after ``place``, not after ``preview``."""
+    """Admitted. ``place`` has stored it, ``preview`` has not."""
 
     pod: Pod
     snapshot: Snapshot
     placement: Placement
     settings: ContainerSettings
-    """Of its cgroup, or without one of its processes."""
+    """For the container's cgroup; without cgroups, for its processes."""
     above: CgroupSettings
-    """Of the pod's cgroup, which has the container's in it."""
+    """For the pod's cgroup, the parent."""
 
 
 class NoPlace(Value):
-    """The node before the decision, for explaining it, and the others that run.
+    """Rejected. ``node`` is the state before the decision, for explanations.
 
-    ``fits_when_empty`` says whether it would fit a node on which nothing runs.
+    ``fits_when_empty``: an empty node would admit the pod.
     """
 
     node: Node
@@ -65,7 +65,6 @@ class NoPlace(Value):
 
     @property
     def running(self) -> int:
-        """How many others run."""
         return len(self.holders)
 
 
@@ -73,10 +72,9 @@ Decided: TypeAlias = Placed | NoPlace
 
 
 class Placer:
-    """Decides on commands over the shared state, and has what they hold written there.
+    """Decides on commands over the shared state and writes their allocations.
 
-    Nothing is remembered from one decision to the next but what the one run that is ours holds:
-    every decision reads the state under its lock. All may raise ``AgentHolds``, too.
+    Every decision reads the state under its lock. Methods raise ``AgentHolds``.
     """
 
     def __init__(
@@ -88,41 +86,37 @@ class Placer:
         places: Places,
     ) -> None:
         self._state = state
-        """Of this root folder, used by all its commands."""
         self._root = root
-        """Where an agent would find what runs."""
         self.premises = premises
-        """What decisions are made from, the same for all runs of a root folder that agree."""
         self._places = places
-        """Where kubelets and others that pin are searched for."""
         self._others = OtherRuns(state.holders, ground.tree)
         self._lock: int | None = None
-        """The descriptor of our run's lock, from when it is in the state until it is out of it."""
+        """Descriptor of this run's lock, while the run is in the state."""
         self.accepted: AcceptedOrder | None = None
-        """Our run's order, as long."""
         self.ground = ground
-        """What the kernel can enforce here."""
         self.remarks: list[Finding] = []
-        """What a user should know of the state as it was read, each once."""
+        """Notes about the state, each once."""
         self._limits = limits.resolve(
             premises.config, premises.machine, premises.behaviour, kernel.here()
         )
 
     def preview(self, pod: Pod) -> Decided:
-        """The decision, without a change of the state. Raises ``BadInput``."""
+        """Decide without a change. Raises ``BadInput``."""
         with self._held() as content:
             node, live = self._node(content)
             return self._decided(node, pod, live)[0]
 
     def place(self, pod: Pod, command: tuple[str, ...]) -> Decided:
-        """Admit the pod and write it down. Raises ``BadInput``."""
+        """Admit the pod and store its allocation. Raises ``BadInput``."""
         with self._held() as content:
+            # Dead runs must be killed first: their CPUs may be allocated again now.
             self._clear(content)
             before, live = self._node(content)
             answer, after = self._decided(before, pod, live)
             if isinstance(answer, Placed):
                 self._others.refuse_unless_movable(before, after, live)
                 self._write(after, live, answer, command)
+                # Shrink the pool of the others before this command starts on its exclusive CPUs.
                 self._others.share(after, live)
             return answer
 
@@ -135,10 +129,7 @@ class Placer:
     def _write(
         self, after: Node, live: Sequence[RunHolder], placed: Placed, command: tuple[str, ...]
     ) -> None:
-        """Write the state with this run in it, which exists from now on. Raises ``BadInput``.
-
-        All by which an agent finds the run is there before the run is in the state.
-        """
+        """Store the state with this run. Raises ``BadInput``."""
         pod = placed.pod
         attempt = Attempts(self._root / RUNS).of(ContainerKey(pod.uid, CONTAINER), 1)
         own_run = self._holder(placed, command, attempt.mark)
@@ -150,6 +141,8 @@ class Placer:
             runner=Runner(own_run.pid, own_run.ticks, own_run.boot),
         )
         try:
+            # Lock and order exist before the state names the run, so an agent that reads the state
+            # always finds a live holder.
             self._lock = self._state.holders.lock(pod.uid)
             self.accepted = joining.begin(attempt, starting.order(launch, self.ground, attempt))
             self._state.write(after.state_files(), (*live, own_run))
@@ -163,7 +156,7 @@ class Placer:
             raise
 
     def _let_go(self, uid: str) -> None:
-        """Remove what holds a place for our run, which is not in the state."""
+        """Undo ``_write`` before the state contains the run."""
         if self.accepted is not None:
             os.close(self.accepted.lock)
             leftovers.forget(uid, self._root)
@@ -173,42 +166,38 @@ class Placer:
             self._lock = None
 
     def wait(self, seconds: float) -> None:
-        """Wait until a command ends, at most so long.
-
-        Raises:
-            BadInput: a kubelet that pins came to this machine meanwhile.
-        """
+        """Wait until a command ends. Raises ``BadInput`` if a kubelet that pins appears."""
         with self._held() as content:
             live = content.live
+        # Not under the lock, which would block other commands.
         self._others.wait(live, seconds)
         owners.refuse_to_pin(owners.find(self._places))
 
     def release(self, uid: str) -> None:
-        """Give back what our run held: to the agent that has it by now, if there is one.
-
-        Raises ``BadInput``.
-        """
+        """Free this run's place, also if an agent has taken over meanwhile. Raises ``BadInput``."""
         with suppress(AgentHolds), self._held() as content:
             kept = tuple(each for each in content.live if each.uid != uid)
             if len(kept) < len(content.live):
                 others = replace(content, live=kept)
                 self._clear(others)
                 node, live = self._node(others)
+                # Keep the lock while the state names this run: without it, others would treat the
+                # run as dead.
                 self._state.write(node.state_files(), live)
                 self._let_go(uid)
                 self._others.share(node, live)
+        # An agent holds the state now and frees the place itself.
         if self.accepted is not None:
             joining.hand_back(self.accepted)
             self.accepted = None
             self._let_go(uid)
 
     def _clear(self, content: Content) -> None:
-        """Kill and remove the remains of dead runs."""
         for each in content.dead:
             leftovers.clear(each, self.ground.tree, self._root)
 
     def _node(self, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
-        """The node on which these runs hold what the state says, and the runs as they are now."""
+        """The node with these runs, and the runs with losses marked. Raises ``BadInput``."""
         try:
             node, live = with_runs(self.premises, content)
         except BadInput as bad:
@@ -227,6 +216,7 @@ class Placer:
     def _decided(self, node: Node, pod: Pod, live: tuple[RunHolder, ...]) -> tuple[Decided, Node]:
         after, decision = node.admit(pod)
         if not decision.admitted:
+            # Ask again on an empty node: it separates "wait" from "never fits".
             empty, _ = self._node(Content({}))
             _, alone = empty.admit(pod)
             return NoPlace(node, pod, live, decision, alone.admitted), node
@@ -255,9 +245,9 @@ class Placer:
 
 
 def with_runs(premises: Premises, content: Content) -> tuple[Node, tuple[RunHolder, ...]]:
-    """The node on which the runs hold what the state says, and the runs on the machine of now.
+    """Start a node on the state files; also return the runs with losses marked.
 
-    Raises ``BadInput`` if the state does not agree with the configuration.
+    Raises ``BadInput`` if the files contradict the configuration.
     """
     keys = [each.key for each in content.live]
     started = recovery.start_node(premises, content.files if keys else {}, keys)

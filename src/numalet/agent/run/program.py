@@ -1,4 +1,4 @@
-"""The command in its place: started, accompanied to its end, and nothing of it left."""
+"""Runs the command in its place and cleans up after it."""
 
 from __future__ import annotations
 
@@ -23,17 +23,13 @@ from numalet.shared.findings.runtime import RuntimeStorage
 
 
 class ReadyPlace(Value):
-    """A place in which the command can begin."""
-
     setup: Setup
-    """What the child becomes: command, environment, and the cgroup or the sets that bind it."""
     oom_score_adj: int
     memory_max_bytes: int
-    """The limit of its cgroup, 0 without one; only for explaining why the kernel killed it."""
+    """The cgroup's limit, 0 without one; only to explain an OOM kill."""
     numa_nodes: tuple[int, ...]
-    """Where its pages are kept; for the same."""
+    """Only to explain an OOM kill."""
     report: AttemptReport
-    """The files by which an agent learns of start and end, now or when it comes."""
 
 
 class CommandOutcome(Value):
@@ -45,6 +41,7 @@ class CommandOutcome(Value):
 
 def run(ready: ReadyPlace) -> CommandOutcome:
     """Run the command to its end; nothing of it is left."""
+    # The command's orphans become children of this process, so it can kill them.
     begin.adopt_orphans()
     with child.signals_held():
         try:
@@ -67,6 +64,7 @@ def _run(ready: ReadyPlace) -> CommandOutcome:
     report.started({"pid": pid, "ticks": ticks, "at": since, "notes": []})
     status = child.accompany(pid)
     until = stamp()
+    # Before the record of the end, after which an agent frees the CPUs.
     leftovers.kill_descendants()
     ended = watch.end_document(status, (since, until), cgroup, before)
     report.ended(ended)
@@ -78,12 +76,10 @@ def _run(ready: ReadyPlace) -> CommandOutcome:
 
 
 def _not_started(refused: NotStarted) -> CommandOutcome:
-    """The outcome of a command that did not begin."""
     return CommandOutcome(child.EXITS.get(type(refused.why), EXIT_REFUSED), refused.why)
 
 
 def _killed_for_memory(limit_hits: int, limit_bytes: int, nodes: Iterable[int]) -> Finding:
-    """What the kernel killed a command for."""
     if limit_hits:
         return RunOverItsMemory(limit_bytes=limit_bytes)
     return RunNodesExhausted(nodes=cpu_set.text(nodes))
@@ -92,9 +88,9 @@ def _killed_for_memory(limit_hits: int, limit_bytes: int, nodes: Iterable[int]) 
 def environment(
     cpus: str, place: RunDocument, of_devices: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Our environment, and what a command finds there of its place.
+    """The environment of the command: inherited, from devices, and about its place.
 
-    ``cpus`` is a list, ``of_devices`` what device plugins set.
+    ``cpus`` is a CPU list; ``of_devices`` has variables of device plugins.
     """
     devices = (f"{name}={','.join(ids)}" for name, ids in place.devices.items())
     return {

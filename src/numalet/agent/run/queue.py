@@ -1,11 +1,8 @@
-"""Who waits for a place, in the order in which they came.
+"""Commands that wait for a place, first come, first served.
 
-A ticket is a file whose name is its number, locked as long as its process lives: one that was
-killed leaves a ticket without a holder, and the next process removes it. The order is strict:
-the first is tried first, and none behind overtakes, even where it would fit. So a large
-request is not starved by small ones, and small ones wait for it. It holds among those who wait;
-who does not wait takes what is free at the moment. The tickets do not know who decides, so the
-queue is the same with an agent and without.
+A ticket is a file named by its number and locked by its process; the next process removes tickets
+of killed ones. The order is strict, so large requests do not starve. A command that does not wait
+ignores the queue.
 """
 
 from __future__ import annotations
@@ -26,40 +23,39 @@ from numalet.shared.findings.agent import AgentRootUnusable
 
 FOLDER: Final = "queue"
 _LOCK: Final = "lock"
-"""Held while tickets are added and removed."""
 _DIGITS: Final = 12
 _PAUSE_SECONDS: Final = 0.05
-"""Between two polls of the ticket before this one: a file lock has no notice without a thread."""
+"""Poll interval for the previous ticket: ``flock`` has no timeout."""
 
 
 class Ticket:
-    """A place in the queue below one folder."""
+    """A position in the queue of one folder."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder = folder
         self._number = number
-        """Of the file that its process keeps locked; the lowest is first."""
+        """The lowest number is first."""
 
     def ahead(self) -> int:
-        """How many wait before this one."""
+        """Number of tickets before this one."""
         with lock_file.held(self._folder / _LOCK):
             return len(self._before())
 
     def wait_for_turn(self, last: float) -> bool:
-        """Wait until none is before this one, or the monotonic clock says ``last``."""
+        """Wait until this ticket is first; False at the deadline of the monotonic clock."""
         while True:
             with lock_file.held(self._folder / _LOCK):
                 before = self._before()
             if not before:
                 return True
-            # Only one is polled, however many wait.
+            # Poll only the previous ticket, so that a long queue stays cheap.
             while lock_file.is_held(before[-1]):
                 if time.monotonic() >= last:
                     return False
                 time.sleep(_PAUSE_SECONDS)
 
     def _before(self) -> list[Path]:
-        """The tickets before this one, in order; those without a holder are removed."""
+        """Tickets before this one, in order; removes those without a process."""
         tickets = []
         for path in _tickets(self._folder):
             if int(path.name) < self._number:
@@ -72,13 +68,14 @@ class Ticket:
 
 @contextmanager
 def joined(folder: Path) -> Iterator[Ticket]:
-    """Take a ticket, at the end of the queue, as long as the block lasts. Raises ``BadInput``."""
+    """Take a ticket for the duration of the block. Raises ``BadInput``."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         with lock_file.held(folder / _LOCK):
             number = max((int(path.name) for path in _tickets(folder)), default=0) + 1
             path = folder / f"{number:0{_DIGITS}}"
             descriptor = lock_file.opened(path)
+            # Inside the queue's lock: an unlocked ticket would be removed as abandoned.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except OSError as error:
         where = Location(str(folder))
@@ -93,9 +90,9 @@ def joined(folder: Path) -> Iterator[Ticket]:
 
 
 class Waiter:
-    """One command that waits: its ticket is taken once, and its time begins once.
+    """One waiting command: one ticket and one deadline.
 
-    Both are kept when an agent goes and another one, or the command itself, decides.
+    Both survive a change of the allocator.
     """
 
     def __init__(
@@ -103,16 +100,14 @@ class Waiter:
     ) -> None:
         self._folder = folder
         self._command = command
-        """Its words, for messages."""
+        """For messages."""
         self._report = report
         self._ticket: Ticket | None = None
-        """Ours, from the first ``turn`` until we leave."""
+        """From the first ``turn`` until ``leave``."""
         self._held = ExitStack()
-        """Removes the ticket's file and its lock."""
         self.waits = seconds is not None
-        """Whether it waits at all."""
         self.last = time.monotonic() + (seconds or 0.0)
-        """Until when, by the monotonic clock."""
+        """Deadline by the monotonic clock."""
         self._seconds = seconds or 0.0
 
     def __enter__(self) -> Waiter:
@@ -122,10 +117,7 @@ class Waiter:
         self.leave()
 
     def turn(self) -> Finding | None:
-        """Queue up, unless it has, until it is its turn; a finding if the time is over before.
-
-        Raises ``BadInput``.
-        """
+        """Queue up once, and wait for the turn; a finding at the deadline. Raises ``BadInput``."""
         if self._ticket is None:
             self._ticket = self._held.enter_context(joined(self._folder))
             ahead = self._ticket.ahead()
@@ -136,12 +128,10 @@ class Waiter:
         return RunNotItsTurn(ahead=self._ticket.ahead(), command=self._command)
 
     def in_vain(self) -> Iterator[Finding]:
-        """How long the command waited, if its time is over."""
         if self._seconds and time.monotonic() >= self.last:
             yield RunWaitedInVain(seconds=f"{self._seconds:g}", command=self._command)
 
     def leave(self) -> None:
-        """Let the next one have its turn."""
         self._ticket = None
         self._held.close()
 

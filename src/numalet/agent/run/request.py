@@ -1,4 +1,4 @@
-"""What a user asks for, as a pod."""
+"""The user's request as a pod."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ def _none() -> Mapping[str, str]:
 
 
 class RunRequest(Value, kw_only=True):
-    """Amounts as texts. ``hugepages`` are by page size: a number of pages, or a size.
+    """Amounts as texts. ``hugepages``: pages or size by page size; ``devices``: count by resource.
 
-    ``memory`` is None where no size is to be promised. ``devices`` are numbers of devices by
-    resource.
+    Without ``memory``, no size is reserved.
     """
 
     command: tuple[str, ...]
@@ -49,7 +48,7 @@ class RunRequest(Value, kw_only=True):
 
 
 def pod(request: RunRequest, uid: str) -> Pod:
-    """The Guaranteed pod of one container that asks for this. Raises ``BadInput``."""
+    """Build a Guaranteed pod with one container. Raises ``BadInput``."""
     findings = Findings()
     asked = {resources.CPU: _amount(request.cpus, "--cpus", findings)}
     if request.memory is not None:
@@ -67,16 +66,16 @@ def pod(request: RunRequest, uid: str) -> Pod:
         name=request.command[0].rpartition("/")[2],
         namespace=NAMESPACE,
         app_containers=(container,),
-        # Without memory a pod of a kubelet's would get no CPUs of its own.
+        # The kubelet would compute Burstable without memory, and give no exclusive CPUs.
         qos_class=QosClass.GUARANTEED,
         constraints=UNCONSTRAINED,
     )
 
 
 def check_devices(request: RunRequest, known: Devices) -> None:
-    """Raise ``BadInput`` if the request names a resource of which there are no devices.
+    """Raise ``BadInput`` if the request names an unknown device resource.
 
-    A kubelet admits such a pod without any; a user who asks for a device here wants one.
+    A kubelet admits such a pod without devices, which is not useful here.
     """
     findings = Findings()
     for resource in request.devices:
@@ -99,7 +98,7 @@ def _amount(text: str, flag: str, findings: Findings) -> Quantity | None:
 
 
 def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
-    """The amount of memory; a number so small that a unit was forgotten is refused."""
+    """Parse a size; refuse a number so small that its unit is probably missing."""
     if plain_numbers.lacks_unit(text):
         findings.add(RunSizeWithoutUnit(value=text.strip(), where=Location(flag)))
         return None
@@ -107,7 +106,7 @@ def _size(text: str, flag: str, findings: Findings) -> Quantity | None:
 
 
 def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
-    """A plain number counts pages; a size is a size."""
+    """A plain number is a number of pages, anything else a size."""
     flag = f"--{name}"
     page = resources.page_bytes(name)
     if page is None:
@@ -123,9 +122,10 @@ def _pages(name: str, text: str, findings: Findings) -> Quantity | None:
 
 
 def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
-    """The Pod object of a command, for the agent to decide on and to show."""
+    """Build the Pod object that the agent receives and shows."""
     (container,) = pod.containers()
     amounts = {name: str(amount) for name, amount in container.requests.items()}
+    # Arguments may be arbitrary bytes, but JSON needs valid UTF-8.
     words = [word.encode("utf-8", "replace").decode() for word in command]
     described = {
         "name": container.name,
@@ -141,13 +141,13 @@ def manifest(pod: Pod, command: tuple[str, ...]) -> Mapping[str, Any]:
 
 
 def object_name(pod: Pod) -> str:
-    """The command's name as that of an object, which has to be the only one of its name."""
+    """Return a unique object name that contains the command's name."""
     plain = re.sub(r"[^a-z0-9]+", "-", pod.name.lower())[:_LONGEST_NAME].strip("-")
     return f"{plain or 'command'}-{pod.uid[:8]}"
 
 
 def parse_pairs(texts: tuple[str, ...], flag: str) -> Mapping[str, str]:
-    """``NAME=AMOUNT`` texts as a mapping. Raises ``BadInput``."""
+    """Parse ``NAME=AMOUNT`` texts. Raises ``BadInput``."""
     findings = Findings()
     pairs: dict[str, str] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""A command without an agent: decided on the state that such commands share, in its own cgroup."""
+"""``numalet run`` without an agent: decides on the shared state, makes its own cgroups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def opened(
     options: RunOptions,
     explained: Callable[[Case, int], Explanation],
 ) -> SharedAllocator:
-    """What decides on this command. Raises ``BadInput``."""
+    """Raises ``BadInput``."""
     premises = _premises(options, root)
     request.check_devices(options.request, premises.devices)
     ground = host_capabilities.ground()
@@ -46,10 +46,7 @@ def opened(
 
 
 class SharedAllocator:
-    """The node state that commands share, asked about one of them: an ``Allocator``.
-
-    All may raise ``AgentHolds`` until the command has its place.
-    """
+    """An ``Allocator`` over the shared state; methods raise ``AgentHolds``."""
 
     def __init__(
         self,
@@ -62,28 +59,25 @@ class SharedAllocator:
         self._pod = pod
         self._command = command
         self._explained = explained
-        """Finds out why there is no place, given how many other commands run."""
         self._decided: Decided | None = None
-        """The last decision, which questions about the last answer are about."""
         self.remarks = placer.remarks
 
     def preview(self) -> RunDocument:
-        """Where the command would go now. Raises ``BadInput``."""
+        """Raises ``BadInput``."""
         return self._answer(self._placer.preview(self._pod))
 
     def place(self) -> RunDocument:
-        """Where the command goes; its place is on the disk. Raises ``BadInput``."""
+        """Raises ``BadInput``."""
         return self._answer(self._placer.place(self._pod, self._command))
 
     def place_or_wait(self, seconds: float) -> RunDocument:
-        """The same; without room, wait for a command to end, at most so long."""
+        """As ``place``; without room, then wait for a command to end."""
         place = self.place()
         if place.fits_when_empty and not place.admitted and seconds > 0:
             self._placer.wait(seconds)
         return place
 
     def explanation(self) -> Explanation:
-        """Why the last answer was no."""
         no, premises = self._refused(), self._placer.premises
         session = Session(premises.config, premises.machine, no.node, premises.devices)
         case = cases.build(session, (), no.pod, files=no.node.state_files())
@@ -97,7 +91,7 @@ class SharedAllocator:
             yield RunNoPlace(command=self._command[0], holders=holders)
 
     def prepare(self, place: RunDocument) -> ReadyPlace | Finding:
-        """Make the cgroups of the pod and its container, with all settings in force."""
+        """Make the cgroups of pod and container with all settings."""
         placed, accepted = self._decided, self._placer.accepted
         assert isinstance(placed, Placed)
         assert accepted is not None
@@ -114,9 +108,10 @@ class SharedAllocator:
             return RuntimeStorage(error=os_problem.text(error))
 
     def release(self) -> None:
-        """Remove the cgroups, and give the place back. Raises ``BadInput``."""
+        """Remove the cgroups and free the place. Raises ``BadInput``."""
         placed, tree = self._decided, self._placer.ground.tree
         if isinstance(placed, Placed) and tree is not None:
+            # The cgroups go first: once the place is free, another command may use its CPUs.
             leftovers.remove(tree, placed.settings.path.rpartition("/")[0])
         self._placer.release(self._pod.uid)
 
@@ -146,7 +141,6 @@ class SharedAllocator:
 
 
 def _premises(options: RunOptions, root: Path) -> Premises:
-    """This machine, and a configuration for it."""
     given = AgentOptions(
         root=root,
         config_file=options.config_file,
